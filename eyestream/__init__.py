@@ -1,0 +1,1 @@
+"""Privacy sidecar for eye tracking."""

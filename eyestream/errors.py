@@ -1,0 +1,84 @@
+"""Errors, sorted by who must act.
+
+```
+EyestreamError
+├── OperatorError          somebody at a terminal must change something; the command line ends with exit code 2
+│   ├── ConfigError        a key of the configuration or an argument
+│   ├── RecordingError     a file of recorded rows
+│   ├── CalibrationError   a calibration that is unreadable, or made for another stream, chunk or mechanism
+│   └── LedgerError        a ledger that is missing, unreadable, foreign, in use, or can no longer be written
+├── PayloadError           the device sent bytes that are not a message of ours; carries a reason from a fixed list
+├── BudgetExhausted        policy: the chunk is withheld
+└── LinkError              the network: retried by a service, reported by a command
+```
+
+No message carries a raw value, nor anything computed from one.
+"""
+
+__all__ = [
+    "BudgetExhausted",
+    "CalibrationError",
+    "ConfigError",
+    "EyestreamError",
+    "LedgerError",
+    "LinkError",
+    "OperatorError",
+    "PayloadError",
+    "RecordingError",
+]
+
+
+class EyestreamError(Exception):
+    """Base of every error that eyestream raises on purpose."""
+
+
+class OperatorError(EyestreamError):
+    """Somebody at a terminal must change something."""
+
+
+class ConfigError(OperatorError):
+    """A key of the configuration, or an argument, is missing, unknown or out of range."""
+
+
+class RecordingError(OperatorError):
+    """A file of recorded rows cannot be read as one."""
+
+
+class CalibrationError(OperatorError):
+    """A calibration is unreadable, or was made for another stream, chunk length or mechanism."""
+
+
+class LedgerError(OperatorError):
+    """The ledger is missing, unreadable, foreign, in use by another process, or cannot be written durably."""
+
+
+class PayloadError(EyestreamError):
+    """Bytes that are not a message of ours.
+
+    Parameters
+    ----------
+    reason
+        One word of the fixed list in `eyestream.wire.messages`; the only thing that is counted or said.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class BudgetExhausted(EyestreamError):
+    """A ceiling of the budget does not allow the chunk; it is withheld.
+
+    Parameters
+    ----------
+    ceiling
+        Which ceiling: ``window``, ``session``, ``day`` or ``lifetime``.
+    """
+
+    def __init__(self, ceiling: str) -> None:
+        super().__init__(f"the budget of the {ceiling} is exhausted")
+        self.ceiling = ceiling
+
+
+class LinkError(EyestreamError):
+    """The broker cannot be reached, refused us, or the connection broke."""
