@@ -1,0 +1,1 @@
+"""Messages and addresses: bytes to typed values and back. Pure, bounded, no I/O."""

@@ -1,0 +1,99 @@
+"""Rows of one chunk: where they lie in the session, the buffer that they are put in, and what falls due."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ChunkBuffer", "DueChunk", "RowMark", "RowSpan"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RowMark:
+    """A row of a tracker's session; older sessions come first."""
+
+    session: int
+    last_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpan:
+    """The rows of a chunk, as the ledger knows them.
+
+    Attributes
+    ----------
+    session
+        The tracker's.
+    index
+        Of the chunk, from 0 at the first one of the session that this process saw.
+    first_row, last_row
+        Tracker's row numbers, both included; first_row is a multiple of n, whichever of the rows arrive.
+    """
+
+    session: int
+    index: int
+    first_row: int
+    last_row: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DueChunk:
+    """A chunk that is due: it is released or withheld, and no row of it is ever taken again.
+
+    Attributes
+    ----------
+    session, index, first_row, last_row
+        As in `RowSpan`.
+    t0
+        Seconds on the nominal grid from the first row of the session's chunk 0 to the first row of this one.
+    values
+        (F, n), read-only; NaN where a value is missing, also where it was infinite.
+    ends_session
+        Whether it was closed by the end of its session. A session may also end between chunks; then no chunk says so.
+    """
+
+    session: int
+    index: int
+    first_row: int
+    last_row: int
+    t0: float
+    values: NDArray[np.float64]
+    ends_session: bool
+
+    @property
+    def span(self) -> RowSpan:
+        """Its rows: equal to what `Device.open_chunk` said while it was open."""
+        return RowSpan(self.session, self.index, self.first_row, self.last_row)
+
+
+class ChunkBuffer:
+    """Rows of the open chunk; the first arrival of a row wins.
+
+    Parameters
+    ----------
+    n, features
+        Rows of a chunk, and values of a row.
+    """
+
+    def __init__(self, n: int, features: int) -> None:
+        self._rows = np.full((n, features), np.nan, dtype=np.float32)
+        self._present = np.zeros(n, dtype=np.bool_)
+
+    def put(self, offset: int, rows: NDArray[np.float32]) -> int:
+        """Put (m, F) rows at `offset`; returns how many were there already."""
+        here = slice(offset, offset + len(rows))
+        present = self._present[here]
+        duplicates = int(np.count_nonzero(present))
+        if duplicates:
+            self._rows[here][~present] = rows[~present]
+        else:
+            self._rows[here] = rows
+        present[:] = True
+        return duplicates
+
+    def values(self) -> NDArray[np.float64]:
+        """(F, n), a read-only copy, NaN where a value is missing."""
+        values = np.full(self._rows.shape[::-1], np.nan)
+        np.copyto(values, self._rows.T, where=np.isfinite(self._rows.T))
+        values.flags.writeable = False
+        return values

@@ -1,0 +1,82 @@
+"""What must be known about a device before its first row."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from eyestream.errors import ConfigError
+
+__all__ = ["MAX_IDLE_CHUNKS", "DeviceSettings", "Release"]
+
+MAX_IDLE_CHUNKS = 65_536
+
+Release = Literal["on_row", "on_clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSettings:
+    """One device and its stream; constant while the process runs.
+
+    Attributes
+    ----------
+    id, stream
+        Names in the topic.
+    schema
+        Number that tracker and sidecar agreed on for `names`, their units and order.
+    names
+        Of the F features.
+    rate_hz
+        Nominal rows a second.
+    n
+        Rows a chunk, a power of two.
+    grace_s
+        Seconds that a chunk waits beyond its due time.
+    idle_s
+        Seconds without a row after which the session ends; at most `MAX_IDLE_CHUNKS` chunks long, for so many chunks
+        without a row can fall due at once.
+    jump_chunks
+        Most chunks by which row numbers may jump ahead within a session.
+    release
+        ``on_row``: a chunk is out as soon as it is closed, so the arrival of rows is public; ``on_clock``: at its due
+        time plus grace, whatever closed it.
+
+    Raises
+    ------
+    ConfigError
+        A value is out of its range.
+    """
+
+    id: str
+    stream: str
+    schema: int
+    names: tuple[str, ...]
+    rate_hz: float
+    n: int
+    grace_s: float
+    idle_s: float
+    jump_chunks: int
+    release: Release = "on_row"
+
+    def __post_init__(self) -> None:
+        fine = {
+            "names": len(self.names) > 0,
+            "rate_hz": 0 < self.rate_hz < math.inf,
+            "n": self.n > 0 and self.n.bit_count() == 1,
+            "grace_s": 0 <= self.grace_s < math.inf,
+            "idle_s": 0 < self.idle_s * self.rate_hz <= MAX_IDLE_CHUNKS * self.n,
+            "jump_chunks": self.jump_chunks >= 1,
+            "release": self.release in get_args(Release),
+        }
+        wrong = [name for name, holds in fine.items() if not holds]
+        if wrong:
+            raise ConfigError(f"device {self.id!r}: {', '.join(wrong)} out of range")
+
+    @property
+    def features(self) -> int:
+        """F."""
+        return len(self.names)
+
+    @property
+    def chunk_s(self) -> float:
+        """Nominal seconds of one chunk."""
+        return self.n / self.rate_hz

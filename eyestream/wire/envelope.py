@@ -1,0 +1,172 @@
+"""What every payload has in common: a size, a msgpack map, the version in front, known keys, each once.
+
+Everything here runs on bytes of a stranger. The answer is a typed message or a `PayloadError` with one word of
+`REASONS`; nothing of the payload enters the error or its chain of causes.
+
+What msgspec lets pass and this module does not: a key that occurs twice (the last would win) is found by comparing the
+number of entries that the map declares with the number of keys that the message has, which costs next to nothing. A
+canonical form is *not* asked for: integers may be written wide and keys after ``v`` in any order, as some encoders do.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from eyestream.errors import PayloadError
+
+__all__ = [
+    "MAX_PAYLOAD_BYTES",
+    "MAX_RELEASE_BYTES",
+    "MAX_U64",
+    "REASONS",
+    "VERSION",
+    "Message",
+    "open_envelope",
+    "refuse",
+]
+
+VERSION = 1
+MAX_PAYLOAD_BYTES = 65_536
+"""Cap on `raw` and `status`, checked before a byte is decoded (msgpack can grow 73 times in memory)."""
+MAX_RELEASE_BYTES = 4 * 1024 * 1024
+"""Cap on `private` and `meta`, which a subscriber decodes."""
+MAX_U64 = 2**64 - 1
+
+REASONS = frozenset(
+    {
+        "oversize",  # more bytes than the cap of its kind
+        "not_msgpack",  # empty, cut short, followed by more bytes, a reserved byte, text that is not UTF-8
+        "not_a_map",  # something else than a map
+        "version",  # the first key is not `v`, or its value is not the integer 1
+        "nesting",  # nested too deep to be looked at
+        "duplicate_key",  # a key occurs twice
+        "missing_key",
+        "unknown_key",
+        "type",  # a key or a value has another type than the format says
+        "schema",  # another schema number than the one configured
+        "shape",  # not two dimensions, another number of features, too many rows
+        "length",  # the bytes of an array are not those of its shape
+        "range",  # a number outside what the format allows
+        "topic",  # an address that is none of ours
+    }
+)
+"""Every reason for which a payload or its topic is refused; counted by name, so the words are part of the interface."""
+
+_VERSION_KEY = b"\xa1v"
+# The integer 1 in each of the ways that msgpack can write it: some encoders keep the width of the variable.
+_VERSION_ONE = tuple(
+    _VERSION_KEY + code + VERSION.to_bytes(width, "big")
+    for code, width in [
+        (b"", 1),
+        *((bytes([0xCC + i]), 2**i) for i in range(4)),
+        *((bytes([0xD0 + i]), 2**i) for i in range(4)),
+    ]
+)
+_BROKEN = (ValueError, OverflowError, RecursionError)
+_FIELDS = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="v", tag=VERSION):
+    """Base of the typed maps: `v` is written first, unknown keys are refused; an UNSET field is left out."""
+
+
+M = TypeVar("M", bound=Message)
+
+
+def refuse(reason: str) -> PayloadError:
+    """The error for one of the `REASONS`; to be raised by the caller.
+
+    Raises
+    ------
+    KeyError
+        The word is not in the list: a fault of ours.
+    """
+    if reason not in REASONS:
+        raise KeyError(reason)
+    return PayloadError(reason)
+
+
+def open_envelope(
+    payload: bytes | bytearray | memoryview, decoder: msgspec.msgpack.Decoder[M], limit: int = MAX_PAYLOAD_BYTES
+) -> M:
+    """The typed map in `payload`.
+
+    The order of the questions is fixed: size, map, version, structure, keys, types. A payload of a later version is
+    therefore told ``version`` whatever else it holds.
+
+    Parameters
+    ----------
+    payload
+        What came off the wire.
+    decoder
+        Of a `Message`; its field types are enforced without conversion between text, numbers and truth values
+        (an integer is taken where a float is expected).
+    limit
+        Most bytes that are looked at.
+
+    Raises
+    ------
+    PayloadError
+        With the first question that failed.
+    """
+    size = payload.nbytes if isinstance(payload, memoryview) else len(payload)
+    if size > limit:
+        raise refuse("oversize")
+    data = bytes(payload)
+    entries, offset = _map_header(data)
+    if not data.startswith(_VERSION_ONE, offset):
+        raise refuse("version" if entries else "missing_key")
+    try:
+        message = decoder.decode(data)
+    except msgspec.ValidationError:
+        reason = _complaint(data, entries, decoder.type)
+    except _BROKEN:
+        reason = "not_msgpack"
+    else:
+        if entries == _entries(message):
+            return message
+        reason = "duplicate_key"
+    raise refuse(reason)  # outside the handler: the library's words, which quote values, do not hang on
+
+
+def _map_header(data: bytes) -> tuple[int, int]:
+    """Declared number of entries and the offset of the first one."""
+    if not data or data[0] == 0xC1:
+        raise refuse("not_msgpack")
+    if data[0] & 0xF0 == 0x80:
+        return data[0] & 0x0F, 1
+    if data[0] not in (0xDE, 0xDF):
+        raise refuse("not_a_map")
+    offset = 3 if data[0] == 0xDE else 5
+    if len(data) < offset:
+        raise refuse("not_msgpack")
+    return int.from_bytes(data[1:offset], "big"), offset
+
+
+def _entries(message: Message) -> int:
+    """Entries of the map that `message` was read from, if no key occurred twice: `v` and the fields that are set."""
+    absent = sum(getattr(message, name) is msgspec.UNSET for name in _optional(type(message)))
+    return 1 + len(message.__struct_fields__) - absent
+
+
+def _optional(kind: type[Message]) -> tuple[str, ...]:
+    defaults = kind.__struct_defaults__
+    return kind.__struct_fields__[len(kind.__struct_fields__) - len(defaults) :]
+
+
+def _complaint(data: bytes, entries: int, kind: Any) -> str:
+    """Why a payload that is no message of `kind` is none; off the hot path, values are stepped over, not built."""
+    try:
+        keys = _FIELDS.decode(data).keys()
+    except msgspec.ValidationError:
+        return "type"
+    except RecursionError:
+        return "nesting"
+    except _BROKEN:
+        return "not_msgpack"
+    fields = {"v", *kind.__struct_fields__}
+    if entries != len(keys):
+        return "duplicate_key"
+    if not fields - set(_optional(kind)) <= keys:
+        return "missing_key"
+    return "type" if keys <= fields else "unknown_key"

@@ -1,0 +1,121 @@
+"""`raw`: rows of a tracker."""
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+
+from eyestream.wire.arrays import FLOAT32, from_bin, to_bin
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, Message, open_envelope, refuse
+
+__all__ = ["MAX_ROWS", "RawRows", "decode_raw", "encode_raw", "rows_per_message"]
+
+MAX_ROWS = 4096
+"""Most rows in one `raw` message."""
+
+_OVERHEAD_BYTES = 128  # keys and numbers of the message, at their widest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawRows:
+    """Some consecutive rows of a tracker's session.
+
+    Attributes
+    ----------
+    session
+        u64, strictly increasing over the sessions of a device.
+    seq
+        u64, number of the first row. The tracker numbers sampling instants: a row that was never sent has one too.
+    rows
+        (m, F), m >= 0, read-only; a value that is not finite is a missing one.
+    end
+        Whether the session ends after these rows.
+    """
+
+    session: int
+    seq: int
+    rows: NDArray[np.float32]
+    end: bool = False
+
+
+class _Raw(Message, frozen=True):
+    schema: int
+    session: int
+    seq: int
+    shape: tuple[int, ...]
+    values: bytes
+    end: bool | UnsetType = UNSET
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Raw)
+
+
+def rows_per_message(features: int) -> int:
+    """Most rows of `features` values that one message can carry; 0 where not even one fits."""
+    return min(MAX_ROWS, (MAX_PAYLOAD_BYTES - _OVERHEAD_BYTES) // (features * FLOAT32.itemsize))
+
+
+def encode_raw(session: int, seq: int, rows: NDArray[np.floating], schema: int, end: bool = False) -> bytes:
+    """Bytes of some consecutive rows.
+
+    Parameters
+    ----------
+    session, seq
+        As in `RawRows`.
+    rows
+        (m, F), at most `rows_per_message(F)` of them; rounded to float32, where what is too large becomes infinite,
+        which means missing.
+    schema
+        The number that tracker and sidecar agreed on for names, units and order of the features.
+    end
+        Whether the session ends here; m may be 0 then.
+
+    Raises
+    ------
+    PayloadError
+        ``shape``, ``range`` or ``oversize``.
+    """
+    shape, values = to_bin(rows)
+    _check_numbering(session, seq, shape[0])
+    payload = _encoder.encode(_Raw(int(schema), int(session), int(seq), shape, values, end or UNSET))
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise refuse("oversize")
+    return payload
+
+
+def decode_raw(payload: bytes | bytearray | memoryview, features: int, schema: int) -> RawRows:
+    """Rows out of a `raw` payload; the values are not looked at.
+
+    Parameters
+    ----------
+    payload
+        At most `MAX_PAYLOAD_BYTES`; what is longer is refused before anything is decoded.
+    features
+        F of the configured stream.
+    schema
+        The configured schema number.
+
+    Raises
+    ------
+    PayloadError
+        With one of `REASONS`. Non-finite values are no reason: they are missing ones.
+    """
+    message = open_envelope(payload, _decoder)
+    if message.schema != schema:
+        raise refuse("schema")
+    rows = from_bin(message.shape, message.values)
+    if rows.shape[1] != features:
+        raise refuse("shape")
+    _check_numbering(message.session, message.seq, rows.shape[0])
+    return RawRows(message.session, message.seq, rows, message.end is True)
+
+
+def _check_numbering(session: int, seq: int, m: int) -> None:
+    """Row numbers never wrap: also the one that follows the last row fits."""
+    if m > MAX_ROWS:
+        raise refuse("shape")
+    if not 0 <= session <= MAX_U64 or not 0 <= seq <= MAX_U64 - m:
+        raise refuse("range")

@@ -1,0 +1,102 @@
+"""Addresses: ``eyestream/v1/<device>/<stream>/<leaf>``.
+
+Names are short, plain ASCII: no wildcard, separator or control character can enter a topic or a filter through one.
+The stream name ``sidecar`` is taken: a sidecar's own status is at ``eyestream/v1/<sidecar>/sidecar/status``.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from eyestream.errors import ConfigError
+from eyestream.wire.envelope import VERSION, refuse
+
+__all__ = [
+    "SIDECAR_STREAM",
+    "Leaf",
+    "Topic",
+    "is_name",
+    "meta_topic",
+    "parse_topic",
+    "private_topic",
+    "raw_topic",
+    "sidecar_status_topic",
+    "status_topic",
+]
+
+Leaf = Literal["raw", "private", "meta", "status"]
+SIDECAR_STREAM = "sidecar"
+
+_LEAVES: frozenset[str] = frozenset(get_args(Leaf))
+_ROOT = f"eyestream/v{VERSION}"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A parsed address; for a sidecar's own status `device` is the sidecar and `stream` is ``sidecar``."""
+
+    device: str
+    stream: str
+    leaf: Leaf
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` may name a device, a sidecar or a stream: 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first."""
+    return _NAME.fullmatch(text) is not None
+
+
+def raw_topic(device: str, stream: str = "features") -> str:
+    """Where a tracker publishes rows; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "raw")
+
+
+def private_topic(device: str, stream: str = "features") -> str:
+    """Where released chunks appear; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "private")
+
+
+def meta_topic(device: str, stream: str = "features") -> str:
+    """Where the retained description of a stream is; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "meta")
+
+
+def status_topic(device: str, stream: str = "features") -> str:
+    """Where the retained status of a stream is; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "status")
+
+
+def sidecar_status_topic(sidecar: str) -> str:
+    """Where a sidecar's own status, its last will, is; raises `ConfigError` for a name that is not allowed."""
+    return f"{_ROOT}/{_checked(sidecar)}/{SIDECAR_STREAM}/status"
+
+
+def parse_topic(topic: str) -> Topic:
+    """Parts of an address.
+
+    Raises
+    ------
+    PayloadError
+        ``topic``: of another version, or none of ours.
+    """
+    parts = topic.split("/", 5)
+    if len(parts) != 5 or "/".join(parts[:2]) != _ROOT or not is_name(parts[2]) or not is_name(parts[3]):
+        raise refuse("topic")
+    device, stream, leaf = parts[2:]
+    if leaf not in _LEAVES or (stream == SIDECAR_STREAM and leaf != "status"):
+        raise refuse("topic")
+    return Topic(device, stream, cast(Leaf, leaf))
+
+
+def _topic(device: str, stream: str, leaf: Leaf) -> str:
+    if stream == SIDECAR_STREAM:
+        raise ConfigError(f"a stream cannot be named {SIDECAR_STREAM!r}")
+    return f"{_ROOT}/{_checked(device)}/{_checked(stream)}/{leaf}"
+
+
+def _checked(name: str) -> str:
+    if not is_name(name):
+        raise ConfigError(
+            f"{name!r} is no name for a topic: 1 to 64 letters, digits, '_' or '-', a letter or digit first"
+        )
+    return name
