@@ -28,7 +28,7 @@ __all__ = [
     "load",
 ]
 
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+_NAME = r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # as `eyestream.wire.topics.is_name`
 
 Name = Annotated[str, msgspec.Meta(pattern=_NAME)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -75,6 +75,7 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: Positive
     k: Count | None = None
     shrink: bool = False
+    clip: bool = False
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -214,7 +215,7 @@ def _sentence(message: str) -> str:
     if unknown:
         return f"{_place(where, unknown[1])}: unknown key"
     if "matching regex" in what:
-        return f"{_place(where)}: expected 1 to 64 letters, digits, dots, dashes or underscores"
+        return f"{_place(where)}: expected 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
     plain = what.replace("`", "").replace("object", "table")
     return f"{_place(where)}: {plain[0].lower()}{plain[1:]}"
 

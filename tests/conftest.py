@@ -1,11 +1,12 @@
 """What many tests share: a real broker, and the data beside the checkout."""
 
+import asyncio
 import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until `holds()`; a test fails when it does not in time."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110  the conditions of tests have no events
+            await asyncio.sleep(0.005)
 
 
 class Mosquitto:

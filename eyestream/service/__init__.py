@@ -1,0 +1,1 @@
+"""The async rim: links to brokers, the sidecar, and what stands around it."""
