@@ -1,0 +1,1 @@
+"""What is learned from a corpus, and people made after it. Offline."""

@@ -1,0 +1,1 @@
+"""Recordings and calibrations, in and out."""

@@ -1,0 +1,1 @@
+"""Pure: domain, balls, noise, mechanisms and budgets."""

@@ -1,0 +1,1 @@
+"""Pure: transforms of signals."""

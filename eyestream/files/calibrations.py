@@ -1,0 +1,77 @@
+"""Calibration files: one `.npz` each, with a JSON header, the arrays and a content hash that must agree with both."""
+
+import json
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.errors import CalibrationError
+from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, JointTables, PerFeatureTables, Provenance
+
+__all__ = ["load", "save", "shipped"]
+
+_SHIPPED = "data/calibrations"
+_TABLES = {"klt": JointTables}
+
+
+def shipped() -> list[str]:
+    """Names of the calibrations that come with the package."""
+    folder = files("eyestream") / _SHIPPED
+    return sorted(item.name.removesuffix(".npz") for item in folder.iterdir() if item.name.endswith(".npz"))
+
+
+def save(calibration: Calibration, path: str | Path) -> None:
+    """Write `calibration` to exactly `path`."""
+    header = calibration.header() | {"content_hash": calibration.content_hash}
+    arrays = dict(calibration.arrays())
+    with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
+        np.savez_compressed(file, header=np.array(json.dumps(header, sort_keys=True)), **arrays)  # type:
+        ignore[arg - type]
+
+
+def load(source: str | Path) -> Calibration:
+    """Read the calibration file `source`, or the shipped calibration of that name.
+
+    Raises
+    ------
+    CalibrationError
+        when there is none, it is not a calibration, its version is another, or its content hash does not agree.
+    """
+    path = Path(source)
+    if not path.is_file():
+        if str(source) not in shipped():
+            raise CalibrationError(
+                f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
+            )
+        path = Path(str(files("eyestream") / _SHIPPED / f"{source}.npz"))
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            header = json.loads(str(stored["header"]))
+            arrays = {name: stored[name] for name in stored.files if name != "header"}
+        calibration = _build(header, arrays)
+    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise CalibrationError(f"{path}: is not a calibration file ({type(error).__name__})") from None
+    if header["content_hash"] != calibration.content_hash:
+        raise CalibrationError(f"{path}: the content does not agree with its hash: the file was damaged or changed")
+    return calibration
+
+
+def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
+    if header["schema_version"] != SCHEMA_VERSION:
+        raise CalibrationError(f"calibration of schema version {header['schema_version']}, {SCHEMA_VERSION} is wanted")
+    tables = {name.removeprefix("tables."): arrays[name] for name in arrays if name.startswith("tables.")}
+    provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
+    return Calibration(
+        mechanism=header["mechanism"],
+        names=tuple(header["names"]),
+        units=tuple(header["units"]),
+        rate_hz=header["rate_hz"],
+        n=header["n"],
+        k=header["k"],
+        **{name: arrays[name] for name in ("declared", "lo", "hi", "fill")},
+        tables=_TABLES.get(header["mechanism"], PerFeatureTables)(**tables),
+        provenance=Provenance(**provenance),
+    )

@@ -1,0 +1,147 @@
+"""Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.csv.gz` with a
+header.
+
+A recording is `t` (m,) seconds, strictly increasing, and `features` (m, F); NaN is a missing value.
+"""
+
+import csv
+import gzip
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import RecordingError
+from eyestream.files.features import FEATURES_52
+
+__all__ = ["Recording", "load", "save"]
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Rows of one person's feature stream.
+
+    Attributes
+    ----------
+    t : (m,) seconds, strictly increasing.
+    features : (m, F) float64; NaN is missing.
+    names : F names.
+    path : the file it comes from, for messages.
+    simulated : whether it was made by `eyestream simulate`.
+    """
+
+    t: NDArray[np.float64]
+    features: NDArray[np.float64]
+    names: tuple[str, ...]
+    path: str = ""
+    simulated: bool = False
+
+    @property
+    def rate_hz(self) -> float:
+        """Nominal rows a second: the inverse of the median step."""
+        return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
+
+
+def load(path: str | Path) -> Recording:
+    """Read a recording.
+
+    Raises
+    ------
+    RecordingError
+        when the file is missing, is not a recording, or its time does not increase (the line is named).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RecordingError(f"{path}: no such file")
+    name = path.name.lower()
+    if name.endswith(".npz"):
+        return _load_npz(path)
+    if name.endswith((".csv", ".csv.gz")):
+        return _load_csv(path)
+    raise RecordingError(f"{path}: a recording is a .npz, .csv or .csv.gz file")
+
+
+def save(recording: Recording, path: str | Path) -> None:
+    """Write a recording in the format that the name of `path` says."""
+    path = Path(path)
+    if path.name.lower().endswith(".npz"):
+        arrays = {
+            "t": recording.t,
+            "features": recording.features.astype(np.float32),
+            "names": np.array(recording.names),
+        }
+        if recording.simulated:
+            arrays["simulated"] = np.array(True)
+        np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["t_s", *recording.names])
+    for t, row in zip(recording.t, recording.features.astype(np.float32), strict=True):
+        writer.writerow([repr(float(t)), *("" if np.isnan(v) else str(v) for v in row)])
+    data = text.getvalue().encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data)
+
+
+def _checked(
+    t: NDArray[np.float64],
+    features: NDArray[np.float64],
+    names: tuple[str, ...] | None,
+    path: Path,
+    *,
+    first_line: int,
+    simulated: bool = False,
+) -> Recording:
+    if t.ndim != 1 or features.ndim != 2 or len(t) != len(features):
+        raise RecordingError(f"{path}: t must be (m,) and features (m, F), not {t.shape} and {features.shape}")
+    if len(t) == 0:
+        raise RecordingError(f"{path}: holds no rows")
+    if names is None:
+        names = FEATURES_52 if features.shape[1] == 52 else tuple(f"feature_{i}" for i in range(features.shape[1]))
+    if len(names) != features.shape[1] or len(set(names)) != len(names):
+        raise RecordingError(f"{path}: {len(names)} names, each once, are wanted for {features.shape[1]} features")
+    if not np.isfinite(t).all():
+        line = first_line + int(np.argmax(~np.isfinite(t)))
+        raise RecordingError(f"{path}: line {line}: the time is not a number")
+    falls = np.flatnonzero(np.diff(t) <= 0)
+    if len(falls):
+        raise RecordingError(f"{path}: line {first_line + int(falls[0]) + 1}: time does not increase")
+    return Recording(t, features, names, str(path), simulated)
+
+
+def _load_npz(path: Path) -> Recording:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            missing = {"t", "features"} - set(arrays.files)
+            if missing:
+                raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")
+            t, features = arrays["t"].astype(np.float64), arrays["features"].astype(np.float64)
+            names = tuple(str(name) for name in arrays["names"]) if "names" in arrays.files else None
+            simulated = "simulated" in arrays.files and bool(arrays["simulated"])
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, TypeError) as error:
+        raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
+    return _checked(t, features, names, path, first_line=0, simulated=simulated)
+
+
+def _load_csv(path: Path) -> Recording:
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise RecordingError(f"{path}: is not a .csv recording ({type(error).__name__})") from None
+    if not rows or len(rows[0]) < 2:
+        raise RecordingError(f"{path}: line 1: a header with a column of seconds and at least one feature is wanted")
+    header, width = rows[0], len(rows[0])
+    values = np.empty((len(rows) - 1, width))
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != width:
+            raise RecordingError(f"{path}: line {line}: {len(row)} values, {width} wanted")
+        try:
+            values[line - 2] = [float(cell) if cell.strip() else np.nan for cell in row]
+        except ValueError:
+            raise RecordingError(f"{path}: line {line}: holds something that is not a number") from None
+    return _checked(values[:, 0], values[:, 1:], tuple(header[1:]), path, first_line=2)

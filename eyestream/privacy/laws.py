@@ -1,0 +1,244 @@
+"""Laws of the noise: integers on a grid, sampled from biased binary digits.
+
+**Discrete Laplace.** For a rate alpha > 0 the law on the integers P(z) ~ exp(-alpha |z + 1/2|) has a log-probability
+that changes by at most alpha |d| when z moves by d. It is one geometric variable G and a fair sign: z = G or -(G + 1).
+The binary digits of a geometric variable on 0 .. 2^t - 1 are *independent*, the i-th being one with probability
+p_i = 1 / (1 + exp(alpha 2^i)): every digit is biased, the low ones slightly; uniform low digits would cost extra
+epsilon.
+
+**Sampling a digit.** With p = 2^-e q, 1/2 < q <= 1, a digit is one when e random bits are all zero (exact) and one
+32-bit word is below round(2^32 q); for p >= 1/4 the word alone decides, with q = p. Each digit's probability p' is thus
+within a factor 1 +- 2^-31 of p, however small p is. The number of words, comparisons and memory accesses is fixed: it
+depends on nothing that is drawn.
+
+**Deviation.** A sampled integer's probability is a product over digits of p' or 1 - p', so its log deviates from the
+law's by at most D = sum_i max(|log p'_i/p_i|, |log (1-p'_i)/(1-p_i)|). Two neighbours can use it in opposite
+directions: 2 D a coordinate, accounted *multiplicatively*, in epsilon. (A total-variation argument would put delta = (1
++ e^epsilon) tau in its place, vacuous for a chunk at epsilon 48.)
+
+**Support.** The noisy integer a + z is clamped to a public interval [-u, u]. With |a| <= A for every input, the digits
+reach T = 2^t >= 2 A + 64 / alpha and u = T - A - ceil(32 / alpha) >= A + 32 / alpha - 1: every value of the interval is
+reachable from every input, inside it the law is the ideal one, and at its ends the tail that is missing beyond the
+reach changes a probability by a factor of at most 1 + 2 e^-32.
+
+**Discrete K-norm.** P(z) ~ max(exp(-alpha |h|_2), e^-42 exp(-beta |h|_1)) on Z^d, with h = z + 1/2 in every
+coordinate and beta = alpha / sqrt(d). Both logarithms change by at most alpha |dz|_2, hence so does their maximum: the
+law is alpha-Lipschitz in the Euclidean norm, without a normaliser that depends on the input. Sampled by rejection from
+d independent discrete Laplace variables of rate beta, accepted with probability max(exp(-alpha (|h|_2 -
+|h|_1/sqrt(d))), e^-42) against a 128-bit uniform. The number of trials is independent of the accepted value.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.bits import Bits
+
+__all__ = ["DIGIT_DEVIATION", "KNormLaw", "LaplaceLaw", "Law", "digits_for", "ideal_rate"]
+
+_WORD = 2.0**32
+_LN2 = math.log(2.0)
+DIGIT_DEVIATION = 2.0**-31  # of log p and of log(1 - p): |p' - p| <= 2^-33 2^-e, and p > 2^-1 2^-e (or p >= 1/4, e = 0)
+_MARGIN = 64.0  # in units of 1 / rate, on both sides of the interval together
+_LARGEST_DIGITS = 34
+_FLOOR = 42.0  # acceptance probabilities of the K-norm sampler are at least exp(-42)
+
+
+def digits_for(rate: float, largest: int) -> int:
+    """Binary digits t of the geometric variable: the least with 2^t >= 2 `largest` + 64 / `rate`.
+
+    Raises
+    ------
+    OverflowError
+        when more than 34 digits would be needed.
+    """
+    digits = math.ceil(math.log2(2 * largest + _MARGIN / rate + 2))
+    if digits > _LARGEST_DIGITS:
+        raise OverflowError("the noise does not fit into the integers of the sampler")
+    return digits
+
+
+def ideal_rate(epsilon: float, sensitivity: float, coordinates: int) -> float:
+    """Largest rate that keeps a release of `coordinates` integers at `epsilon`, the sampler's deviation included.
+
+    Parameters
+    ----------
+    epsilon
+        Of the whole release.
+    sensitivity
+        Largest change of the integers between neighbours, in the norm in which the law is Lipschitz.
+    coordinates
+        Integers released together.
+
+    Raises
+    ------
+    OverflowError
+        when the deviation alone would use more than a hundredth of `epsilon`.
+    """
+    deviation = coordinates * (2 * _LARGEST_DIGITS * DIGIT_DEVIATION + 4 * math.exp(-_MARGIN / 2)) + 2.0**-33
+    if deviation > epsilon / 100:
+        raise OverflowError("epsilon is too small for the precision of the sampler")
+    return (epsilon - deviation) / sensitivity * (1 - 2.0**-40)  # the last factor covers this line's own rounding
+
+
+@dataclass(frozen=True, eq=False)
+class _Digits:
+    """Words that decide the sign and the digits of discrete Laplace variables, one row of thresholds per rate."""
+
+    thresholds: NDArray[np.uint32]  # (rates, words); a word hits when word <= threshold; word 0 is the sign
+    first: tuple[
+        int, ...
+    ]  # word with which digit i begins; it ends where the next begins, and hits when all its words do
+
+    @classmethod
+    def of(cls, rates: NDArray[np.float64], count: int) -> "_Digits":
+        columns = [np.full(len(rates), 2**31 - 1, dtype=np.uint32)]
+        first = [1]
+        for digit in range(count):
+            columns += cls._words(-np.logaddexp(0.0, rates * 2.0**digit))
+            first.append(len(columns))
+        return cls(np.stack(columns, axis=1), tuple(first))
+
+    @staticmethod
+    def _words(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
+        """Thresholds of one digit, for every rate, from the log of its probability of being one."""
+        words = []
+        zeros = np.floor(-log_p / _LN2).astype(np.int64)  # e, with 2^-(e+1) < p <= 2^-e
+        if zeros.max() <= 1:
+            zeros[:] = 0
+        q = np.exp(log_p + zeros * _LN2)
+        while zeros.any():
+            here = np.minimum(zeros, 32)
+            words.append((2 ** (32 - here) - 1).astype(np.uint32))
+            zeros = zeros - here
+        words.append(np.clip(np.rint(q * _WORD) - 1, 0, _WORD - 1).astype(np.uint32))
+        return words
+
+    def draw(self, bits: Bits, repeat: int) -> NDArray[np.int64]:
+        """(rates, repeat) independent discrete Laplace integers."""
+        rates, words = self.thresholds.shape
+        drawn = bits.words(rates * repeat * words).reshape(rates, repeat, words)
+        hits = drawn <= self.thresholds[:, None, :]
+        count = len(self.first) - 1
+        digits = np.zeros((rates, repeat, 32 if count <= 32 else 64), dtype=np.bool_)
+        single = next((i for i in range(count) if self.first[i + 1] - self.first[i] > 1), count)
+        digits[:, :, :single] = hits[:, :, 1 : 1 + single]
+        for digit in range(single, count):
+            start, stop = self.first[digit], self.first[digit + 1]
+            np.logical_and(hits[:, :, start], hits[:, :, start + 1], out=digits[:, :, digit])
+            for word in range(start + 2, stop):
+                digits[:, :, digit] &= hits[:, :, word]
+        packed = np.packbits(digits, axis=2, bitorder="little")
+        geometric = packed.view("<u4" if count <= 32 else "<u8")[:, :, 0].astype(np.int64)
+        geometric ^= -hits[:, :, 0].astype(np.int64)  # -(G + 1) is the bitwise complement of G
+        return geometric
+
+
+class LaplaceLaw:
+    """Independent discrete Laplace integers, the same rate along a row.
+
+    Parameters
+    ----------
+    rates
+        (rows,) alpha of each row, per unit of the integers.
+    count
+        Integers a row.
+    largest
+        Bound on the absolute value of the integers that the noise is added to.
+
+    Attributes
+    ----------
+    shape : (rows, count) of a draw.
+    limit : the public interval of the noisy integers is [-limit, limit].
+    sd : (rows,) standard deviation of the noise, in units of the integers.
+
+    Raises
+    ------
+    OverflowError
+        when the noise does not fit into the integers of the sampler.
+    """
+
+    def __init__(self, rates: NDArray[np.float64], count: int, largest: int) -> None:
+        slowest = float(rates.min())
+        digits = digits_for(slowest, largest)
+        self.shape = (len(rates), count)
+        self.limit = 2**digits - largest - math.ceil(_MARGIN / 2 / slowest)
+        self.sd = math.sqrt(2.0) / rates
+        self._digits = _Digits.of(rates, digits)
+
+    def sample(self, bits: Bits) -> NDArray[np.int64]:
+        """One draw, (rows, count)."""
+        return self._digits.draw(bits, self.shape[1])
+
+
+class KNormLaw:
+    """Discrete noise on Z^d that is `rate`-Lipschitz in the Euclidean norm; see the module for its law.
+
+    Parameters
+    ----------
+    rate
+        alpha, per unit of the integers.
+    count
+        d, the number of integers released together.
+    largest
+        Bound on the absolute value of the integers that the noise is added to.
+
+    Attributes
+    ----------
+    shape : (1, d) of a draw.
+    limit : the public interval of the noisy integers is [-limit, limit].
+    sd : (1,) standard deviation of one coordinate; the continuous law has E|h|^2 = d (d + 1) / alpha^2.
+    """
+
+    def __init__(self, rate: float, count: int, largest: int) -> None:
+        self._rate = rate
+        self._beta = rate / math.sqrt(count)
+        digits = digits_for(self._beta / 2, largest)  # far out the law falls by at least beta / 2 a step
+        self.shape = (1, count)
+        self.limit = 2**digits - largest - math.ceil(_MARGIN / self._beta)
+        self.sd = np.array([math.sqrt(count + 1.0) / rate])
+        self._digits = _Digits.of(np.array([self._beta]), digits)
+        self._trials = max(1, min(256, math.ceil(1.5 / self.acceptance(count))))
+
+    @staticmethod
+    def acceptance(count: int) -> float:
+        """Share of the trials that are accepted, for d = `count`: 2 pi^(d/2) Gamma(d) / Gamma(d/2) / (2 sqrt(d))^d."""
+        d = count
+        return math.exp(
+            math.log(2)
+            + d / 2 * math.log(math.pi)
+            + math.lgamma(d)
+            - math.lgamma(d / 2)
+            - d * math.log(2 * math.sqrt(d))
+        )
+
+    def sample(self, bits: Bits) -> NDArray[np.int64]:
+        """One draw, (1, d)."""
+        while True:
+            trials = self._digits.draw(bits, self._trials * self.shape[1]).reshape(self._trials, self.shape[1])
+            half = trials + 0.5
+            euclidean = np.sqrt(np.einsum("ij,ij->i", half, half))
+            exponent = self._rate * euclidean - self._beta * np.abs(half).sum(axis=1)
+            accepted = _bernoulli(np.exp(-np.clip(exponent, 0.0, _FLOOR)), bits)
+            if accepted.any():
+                chosen: NDArray[np.int64] = trials[np.argmax(accepted)][None]
+                return chosen
+
+
+def _bernoulli(p: NDArray[np.float64], bits: Bits) -> NDArray[np.bool_]:
+    """Whether a 128-bit uniform is below p, for each p of (m,); p in (0, 1]."""
+    words = bits.words(4 * len(p)).reshape(4, len(p))
+    below = np.zeros(len(p), dtype=np.bool_)
+    level = np.ones(len(p), dtype=np.bool_)  # all words so far equal those of p
+    rest = p * _WORD
+    for word in words:
+        digit = np.minimum(np.floor(rest), _WORD - 1)
+        below |= level & (word < digit)
+        level &= word == digit
+        rest = (rest - digit) * _WORD
+    return below
+
+
+Law = LaplaceLaw | KNormLaw

@@ -1,0 +1,86 @@
+"""The linear transforms of the mechanisms: from an admitted chunk to what is noised, and back.
+
+Every transform has three steps. `residual` takes the chunk into the space in which the ball lies, relative to the
+ball's centre. `coordinates` takes the projected residual to the reals that get noise. `chunk` takes noisy coordinates
+(relative to those of the centre) back to a chunk, linearly; what the centre contributes is a public constant that the
+mechanism adds. Arrays that a transform returns are its own and are overwritten by the next call.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.spectrum.difference import difference, integrate
+from eyestream.spectrum.fourier import RealFourier
+
+__all__ = ["DifferenceFourierTransform", "FourierTransform", "TimeTransform", "Transform"]
+
+Array = NDArray[np.float64]
+
+
+class Transform(Protocol):
+    """Face of the transforms; B blocks of coordinates are released together, (F, n) is a chunk."""
+
+    def residual(self, chunk: Array) -> Array:
+        """(B, m) the chunk (F, n) in the space of the ball, minus the centre."""
+        ...
+
+    def coordinates(self, residual: Array) -> Array:
+        """(B, M) coordinates of a residual (B, m)."""
+        ...
+
+    def chunk(self, coordinates: Array) -> Array:
+        """(F, n) what coordinates (B, M) stand for."""
+        ...
+
+
+class TimeTransform:
+    """The chunk as it is (LPA): one block per feature, one coordinate per row."""
+
+    def __init__(self, centre: Array) -> None:
+        self._centre = centre
+
+    def residual(self, chunk: Array) -> Array:
+        """(F, n) minus the centre."""
+        return chunk - self._centre
+
+    def coordinates(self, residual: Array) -> Array:
+        """The residual itself."""
+        return residual
+
+    def chunk(self, coordinates: Array) -> Array:
+        """The coordinates themselves."""
+        return coordinates
+
+
+class FourierTransform:
+    """First k one-sided Fourier coefficients of every feature (CFPA, FPA); one block per feature."""
+
+    def __init__(self, centre: Array, k: int) -> None:
+        self._centre = centre
+        self._fourier = RealFourier(centre.shape[0], centre.shape[1], k)
+
+    def residual(self, chunk: Array) -> Array:
+        """(F, n) minus the centre."""
+        return chunk - self._centre
+
+    def coordinates(self, residual: Array) -> Array:
+        """(F, M) unnormalised coordinates of `eyestream.spectrum.fourier`."""
+        return self._fourier.coordinates(residual)
+
+    def chunk(self, coordinates: Array) -> Array:
+        """(F, n) inverse transform, the other coefficients zero."""
+        return self._fourier.signals(coordinates)
+
+
+class DifferenceFourierTransform(FourierTransform):
+    """The same of the difference signal (DCFPA): differences inside the chunk in, cumulative sum out."""
+
+    def residual(self, chunk: Array) -> Array:
+        """(F, n) difference signal minus the centre, which is a difference signal too."""
+        return difference(chunk) - self._centre
+
+    def chunk(self, coordinates: Array) -> Array:
+        """(F, n) cumulative sum of the inverse transform."""
+        return integrate(super().chunk(coordinates))

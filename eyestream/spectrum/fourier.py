@@ -1,0 +1,96 @@
+"""One-sided Fourier coefficients of real signals as real coordinates.
+
+A real signal of length n has the unnormalised one-sided spectrum F_0 ... F_{n//2}. The first k of them are k complex
+numbers, but fewer independent reals: Im F_0 is zero, and so is Im F_{n/2} for even n. The *coordinates* of this module
+are those reals, in the order
+
+    Re F_0, Re F_1, Im F_1, Re F_2, Im F_2, ..., (Re F_{n/2})
+
+which is what noise must be added to: every one of them, and nothing else.
+
+Norm. With the weights w = 1 for Re F_0 and Re F_{n/2} and 2 for the others, Parseval's theorem for real signals reads
+sum_i w_i a_i^2 = n ||x||^2 when all coordinates are kept, and <= n ||x||^2 when k are kept.
+"""
+
+import numpy as np
+import pyfftw
+from numpy.typing import NDArray
+
+__all__ = ["RealFourier", "coordinate_count", "coordinate_weights", "most_coefficients"]
+
+
+def most_coefficients(n: int) -> int:
+    """Number of one-sided coefficients of a real signal of length `n`: n // 2 + 1."""
+    return n // 2 + 1
+
+
+def coordinate_count(n: int, k: int) -> int:
+    """Number of independent reals in the first `k` one-sided coefficients of a real signal of length `n`.
+
+    Raises
+    ------
+    ValueError
+        unless 1 <= k <= n // 2 + 1.
+    """
+    if not 1 <= k <= most_coefficients(n):
+        raise ValueError(f"k must lie between 1 and {most_coefficients(n)} for signals of length {n}, not {k}")
+    return min(2 * k - 1, n)
+
+
+def coordinate_weights(n: int, k: int) -> NDArray[np.int64]:
+    """Parseval weights of the coordinates, (coordinate_count(n, k),): 1 for Re F_0 and Re F_{n/2}, 2 for the others."""
+    weights = np.full(coordinate_count(n, k), 2, dtype=np.int64)
+    weights[0] = 1
+    if n % 2 == 0 and k == most_coefficients(n):
+        weights[-1] = 1
+    return weights
+
+
+class RealFourier:
+    """Planned transforms between signals and their first coordinates, both ways, without allocation.
+
+    Parameters
+    ----------
+    signals
+        Number of signals that are transformed together.
+    n
+        Length of each signal.
+    k
+        Number of one-sided coefficients kept, 1 <= k <= n // 2 + 1.
+
+    Notes
+    -----
+    Owns its FFTW plans and their buffers: one owner per plan, not to be shared between threads, made anew after a fork.
+    What the methods return is one of those buffers and is overwritten by the next call.
+    """
+
+    def __init__(self, signals: int, n: int, k: int) -> None:
+        self.n = n
+        self.k = k
+        self.count = coordinate_count(n, k)
+        self._signals: NDArray[np.float64] = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
+        self._spectrum: NDArray[np.complex128] = pyfftw.zeros_aligned((signals, n // 2 + 1), dtype=np.complex128)
+        self._result: NDArray[np.float64] = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
+        self._forward = pyfftw.FFTW(self._signals, self._spectrum, axes=(1,))
+        self._inverse = pyfftw.FFTW(
+            self._spectrum, self._result, axes=(1,), direction="FFTW_BACKWARD", flags=("FFTW_MEASURE",)
+        )
+        self._reals = self._spectrum.view(np.float64)  # Re F_0, Im F_0, Re F_1, Im F_1, ...
+        self._coordinates = np.zeros((signals, self.count))
+
+    def coordinates(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """First coordinates of (signals, n) real signals, (signals, count), unnormalised."""
+        self._signals[:] = signals
+        self._forward.execute()
+        self._coordinates[:, 0] = self._reals[:, 0]
+        self._coordinates[:, 1:] = self._reals[:, 2 : self.count + 1]
+        return self._coordinates
+
+    def signals(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Real signals (signals, n) whose first coordinates are given and whose other coordinates are zero."""
+        self._reals[:] = 0.0
+        self._reals[:, 0] = coordinates[:, 0]
+        self._reals[:, 2 : self.count + 1] = coordinates[:, 1:]
+        self._inverse.execute()
+        self._result /= self.n  # FFTW's inverse is unnormalised
+        return self._result

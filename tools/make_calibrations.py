@@ -1,0 +1,35 @@
+"""Make the calibrations that the package ships, from the 30-person corpus of everyday gaze (see README).
+
+python tools/make_calibrations.py CORPUS_DIR [NAME ...]     CORPUS_DIR holds PNN.npz feature recordings
+"""
+
+import sys
+from pathlib import Path
+
+from eyestream.corpus.calibrate import Corpus, calibrate_per_feature
+from eyestream.files import calibrations, recordings
+
+DESCRIPTION = (
+    "52 window features (30 s window, 0.5 s step) of 30 people's everyday gaze, from the public data release of "
+    "Hoppe, Loetscher, Morey, Bulling, Frontiers in Human Neuroscience 2018 (BSD-3-Clause)"
+)
+TARGET = Path(__file__).resolve().parent.parent / "eyestream" / "data" / "calibrations"
+
+
+def main() -> None:
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
+    people = [recordings.load(path) for path in sorted(folder.glob("P*.npz"))]
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for n in (32, 64, 128):
+        corpus = Corpus.of(people, n)
+        for mechanism in ("lpa", "cfpa", "dcfpa"):
+            name = f"everyday-{mechanism}-{n}"
+            if wanted and name not in wanted:
+                continue
+            path = TARGET / f"{name}.npz"
+            calibrations.save(calibrate_per_feature(corpus, mechanism, description=DESCRIPTION), path)
+            print(f"{name}: {path.stat().st_size} bytes, {len(corpus.chunks)} chunks", flush=True)
+
+
+if __name__ == "__main__":
+    main()
