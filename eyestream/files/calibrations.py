@@ -26,10 +26,9 @@ def shipped() -> list[str]:
 def save(calibration: Calibration, path: str | Path) -> None:
     """Write `calibration` to exactly `path`."""
     header = calibration.header() | {"content_hash": calibration.content_hash}
-    arrays = dict(calibration.arrays())
+    arrays: dict[str, Any] = {"header": np.array(json.dumps(header, sort_keys=True)), **dict(calibration.arrays())}
     with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
-        np.savez_compressed(file, header=np.array(json.dumps(header, sort_keys=True)), **arrays)  # type:
-        ignore[arg - type]
+        np.savez_compressed(file, **arrays)
 
 
 def load(source: str | Path) -> Calibration:

@@ -101,8 +101,8 @@ class Calibration:
     rate_hz: float
     n: int
     k: int | None
-    """Number of Fourier coefficients when it was chosen at calibration; None: the mechanism minimises the closed
-    form.""" declared: NDArray[np.bool_]
+    """Fourier coefficients kept, when that was chosen at calibration; None: the mechanism minimises its error."""
+    declared: NDArray[np.bool_]
     """(F,) declared constants: released as `fill`, their input is never read."""
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
