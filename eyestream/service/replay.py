@@ -7,28 +7,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import RecordingError
 from eyestream.files.recordings import Recording
 from eyestream.service.publisher import Publisher
 from eyestream.wire.messages import rows_per_message
 
-__all__ = ["nominal_rate", "replay", "row_numbers"]
+__all__ = ["replay", "row_numbers"]
 
 MOST_ROWS = 64
 """Rows of one message at most; fewer when they are wide."""
-
-
-def nominal_rate(recording: Recording) -> float:
-    """Rows a second: one over the median distance of two rows.
-
-    Raises
-    ------
-    RecordingError
-        Fewer than two rows.
-    """
-    if len(recording.t) < 2:
-        raise RecordingError(f"{recording.path}: expected at least two rows")
-    return 1.0 / float(np.median(np.diff(recording.t)))
 
 
 def row_numbers(t: NDArray[np.float64], rate: float) -> NDArray[np.int64]:

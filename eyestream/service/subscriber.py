@@ -57,13 +57,16 @@ class Chunks:
     def __init__(self, device: str, buffer: int) -> None:
         self._topics = (topics.meta_topic(device), topics.status_topic(device), topics.private_topic(device))
         self._arrived: DropOldest[Chunk] = DropOldest(buffer)
+        self._early: DropOldest[messages.PrivateChunk] = DropOldest(
+            buffer
+        )  # kept by the broker, before the description
         self._last: tuple[int, int] | None = None
         self.meta: messages.Meta | None = None
         """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
         self.status: messages.Status | None = None
         """The sidecar's last word on the device; None until it has said one."""
         self.refused = 0
-        """Messages that were no message of ours, or came before the description of their stream."""
+        """Messages that were no message of ours, or not of the stream that was described."""
 
     def __aiter__(self) -> "Chunks":
         return self
@@ -74,7 +77,7 @@ class Chunks:
     @property
     def dropped(self) -> int:
         """Chunks that were not taken in time; the oldest go first."""
-        return self._arrived.dropped
+        return self._arrived.dropped + self._early.dropped
 
     async def _serve(self, link: Link) -> None:
         for topic in self._topics:  # the description first
@@ -86,6 +89,8 @@ class Chunks:
         try:
             if message.topic == meta:
                 self.meta = messages.decode_meta(message.payload)
+                while (early := self._early.take()) is not None:
+                    self._accept(early)
             elif message.topic == status:
                 self.status = messages.decode_status(message.payload)
             else:
@@ -94,7 +99,10 @@ class Chunks:
             self.refused += 1
 
     def _accept(self, chunk: messages.PrivateChunk) -> None:
-        if self.meta is None or len(self.meta.names) != len(chunk.values):
+        if self.meta is None:
+            self._early.put(chunk)
+            return
+        if len(self.meta.names) != len(chunk.values):
             self.refused += 1
             return
         if self._last is not None and chunk.session == self._last[0] and chunk.chunk <= self._last[1]:

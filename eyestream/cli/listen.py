@@ -1,0 +1,118 @@
+"""``eyestream listen``: what an application sees."""
+
+import argparse
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.cli.options import add_broker, broker_settings, start_log
+from eyestream.errors import ConfigError
+from eyestream.files import recordings
+from eyestream.files.recordings import Recording
+from eyestream.service.subscriber import Chunk, Chunks, subscribe
+
+__all__ = ["add_parser", "main"]
+
+SHOWN = 4
+"""Features in the table unless named."""
+
+SUFFIXES = (".npz", ".csv", ".csv.gz")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "listen",
+        help="receive private chunks as an application does",
+        description="Subscribe to the private topic of a device and print a line for each chunk: its number, its "
+        "seconds in the session, its epsilon, and the mean of a few features. Ends with Ctrl-C, or after --chunks.",
+    )
+    parser.add_argument("--device", required=True, metavar="ID", help="pseudonym of the tracker")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write all rows to FILE at the end (.npz, .csv, .csv.gz)"
+    )
+    parser.add_argument("--chunks", type=int, metavar="N", help="end after N chunks")
+    parser.add_argument("--show", metavar="NAME,...", help=f"features in the table (default: the first {SHOWN})")
+    add_broker(parser)
+
+
+def main(options: argparse.Namespace) -> None:
+    """Print, and at the end write.
+
+    Raises
+    ------
+    ConfigError
+        FILE cannot be written, or a feature to show is unknown.
+    LinkError
+        The broker cannot be reached.
+    """
+    out: Path | None = options.out
+    if out is not None:
+        if not out.name.endswith(SUFFIXES):
+            raise ConfigError(f"{out}: expected a name that ends with one of {' '.join(SUFFIXES)}")
+        if not out.resolve().parent.is_dir():
+            raise ConfigError(f"{out}: there is no such directory")
+    received: list[Chunk] = []
+    try:
+        asyncio.run(_listen(options, received))
+    finally:
+        if out is not None and received:
+            _write(out, received)
+
+
+async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
+    async with subscribe(broker_settings(options), options.device) as chunks:
+        start_log(logging.WARNING)
+        shown: list[int] = []
+        taken = 0
+        async for chunk in chunks:
+            if taken == 0:
+                shown = _shown(options.show, chunk)
+                _head(chunks, chunk, shown)
+            taken += 1
+            if options.out is not None:
+                received.append(chunk)
+            means = "".join(f"{chunk.values[index].mean():>{_width(chunk, index)}.4g}" for index in shown)
+            print(f"{chunk.index:>7}{chunk.t[0]:>10.1f}{chunk.epsilon:>9g}{means}", flush=True)
+            if taken == options.chunks:
+                return
+
+
+def _shown(wanted: str | None, chunk: Chunk) -> list[int]:
+    if wanted is None:
+        return list(range(min(SHOWN, len(chunk.names))))
+    unknown = [name for name in wanted.split(",") if name not in chunk.names]
+    if unknown:
+        raise ConfigError(f"--show: the stream has no feature {unknown[0]}")
+    return [chunk.names.index(name) for name in wanted.split(",")]
+
+
+def _width(chunk: Chunk, index: int) -> int:
+    return max(len(chunk.names[index]), 10) + 2
+
+
+def _head(chunks: Chunks, chunk: Chunk, shown: list[int]) -> None:
+    assert chunks.meta is not None
+    print(f"{chunks.meta.mechanism}, {chunks.meta.n} rows a chunk, {chunks.meta.rate_hz:g} rows a second")
+    print(f"guarantee: {chunk.guarantee}")
+    names = "".join(f"{chunk.names[index]:>{_width(chunk, index)}}" for index in shown)
+    print(f"{'chunk':>7}{'second':>10}{'epsilon':>9}{names}", flush=True)
+
+
+def _write(out: Path, received: list[Chunk]) -> None:
+    """All rows as one recording; a later session goes on where the one before ended."""
+    times: list[np.ndarray] = []
+    start, session = 0.0, received[0].session
+    for chunk in received:
+        if chunk.session != session:
+            session, start = chunk.session, times[-1][-1] + (chunk.t[1] - chunk.t[0])
+        times.append(start + chunk.t)
+    features = np.concatenate([chunk.values.T for chunk in received]).astype(np.float64)
+    try:
+        recordings.save(Recording(np.concatenate(times), features, received[0].names), out)
+    except OSError as error:
+        raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+    print(f"{len(features)} rows written to {out}")

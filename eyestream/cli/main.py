@@ -1,0 +1,68 @@
+"""The command line: one subcommand, one module, loaded when it is asked for."""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn
+
+from eyestream.errors import LinkError, OperatorError
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "demo": "see it happen: broker, recording, sidecar and application in one terminal",
+    "init": "write a configuration and a new ledger",
+    "run": "the sidecar: raw rows in, private chunks out",
+    "replay": "publish a recording as if a tracker sent it live",
+    "listen": "receive private chunks as an application does",
+    "calibrate": "learn ball and range of every feature from public recordings",
+    "privatize": "release whole recordings privately, file to file",
+    "simulate": "make recordings of people who do not exist",
+    "budget": "show what a ledger says was spent",
+    "guarantee": "say in words what a configuration guarantees",
+}
+
+_ABOUT = "Differentially private release of eye-movement feature streams over MQTT."
+_FIRST = "Begin with: eyestream demo. Then: eyestream init DIR, eyestream run --config DIR/sidecar.toml."
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help says more)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one subcommand; what a person must mend is one line on stderr and exit code 2."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    asked = next((word for word in words if not word.startswith("-")), None)
+    parser = _Parser(prog="eyestream", description=_ABOUT, epilog=_FIRST)
+    parser.add_argument("--version", action="version", version=f"eyestream {version('eyestream')}")
+    subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    module = None
+    for name, text in COMMANDS.items():
+        if name == asked:
+            module = importlib.import_module(f"eyestream.cli.{name}")
+            module.add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=text)
+    options = parser.parse_args(words)
+    assert module is not None
+    try:
+        module.main(options)
+    except (OperatorError, LinkError) as error:
+        sys.exit(_complain(f"eyestream {asked}: {error}"))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # `eyestream listen ... | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _complain(line: str) -> int:
+    print(line, file=sys.stderr)
+    return 2

@@ -1,0 +1,57 @@
+"""Options that several subcommands share, and the form of log lines."""
+
+import argparse
+import logging
+import math
+import sys
+from pathlib import Path
+
+from eyestream.config import BrokerSettings
+
+__all__ = ["add_broker", "broker_settings", "positive", "speed", "start_log"]
+
+
+def add_broker(parser: argparse.ArgumentParser) -> None:
+    """``--broker`` and what a broker may ask for."""
+    group = parser.add_argument_group("broker")
+    group.add_argument("--broker", metavar="URL", required=True, help="mqtt://host[:port], mqtts://... or unix:///path")
+    group.add_argument("--username", help="name to log in with")
+    group.add_argument("--password-file", type=Path, metavar="FILE", help="file with the password on its first line")
+    group.add_argument("--ca-file", type=Path, metavar="FILE", help="mqtts: certificates to trust, not the system's")
+    group.add_argument("--cert-file", type=Path, metavar="FILE", help="mqtts: certificate to show")
+    group.add_argument("--key-file", type=Path, metavar="FILE", help="mqtts: its key")
+
+
+def broker_settings(options: argparse.Namespace) -> BrokerSettings:
+    """What `add_broker` collected."""
+    return BrokerSettings(
+        url=options.broker,
+        username=options.username,
+        password_file=options.password_file,
+        ca_file=options.ca_file,
+        cert_file=options.cert_file,
+        key_file=options.key_file,
+    )
+
+
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    number = float(text)
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, not {text}")
+    return number
+
+
+def speed(text: str) -> float:
+    """A factor above 0, or ``max``."""
+    return math.inf if text == "max" else positive(text)
+
+
+def start_log(level: int = logging.INFO) -> None:
+    """Log lines of eyestream on stderr, one line each."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("eyestream")
+    log.handlers[:] = [handler]
+    log.setLevel(level)
+    log.propagate = False
