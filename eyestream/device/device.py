@@ -2,8 +2,8 @@
 
 The rules, in the order in which they are applied to a message (privacy core, sections 5 and 6):
 
-1. Time first: what the clock closes by now is closed before the rows are looked at. So the chunks depend on the rows and
-   on when each arrived, and neither on how rows are split into messages nor on when somebody asked.
+1. Time first: what the clock closes by now is closed before the rows are looked at. So the chunks depend on the rows
+   and on when each arrived, and neither on how rows are split into messages nor on when somebody asked.
 2. Rows up to the mark that an earlier process left, and of sessions before it, are refused. The mark is rounded up to
    the end of a chunk: no chunk has rows on both sides of it.
 3. Sessions strictly increase. A row (or an end) of a newer one ends the current one; rows of older or ended ones are
@@ -11,12 +11,12 @@ The rules, in the order in which they are applied to a message (privacy core, se
 4. Chunk i of the tracker's grid holds rows i n to (i + 1) n - 1. It opens at its first row and closes at its last one,
    at a row of a later chunk, at the end of its session, or at its due time plus grace. Chunks in between fall due
    without rows.
-5. A row more than `jump_chunks` chunks ahead ends the session: the open chunk falls due, the rows are not taken, and the
-   tracker has to begin a newer session. Under ``on_clock`` so does a tracker that runs that far ahead of the clock.
+5. A row more than `jump_chunks` chunks ahead ends the session: the open chunk falls due, the rows are not taken, and
+   the tracker has to begin a newer session. Under ``on_clock`` so does a tracker that runs that far ahead of the clock.
 6. A session also ends with an `end` message and after `idle_s` seconds without a row.
 
-A session here is a tracker's session as seen by this process: chunk 0 is the first chunk of it that a row was taken for,
-each next chunk follows it on the nominal grid without a hole, and `t0` counts from there.
+A session here is a tracker's session as seen by this process: chunk 0 is the first chunk of it that a row was taken
+for, each next chunk follows it on the nominal grid without a hole, and `t0` counts from there.
 """
 
 from collections import deque
@@ -34,9 +34,9 @@ __all__ = ["Device"]
 class Device:
     """One device's life: rows and the time in, due chunks out, each row in at most one of them.
 
-    To be driven so: `feed` every message and `tick` at `next_due` at the latest; after each call treat what was returned,
-    in order, then reserve for `open_chunk` if it is a new one. A chunk that opened and closed within one call, or never
-    opened, is first seen when it is due: it is reserved then, before noise is bound to it.
+    To be driven so: `feed` every message and `tick` at `next_due` at the latest; after each call treat what was
+    returned, in order, then reserve for `open_chunk` if it is a new one. A chunk that opened and closed within one
+    call, or never opened, is first seen when it is due: it is reserved then, before noise is bound to it.
 
     Memory: one (n, F) buffer; under ``on_clock`` also the closed chunks that wait: at most `jump_chunks`, those that a
     grace period holds, and those that fall due without a row until `idle_s` is over.

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.wire.envelope import refuse
+from eyestream.wire.envelope import MAX_RELEASE_BYTES, refuse
 
 __all__ = ["FLOAT32", "from_bin", "to_bin"]
 
@@ -31,9 +31,10 @@ def from_bin(shape: tuple[int, ...], values: bytes) -> NDArray[np.float32]:
     Raises
     ------
     PayloadError
-        ``shape``: not two dimensions, or no columns; ``length``: other bytes than the shape needs.
+        ``shape``: not two dimensions, no columns, or more than any payload could fill; ``length``: other bytes than the
+        shape needs.
     """
-    if len(shape) != 2 or shape[0] < 0 or shape[1] < 1:
+    if len(shape) != 2 or shape[0] < 0 or not 1 <= shape[1] <= MAX_RELEASE_BYTES:  # numpy cannot hold 0 rows of 2^64
         raise refuse("shape")
     if len(values) != shape[0] * shape[1] * FLOAT32.itemsize:
         raise refuse("length")

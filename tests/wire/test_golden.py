@@ -1,0 +1,105 @@
+"""The golden payloads: written by an independent library, read by ours, and the other way round."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+from eyestream.errors import PayloadError
+from eyestream.wire import messages as wire
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+INDEX = json.loads((GOLDEN / "index.json").read_text())
+GOOD = [name for name, entry in INDEX["payloads"].items() if "holds" in entry]
+BAD = [name for name, entry in INDEX["payloads"].items() if "refused" in entry]
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("golden_build", GOLDEN / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def entry(name: str) -> tuple[dict[str, Any], bytes]:
+    return INDEX["payloads"][name], (GOLDEN / name).read_bytes()
+
+
+def test_files_are_what_the_independent_encoder_writes(build: ModuleType) -> None:
+    written = {f"{name}.msgpack": payload for name, (_, payload) in build.payloads().items()}
+    on_disk = {path.name: path.read_bytes() for path in GOLDEN.glob("*.msgpack")}
+    assert on_disk == written
+    assert build.index() == INDEX
+
+
+def read(kind: str, payload: bytes) -> dict[str, Any]:
+    """The payload through our decoder, in the form of the index."""
+
+    def numbers(array: np.ndarray) -> list[Any]:
+        return [[float(value) if np.isfinite(value) else None for value in row] for row in array]
+
+    if kind == "raw":
+        raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
+        shown = {"session": raw.session, "seq": raw.seq, "shape": list(raw.rows.shape), "values": numbers(raw.rows)}
+        return {"v": 1, "schema": INDEX["schema"], **shown, **({"end": True} if raw.end else {})}
+    if kind == "private":
+        chunk = wire.decode_private(payload)
+        fields = {name: getattr(chunk, name) for name in ("session", "chunk", "t0", "dt", "epsilon", "delta")}
+        return {"v": 1, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
+    if kind == "meta":
+        meta = wire.decode_meta(payload)
+        fields = {name: getattr(meta, name) for name in meta.__slots__}
+        plain = {name: list(field) if isinstance(field, tuple) else field for name, field in fields.items()}
+        return {"v": 1, **plain, "noise_sd": meta.noise_sd.tolist()}
+    status = wire.decode_status(payload)
+    return {"v": 1, "state": status.state, "reason": status.reason}
+
+
+def as_float32(shown: dict[str, Any]) -> dict[str, Any]:
+    """The index' decimal numbers as float32 holds them."""
+    values = shown.get("values")
+    if values is None:
+        return shown
+    return {**shown, "values": [[None if x is None else float(np.float32(x)) for x in row] for row in values]}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_our_decoder_finds_what_the_index_says(name: str) -> None:
+    described, payload = entry(name)
+    assert read(described["kind"], payload) == as_float32(described["holds"])
+
+
+@pytest.mark.parametrize("name", [name for name in GOOD if name != "raw-wide.msgpack"])
+def test_our_encoder_writes_the_same_bytes(name: str) -> None:
+    described, payload = entry(name)
+    if described["kind"] == "raw":
+        raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
+        assert wire.encode_raw(raw.session, raw.seq, raw.rows, INDEX["schema"], end=raw.end) == payload
+    elif described["kind"] == "private":
+        assert wire.encode_private(wire.decode_private(payload)) == payload
+    elif described["kind"] == "meta":
+        assert wire.encode_meta(wire.decode_meta(payload)) == payload
+    else:
+        assert wire.encode_status(wire.decode_status(payload)) == payload
+    assert next(iter(msgpack.unpackb(payload))) == "v"
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_payloads_are_refused_by_name(name: str) -> None:
+    described, payload = entry(name)
+    with pytest.raises(PayloadError) as refusal:
+        wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
+    assert refusal.value.reason == described["refused"]
+
+
+def test_every_reason_has_a_golden_payload_or_is_named_here() -> None:
+    shown = {INDEX["payloads"][name]["refused"] for name in BAD}
+    assert shown == wire.REASONS - {"oversize", "topic"}
