@@ -80,8 +80,8 @@ class Parts:
     output: Output
     noise_sd: Array
     """(A,) expected standard deviation of the noise in a released value, root mean square over the rows."""
-    k: int
-    """Largest number of coefficients (or directions) kept by any feature."""
+    k: tuple[int, ...]
+    """Coefficients kept of each released feature; a single number where the features are coded jointly; else empty."""
 
 
 class Mechanism(ABC):
@@ -108,7 +108,8 @@ class Mechanism(ABC):
     guarantee : the claim in words, or "none" with its reason.
     noise_sd : (F,) expected standard deviation of the noise in a released value; 0 for constants.
     n, features : chunk length and number of features, constants included.
-    k : largest number of coefficients kept by any feature.
+    k : coefficients kept of each feature, 0 for constants; one number where the features are coded jointly; empty where
+        nothing is cut.
 
     Raises
     ------
@@ -148,8 +149,11 @@ class Mechanism(ABC):
         except OverflowError as error:
             raise ConfigError(f"epsilon {epsilon:g} is outside what the arithmetic can hold: {error}") from None
         self._parts = parts
-        self.k = parts.k
         active = self._active
+        self.k = parts.k
+        if len(parts.k) == len(active):
+            kept = dict(zip(active.tolist(), parts.k, strict=True))
+            self.k = tuple(kept.get(feature, 0) for feature in range(self.features))
         self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], self.n)
         self._clip = (calibration.lo[active][:, None], calibration.hi[active][:, None]) if clip else None
         self._template = np.repeat(calibration.fill[:, None], self.n, axis=1)

@@ -85,7 +85,7 @@ class LPA(_PerFeature):
             steps=steps[:, None],
             output=Output(offset, gain),
             noise_sd=gain[:, 0] * law.sd * steps,
-            k=n,
+            k=(),
         )
 
 
@@ -177,7 +177,7 @@ class CFPA(_PerFeature):
             steps=released * steps[:, None],
             output=Output(offset, gain),
             noise_sd=sd,
-            k=most,
+            k=tuple(map(int, kept)),
         )
 
 
