@@ -1,1 +1,59 @@
-"""Privacy sidecar for eye tracking."""
+"""Privacy sidecar for eye tracking: differentially private release of eye-movement feature streams.
+
+    async with eyestream.subscribe(url, device=...) as chunks:
+        async for chunk in chunks:
+            chunk.values
+
+    eyestream.CFPA(eyestream.load_calibration("everyday-cfpa-32"), epsilon=4.8).release(chunk)
+
+Names are loaded when they are first used, so that an application does not pay for what it does not need.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eyestream.errors import EyestreamError
+    from eyestream.files.calibrations import load as load_calibration
+    from eyestream.files.recordings import load as load_recording
+    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA
+    from eyestream.privacy.whole import release_rows
+    from eyestream.service.publisher import Publisher
+    from eyestream.service.subscriber import subscribe
+
+__all__ = [
+    "CFPA",
+    "DCFPA",
+    "FPA",
+    "LPA",
+    "EyestreamError",
+    "Publisher",
+    "load_calibration",
+    "load_recording",
+    "release_rows",
+    "subscribe",
+]
+
+_HOME = {
+    "CFPA": ("privacy.mechanisms", "CFPA"),
+    "DCFPA": ("privacy.mechanisms", "DCFPA"),
+    "FPA": ("privacy.mechanisms", "FPA"),
+    "LPA": ("privacy.mechanisms", "LPA"),
+    "EyestreamError": ("errors", "EyestreamError"),
+    "Publisher": ("service.publisher", "Publisher"),
+    "load_calibration": ("files.calibrations", "load"),
+    "load_recording": ("files.recordings", "load"),
+    "release_rows": ("privacy.whole", "release_rows"),
+    "subscribe": ("service.subscriber", "subscribe"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'eyestream' has no attribute {name!r}")
+    module, attribute = _HOME[name]
+    return getattr(importlib.import_module(f"eyestream.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,6 +10,7 @@ import io
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ class Recording:
     names : F names.
     path : the file it comes from, for messages.
     simulated : whether it was made by `eyestream simulate`.
+    named : whether the file holds the names; if not, they are the 52 usual ones, or made up.
+    others : keys of the file that are not part of a recording; nothing reads them.
     """
 
     t: NDArray[np.float64]
@@ -38,6 +41,8 @@ class Recording:
     names: tuple[str, ...]
     path: str = ""
     simulated: bool = False
+    named: bool = True
+    others: tuple[str, ...] = ()
 
     @property
     def rate_hz(self) -> float:
@@ -65,51 +70,44 @@ def load(path: str | Path) -> Recording:
 
 
 def save(recording: Recording, path: str | Path) -> None:
-    """Write a recording in the format that the name of `path` says."""
-    path = Path(path)
+    """Write a recording in the format that the name of `path` says; values as float32, names only when `named`."""
+    path, features = Path(path), recording.features.astype(np.float32)
     if path.name.lower().endswith(".npz"):
-        arrays = {
-            "t": recording.t,
-            "features": recording.features.astype(np.float32),
-            "names": np.array(recording.names),
-        }
+        arrays: dict[str, NDArray[Any]] = {"t": recording.t, "features": features}
+        if recording.named:
+            arrays["names"] = np.array(recording.names)
         if recording.simulated:
             arrays["simulated"] = np.array(True)
-        np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(path, **arrays)
         return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["t_s", *recording.names])
-    for t, row in zip(recording.t, recording.features.astype(np.float32), strict=True):
+    for t, row in zip(recording.t, features, strict=True):
         writer.writerow([repr(float(t)), *("" if np.isnan(v) else str(v) for v in row)])
     data = text.getvalue().encode()
     path.write_bytes(gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data)
 
 
-def _checked(
-    t: NDArray[np.float64],
-    features: NDArray[np.float64],
-    names: tuple[str, ...] | None,
-    path: Path,
-    *,
-    first_line: int,
-    simulated: bool = False,
-) -> Recording:
-    if t.ndim != 1 or features.ndim != 2 or len(t) != len(features):
-        raise RecordingError(f"{path}: t must be (m,) and features (m, F), not {t.shape} and {features.shape}")
+def _check(recording: Recording, first_line: int) -> Recording:
+    """The recording, if it is one; `first_line` is the number of its first row in messages."""
+    path, t, shape = recording.path, recording.t, recording.features.shape
+    if t.ndim != 1 or len(shape) != 2 or len(t) != shape[0]:
+        raise RecordingError(f"{path}: t must be (m,) and features (m, F), not {t.shape} and {shape}")
     if len(t) == 0:
         raise RecordingError(f"{path}: holds no rows")
-    if names is None:
-        names = FEATURES_52 if features.shape[1] == 52 else tuple(f"feature_{i}" for i in range(features.shape[1]))
-    if len(names) != features.shape[1] or len(set(names)) != len(names):
-        raise RecordingError(f"{path}: {len(names)} names, each once, are wanted for {features.shape[1]} features")
+    if len(recording.names) != shape[1] or len(set(recording.names)) != shape[1]:
+        raise RecordingError(f"{path}: {shape[1]} features need as many names, each once, not {len(recording.names)}")
     if not np.isfinite(t).all():
-        line = first_line + int(np.argmax(~np.isfinite(t)))
-        raise RecordingError(f"{path}: line {line}: the time is not a number")
+        raise RecordingError(f"{path}: line {first_line + int(np.argmax(~np.isfinite(t)))}: the time is not a number")
     falls = np.flatnonzero(np.diff(t) <= 0)
     if len(falls):
         raise RecordingError(f"{path}: line {first_line + int(falls[0]) + 1}: time does not increase")
-    return Recording(t, features, names, str(path), simulated)
+    return recording
+
+
+def _default_names(features: int) -> tuple[str, ...]:
+    return FEATURES_52 if features == len(FEATURES_52) else tuple(f"feature_{i}" for i in range(features))
 
 
 def _load_npz(path: Path) -> Recording:
@@ -118,12 +116,20 @@ def _load_npz(path: Path) -> Recording:
             missing = {"t", "features"} - set(arrays.files)
             if missing:
                 raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")
-            t, features = arrays["t"].astype(np.float64), arrays["features"].astype(np.float64)
-            names = tuple(str(name) for name in arrays["names"]) if "names" in arrays.files else None
-            simulated = "simulated" in arrays.files and bool(arrays["simulated"])
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, TypeError) as error:
+            features = arrays["features"].astype(np.float64)
+            named = "names" in arrays.files
+            recording = Recording(
+                t=arrays["t"].astype(np.float64),
+                features=features,
+                names=tuple(map(str, arrays["names"])) if named else _default_names(features.shape[-1]),
+                path=str(path),
+                simulated="simulated" in arrays.files and bool(arrays["simulated"]),
+                named=named,
+                others=tuple(sorted(set(arrays.files) - {"t", "features", "names", "simulated"})),
+            )
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, TypeError, IndexError) as error:
         raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
-    return _checked(t, features, names, path, first_line=0, simulated=simulated)
+    return _check(recording, first_line=0)
 
 
 def _load_csv(path: Path) -> Recording:
@@ -144,4 +150,4 @@ def _load_csv(path: Path) -> Recording:
             values[line - 2] = [float(cell) if cell.strip() else np.nan for cell in row]
         except ValueError:
             raise RecordingError(f"{path}: line {line}: holds something that is not a number") from None
-    return _checked(values[:, 0], values[:, 1:], tuple(header[1:]), path, first_line=2)
+    return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=2)

@@ -1,0 +1,38 @@
+"""``eyestream guarantee``: what a privacy officer needs to know of a configuration."""
+
+import argparse
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from eyestream.config import load
+from eyestream.privacy.guarantee import describe
+from eyestream.privacy.noise import SecureNoise
+from eyestream.service.assembly import mechanism_of
+from eyestream.service.sidecar import deployment_of
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "guarantee",
+        help="say in words what a configuration guarantees",
+        description="Print what a configuration guarantees and what it does not: per chunk, gaze event, window, session, "
+        "hour and day. Applications receive the same text in `meta`.",
+    )
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Print the guarantee.
+
+    Raises
+    ------
+    ConfigError, CalibrationError
+        The configuration or its calibration cannot be used.
+    """
+    settings = load(options.config)
+    for topic, sentence in describe(mechanism_of(settings, SecureNoise()), deployment_of(settings)):
+        print(textwrap.fill(f"{topic:<14}{sentence}", width=100, subsequent_indent=" " * 14))

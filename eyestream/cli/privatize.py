@@ -1,0 +1,111 @@
+"""``eyestream privatize``: recorded data sets, file to file."""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.cli.options import positive
+from eyestream.errors import ConfigError
+from eyestream.files import calibrations, recordings
+from eyestream.files.recordings import Recording
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.whole import chunk_count, release_rows
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "privatize",
+        help="release whole recordings privately, file to file",
+        description="Release every chunk of each recording through the mechanism that the calibration was made for. "
+        "This is one release: epsilon of all its chunks is spent, and running it again on the same "
+        "recording spends as much again.",
+    )
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
+    parser.add_argument("--calibration", required=True, metavar="FILE", help="file, or name of a shipped calibration")
+    parser.add_argument(
+        "--epsilon", type=positive, required=True, metavar="E", help="of a chunk, all features together"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
+    parser.add_argument("--shrink", action="store_true", help="shrink toward the corpus mean (free post-processing)")
+    parser.add_argument("--clip", action="store_true", help="clip to the calibrated range (free post-processing)")
+    parser.add_argument(
+        "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
+    )
+
+
+def main(options: argparse.Namespace) -> None:
+    """Release every recording and write it under its own name.
+
+    Raises
+    ------
+    ConfigError
+        Epsilon is refused, two recordings share a name, or DIR is where a recording lies or cannot be written.
+    RecordingError, CalibrationError
+        A file is not what it should be, or the calibration is for other features.
+    """
+    calibration = calibrations.load(options.calibration)
+    loaded = [recordings.load(path) for path in options.recordings]
+    _check_targets(options.recordings, options.out)
+    for recording in loaded:
+        calibration.check_stream(recording.names, recording.rate_hz)
+    print(_price(options, calibration))
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        for index, (path, recording) in enumerate(zip(options.recordings, loaded, strict=True), start=1):
+            mechanism = _mechanism(options, calibration, len(recording.t))
+            released = release_rows(mechanism, recording.features)
+            t = np.arange(len(recording.t)) / calibration.rate_hz
+            recordings.save(replace(recording, t=t, features=released), options.out / path.name)
+            print(_line(options, calibration, mechanism, recording, path))
+            if sys.stderr.isatty():
+                print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
+    except OSError as error:
+        raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print("This is one release. Another run on the same recordings adds as much again.")
+
+
+def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int) -> Mechanism:
+    if options.whole:
+        return FPA(calibration, options.epsilon, rows, k=calibration.k or 1)
+    return build(calibration, options.epsilon, shrink=options.shrink, clip=options.clip)
+
+
+def _check_targets(sources: list[Path], out: Path) -> None:
+    names = [path.name for path in sources]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"two recordings are called {twice}: their releases would overwrite each other")
+    for path in sources:
+        if (out / path.name).resolve() == path.resolve():
+            raise ConfigError(f"--out {out}: {path.name} would be overwritten by its own release")
+
+
+def _price(options: argparse.Namespace, calibration: Calibration) -> str:
+    name, length = ("fpa", "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
+    return (
+        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
+        f"calibration {calibration.content_hash}"
+    )
+
+
+def _line(
+    options: argparse.Namespace, calibration: Calibration, mechanism: Mechanism, recording: Recording, path: Path
+) -> str:
+    chunks = chunk_count(len(recording.t), mechanism.n)
+    line = f"{options.out / path.name}: {chunks} chunks, epsilon {chunks * options.epsilon:g} for the recording"
+    if calibration.made_from(recording.features):
+        line += "; no guarantee: calibrated on itself"
+    if recording.others:
+        line += f"; left out: {', '.join(recording.others)}"
+    return line
