@@ -73,7 +73,7 @@ def save(recording: Recording, path: str | Path) -> None:
     """Write a recording in the format that the name of `path` says; values as float32, names only when `named`."""
     path, features = Path(path), recording.features.astype(np.float32)
     if path.name.lower().endswith(".npz"):
-        arrays: dict[str, NDArray[Any]] = {"t": recording.t, "features": features}
+        arrays: dict[str, Any] = {"t": recording.t, "features": features}
         if recording.named:
             arrays["names"] = np.array(recording.names)
         if recording.simulated:

@@ -1,7 +1,8 @@
 """The guarantee in words, with every figure kept apart: chunk, gaze event, window, session, hour, day, and what is not.
 
 A gaze event (a blink, a saccade) that is short against a row enters every row whose feature window of W seconds holds
-it: m = ceil(W rate) consecutive rows. In the worst place m >= 2 consecutive rows lie in (m - 2) // n + 2 chunks of n rows.
+it: m = ceil(W rate) consecutive rows. In the worst place m >= 2 consecutive rows lie in (m - 2) // n + 2 chunks of n
+rows.
 """
 
 import math
@@ -51,15 +52,15 @@ def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, st
         ("claim", mechanism.guarantee),
         (
             "unit",
-            f"one chunk: {n} consecutive rows ({seconds:g} s) of one device, all {mechanism.features} features together. "
-            "Two chunks are neighbours when they differ in any way inside the declared domain (replace-one), missing "
-            "values included. Local model: the noise is added before anything leaves the device's sidecar",
+            f"one chunk: {n} consecutive rows ({seconds:g} s) of one device, all {mechanism.features} features "
+            "together. Two chunks are neighbours when they differ in any way inside the declared domain (replace-one), "
+            "missing values included. Local model: the noise is added before anything leaves the device's sidecar",
         ),
         ("chunk", f"epsilon {epsilon:g}, delta {mechanism.delta:g}"),
         (
             "gaze event",
-            f"epsilon {events * epsilon:g}: one blink or saccade enters every row within {deployment.window_s:g} s of it, "
-            f"hence up to {events} chunks",
+            f"epsilon {events * epsilon:g}: one blink or saccade enters every row within {deployment.window_s:g} s of "
+            f"it, hence up to {events} chunks",
         ),
         (
             "window",
@@ -85,8 +86,8 @@ def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, st
         ),
         (
             "attacker",
-            "may know this code, its configuration and calibration, every release, and anything else; unlimited computing "
-            "power. Trusted: the tracker, this process, its ledger file, and the way from tracker to sidecar",
+            "may know this code, its configuration and calibration, every release, and anything else; unlimited "
+            "computing power. Trusted: the tracker, this process, its ledger file, and the way from tracker to sidecar",
         ),
         (
             "not protected",
@@ -95,8 +96,8 @@ def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, st
         ),
         (
             "not claimed",
-            "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as published for "
-            "CFPA and DCFPA: one person contributes all chunks, so their losses add up",
+            "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as published "
+            "for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
         ),
     ]
 
