@@ -8,7 +8,6 @@ EyestreamError
 │   ├── CalibrationError   a calibration that is unreadable, or made for another stream, chunk or mechanism
 │   └── LedgerError        a ledger that is missing, unreadable, foreign, in use, or can no longer be written
 ├── PayloadError           the device sent bytes that are not a message of ours; carries a reason from a fixed list
-├── BudgetExhausted        policy: the chunk is withheld
 └── LinkError              the network: retried by a service, reported by a command
 ```
 
@@ -16,7 +15,6 @@ No message carries a raw value, nor anything computed from one.
 """
 
 __all__ = [
-    "BudgetExhausted",
     "CalibrationError",
     "ConfigError",
     "EyestreamError",
@@ -64,20 +62,6 @@ class PayloadError(EyestreamError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class BudgetExhausted(EyestreamError):
-    """A ceiling of the budget does not allow the chunk; it is withheld.
-
-    Parameters
-    ----------
-    ceiling
-        Which ceiling: ``window``, ``session``, ``day`` or ``lifetime``.
-    """
-
-    def __init__(self, ceiling: str) -> None:
-        super().__init__(f"the budget of the {ceiling} is exhausted")
-        self.ceiling = ceiling
 
 
 class LinkError(EyestreamError):

@@ -19,8 +19,8 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "guarantee",
         help="say in words what a configuration guarantees",
-        description="Print what a configuration guarantees and what it does not: per chunk, gaze event, window, session, "
-        "hour and day. Applications receive the same text in `meta`.",
+        description="Print what a configuration guarantees and what it does not: per chunk, gaze event, window, "
+        "session, hour and day. Applications receive the same text in `meta`.",
     )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
 
