@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_broker, broker_settings, start_log
+from eyestream.cli.options import add_broker, broker_settings, one_line_faults, start_log
 from eyestream.errors import ConfigError
 from eyestream.files import recordings
 from eyestream.files.recordings import Recording
@@ -64,6 +64,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
+    one_line_faults()
     async with subscribe(broker_settings(options), options.device) as chunks:
         start_log(logging.WARNING)
         shown: list[int] = []
@@ -97,7 +98,7 @@ def _width(chunk: Chunk, index: int) -> int:
 def _head(chunks: Chunks, chunk: Chunk, shown: list[int]) -> None:
     assert chunks.meta is not None
     print(f"{chunks.meta.mechanism}, {chunks.meta.n} rows a chunk, {chunks.meta.rate_hz:g} rows a second")
-    print(f"guarantee: {chunk.guarantee}")
+    print(chunk.guarantee.partition("\n")[0])
     names = "".join(f"{chunk.names[index]:>{_width(chunk, index)}}" for index in shown)
     print(f"{'chunk':>7}{'second':>10}{'epsilon':>9}{names}", flush=True)
 

@@ -1,14 +1,16 @@
 """Options that several subcommands share, and the form of log lines."""
 
 import argparse
+import asyncio
 import logging
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 from eyestream.config import BrokerSettings
 
-__all__ = ["add_broker", "broker_settings", "positive", "speed", "start_log"]
+__all__ = ["add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:
@@ -55,3 +57,13 @@ def start_log(level: int = logging.INFO) -> None:
     log.handlers[:] = [handler]
     log.setLevel(level)
     log.propagate = False
+
+
+def one_line_faults() -> None:
+    """Faults in callbacks of the running loop are one line in the log; aiomqtt has some when a socket breaks."""
+
+    def say(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        kind = type(context["exception"]).__name__ if "exception" in context else "no exception"
+        logging.getLogger("eyestream.loop").debug("%s (%s)", context["message"], kind)
+
+    asyncio.get_running_loop().set_exception_handler(say)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import add_broker, broker_settings, speed, start_log
+from eyestream.cli.options import add_broker, broker_settings, one_line_faults, speed, start_log
 from eyestream.errors import RecordingError
 from eyestream.files import recordings
 from eyestream.files.recordings import Recording
@@ -59,6 +59,7 @@ def _check_alike(loaded: list[Recording]) -> None:
 
 
 async def _play(options: argparse.Namespace, loaded: list[Recording]) -> None:
+    one_line_faults()
     broker, first = broker_settings(options), loaded[0]
     async with Publisher(broker, options.device, first.names, first.rate_hz, schema=options.schema) as publisher:
         start_log(logging.WARNING)

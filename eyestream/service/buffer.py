@@ -36,13 +36,26 @@ class DropOldest(Generic[Item]):
         self._items.append(item)
         self._filled.set()
 
+    async def wait(self) -> None:
+        """Wait until there is an item, or `wake` is called."""
+        if not self._items:
+            self._filled.clear()
+            await self._filled.wait()
+
+    def wake(self) -> None:
+        """Let the waiting consumer go on although there is no item."""
+        self._filled.set()
+
     async def get(self) -> Item:
         """Take the oldest item, waiting for one. Cancellation takes nothing."""
         while not self._items:
-            self._filled.clear()
-            await self._filled.wait()
+            await self.wait()
         return self._items.popleft()
 
     def take(self) -> Item | None:
         """Take the oldest item, or None when there is none."""
         return self._items.popleft() if self._items else None
+
+    def take_most(self, count: int) -> list[Item]:
+        """Take the oldest items, `count` at most."""
+        return [self._items.popleft() for _ in range(min(count, len(self._items)))]

@@ -1,0 +1,59 @@
+"""``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
+
+import argparse
+import re
+import secrets
+import time
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from eyestream import config
+from eyestream.errors import ConfigError
+from eyestream.service.assembly import new_ledger
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "init",
+        help="write a configuration and a new ledger",
+        description="Write DIR/sidecar.toml, commented, with a random pseudonym for the device, and create the new "
+        "ledger that it names. A configuration that is there already is kept; a ledger that is there already is never "
+        "overwritten, because it is the memory of what was spent.",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="made if it does not exist")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Write what is missing.
+
+    Raises
+    ------
+    ConfigError
+        The directory cannot be written, or its configuration is not one.
+    LedgerError
+        The ledger exists.
+    """
+    path = options.directory / "sidecar.toml"
+    kept = path.exists()
+    if not kept:
+        _write(path)
+    settings = config.load(path)
+    new_ledger(settings, created=int(time.time()))
+    print(f"configuration  {path}{'  (was there, kept)' if kept else ''}")
+    print(f"ledger         {settings.sidecar.ledger}  (new: nothing spent)")
+    print(f"device         {', '.join(device.id for device in settings.device)}")
+    print(f"next           eyestream run --config {path}")
+
+
+def _write(path: Path) -> None:
+    template = resources.files("eyestream").joinpath("data/sidecar.toml").read_text(encoding="utf-8")
+    text = re.sub(r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"', template, flags=re.MULTILINE)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None

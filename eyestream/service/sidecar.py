@@ -1,0 +1,274 @@
+"""The sidecar: raw rows in from one link, private chunks out through another, for many devices.
+
+The two links are two connections even where there is one broker. The private one has a persistent session and a last
+will, and a broker keeps messages for persistent sessions: raw rows must never be kept. Besides, the two have different
+rights, and neither may stall the other.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from eyestream.config import Settings
+from eyestream.device.settings import DeviceSettings
+from eyestream.privacy.guarantee import Deployment, text
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.service.buffer import DropOldest
+from eyestream.service.endpoint import Endpoint
+from eyestream.service.keeper import Keeper
+from eyestream.service.ledger import Ledger
+from eyestream.service.outbox import Outbox
+from eyestream.service.pipeline import Arrival, Pipeline
+from eyestream.service.statements import Statements
+from eyestream.service.transport import Link, Message, Will
+from eyestream.wire.messages import MAX_PAYLOAD_BYTES, Meta, Status, encode_meta, encode_status
+from eyestream.wire.topics import meta_topic, raw_topic, sidecar_status_topic, status_topic
+
+__all__ = ["STREAM", "Sidecar", "deployment_of", "device_settings"]
+
+_LOG = logging.getLogger("eyestream.sidecar")
+
+STREAM = "features"
+
+GOODBYE_SECONDS = 3.0
+"""At the end: wait for the broker to take what was released and our goodbye."""
+
+_BATCH = 64
+"""Messages that are treated together, at most: their reservations share one write to the disk."""
+
+_STOPPED = encode_status(Status("offline", "stopped"))
+
+
+def device_settings(settings: Settings, n: int) -> list[DeviceSettings]:
+    """Every configured device, with chunks of `n` rows."""
+    stream = settings.stream
+    return [
+        DeviceSettings(
+            id=device.id,
+            stream=STREAM,
+            schema=stream.schema,
+            names=stream.names,
+            rate_hz=stream.rate_hz,
+            n=n,
+            grace_s=stream.grace_s,
+            idle_s=stream.idle_s,
+            jump_chunks=stream.jump_chunks,
+            release=stream.release,
+        )
+        for device in settings.device
+    ]
+
+
+def deployment_of(settings: Settings) -> Deployment:
+    """What stands around the mechanism, for the words of the guarantee."""
+    stream, budget = settings.stream, settings.budget
+    return Deployment(
+        rate_hz=stream.rate_hz,
+        window_s=stream.window_s,
+        window_chunks=budget.window_chunks,
+        window_epsilon=budget.window_epsilon,
+        session_epsilon=budget.session_epsilon,
+        day_epsilon=budget.day_epsilon,
+    )
+
+
+class Sidecar:
+    """One process's work; `run` does it until it is told to stop.
+
+    Parameters
+    ----------
+    settings
+        The configuration.
+    mechanism
+        Releases the chunks of every device; its calibration fits the stream.
+    ledger
+        Open, and ours alone.
+    renew
+        Takes a fresh key for the mechanism's noise.
+    today
+        Days since 1970, UTC: the host's clock, and the only use of it.
+
+    Raises
+    ------
+    ConfigError
+        A broker's settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        mechanism: Mechanism,
+        ledger: Ledger,
+        *,
+        renew: Callable[[], None],
+        today: Callable[[], int],
+    ) -> None:
+        name, limits = settings.sidecar.name, settings.limits
+        self.guarantee = mechanism.guarantee
+        self._devices = [device.id for device in settings.device]
+        self._own_topic = sidecar_status_topic(name)
+        self._inbox: DropOldest[Arrival] = DropOldest(limits.raw_messages)
+        self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
+        self._statements = Statements()
+        self._wake = asyncio.Event()
+        self._stopping = self._leaving = self._raw_stands = self._private_stands = False
+        self.pipeline = Pipeline(
+            device_settings(settings, mechanism.n),
+            mechanism,
+            ledger,
+            renew=renew,
+            today=today,
+            publish=self._post,
+            changed=self._say_status,
+        )
+        self._raw = Keeper(
+            Endpoint.of(settings.raw_broker),
+            self._serve_raw,
+            what="raw broker",
+            client_id=f"{name}-raw",
+            deliver=self._receive,
+        )
+        self._private = Keeper(
+            Endpoint.of(settings.private),
+            self._serve_private,
+            what="private broker",
+            client_id=name,
+            deliver=lambda message: None,
+            clean_session=False,
+            will=Will(self._own_topic, encode_status(Status("offline", "lost"))),
+        )
+        meta = encode_meta(_meta(settings, mechanism))
+        for device in self._devices:
+            self._statements.say(meta_topic(device, STREAM), meta)
+        self._say_status()
+
+    @property
+    def inbox_dropped(self) -> int:
+        """Raw messages dropped because too many waited."""
+        return self._inbox.dropped
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return."""
+        async with asyncio.TaskGroup() as group:
+            raw = group.create_task(self._raw.run(), name="raw link")
+            devices = group.create_task(self._work(), name="devices")
+            private = group.create_task(self._private.run(), name="private link")
+            await stop.wait()
+            raw.cancel()
+            self._stopping = True
+            self._inbox.wake()
+            await devices
+            self._leaving = True
+            self._wake.set()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GOODBYE_SECONDS if self._private_stands else 0):
+                    await private
+        self._log_totals()
+
+    def _receive(self, message: Message) -> None:
+        """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
+        if len(message.payload) > MAX_PAYLOAD_BYTES:
+            self.pipeline.counters.rejected["oversize"] += 1
+        elif message.retain:
+            self.pipeline.counters.rejected["retained"] += 1
+        else:
+            self._inbox.put(Arrival(message.topic, message.payload, asyncio.get_running_loop().time()))
+
+    async def _serve_raw(self, link: Link) -> None:
+        try:
+            for device in self._devices:
+                await link.subscribe(raw_topic(device, STREAM), 1)
+            self._raw_stands = True
+            self._say_status()
+            await asyncio.Event().wait()
+        finally:
+            self._raw_stands = False
+            self._say_status()
+
+    async def _work(self) -> None:
+        """Take what arrives and what the clock makes due, in batches, until we stop."""
+        loop = asyncio.get_running_loop()
+        while not self._stopping:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self.pipeline.next_due()):
+                    await self._inbox.wait()
+            await self.pipeline.take(self._inbox.take_most(_BATCH), loop.time())
+            await asyncio.sleep(0)  # a flood of messages leaves the links their turn
+        self.pipeline.close(loop.time())
+
+    def _post(self, topic: str, payload: bytes) -> None:
+        self.outbox.put(topic, payload, asyncio.get_running_loop().time())
+        self._wake.set()
+
+    def _say_status(self) -> None:
+        """State of the sidecar and of each device: a fault of the chunks weighs more than one of the raw link."""
+        link = Status("online", "ready") if self._raw_stands else Status("degraded", "raw_link")
+        worst = link
+        for device in self._devices:
+            status = self.pipeline.status(device)
+            if status.state == "online":
+                status = link
+            elif status.state == "degraded":
+                worst = status
+            self._statements.say(status_topic(device, STREAM), encode_status(status))
+        self._statements.say(self._own_topic, encode_status(worst))
+        self._wake.set()
+
+    async def _serve_private(self, link: Link) -> None:
+        """Statements first, then chunks in order, one at a time: each stays ours until the broker acknowledges it."""
+        self._private_stands = True
+        self._statements.repeat()
+        clock = asyncio.get_running_loop().time
+        try:
+            while True:
+                self._wake.clear()
+                if statement := self._statements.first():
+                    await link.publish(*statement, qos=1, retain=True)
+                    self._statements.said(*statement)
+                elif parcel := self.outbox.first(clock()):
+                    await link.publish(parcel.topic, parcel.payload, qos=1)
+                    self.outbox.acknowledge(parcel)
+                elif self._leaving:
+                    return await self._say_goodbye(link)
+                else:
+                    await self._wake.wait()
+        finally:
+            self._private_stands = False
+
+    async def _say_goodbye(self, link: Link) -> None:
+        for topic in [*(status_topic(device, STREAM) for device in self._devices), self._own_topic]:
+            await link.publish(topic, _STOPPED, qos=1, retain=True)
+
+    def _log_totals(self) -> None:
+        counters = self.pipeline.counters
+        _LOG.info(
+            "stopped: %d messages taken, %d rejected, %d dropped; %d chunks due, %d released, %d withheld, %d dropped; "
+            "%d delivered, %d undelivered",
+            counters.taken,
+            counters.rejected.total(),
+            self._inbox.dropped,
+            counters.due,
+            counters.released,
+            counters.withheld.total(),
+            counters.dropped.total(),
+            self.outbox.delivered,
+            counters.released - self.outbox.delivered,
+        )
+
+
+def _meta(settings: Settings, mechanism: Mechanism) -> Meta:
+    calibration = mechanism.calibration
+    return Meta(
+        names=settings.stream.names,
+        units=calibration.units,
+        rate_hz=settings.stream.rate_hz,
+        n=mechanism.n,
+        mechanism=mechanism.name,
+        k=mechanism.k,
+        epsilon=mechanism.epsilon,
+        delta=mechanism.delta,
+        noise_sd=mechanism.noise_sd.astype("float32"),
+        guarantee=text(mechanism, deployment_of(settings)),
+        calibration=calibration.content_hash,
+    )
