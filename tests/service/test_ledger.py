@@ -1,0 +1,376 @@
+"""The ledger keeps its promises when the disk, the operator or a second process does not keep theirs."""
+
+import errno
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eyestream.errors import LedgerError
+from eyestream.privacy.accountant import Request, RowMark
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.service import ledger as ledger_module
+from eyestream.service.ledger import Ledger, Reservation, Withheld, create_ledger, look
+from eyestream.service.ledger_book import MOST_UNSYNCED
+from eyestream.service.ledger_file import LedgerFile
+from eyestream.service.ledger_records import Seal, SlotFields, slot_body
+
+ROOT = Path(__file__).resolve().parents[2]
+FREE = Ceilings(window_chunks=4)
+CHARGE = Charge(5, 3)
+
+
+def ask(index: int, session: int = 1, device: str = "d", charge: Charge = CHARGE) -> Request:
+    return Request(device, "features", session, 32 * index, 32 * index + 31, charge)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "ledger"
+    create_ledger(path, chunk=32, window=4, created=1_700_000_000)
+    return path
+
+
+def use(path: Path, ceilings: Ceilings = FREE, chunk: int = 32) -> Ledger:
+    return Ledger(path, chunk=chunk, ceilings=ceilings)
+
+
+def epsilon(path: Path, device: str = "d") -> int:
+    odometer = look(path)[1].get(f"{device}/features")
+    return 0 if odometer is None else odometer.epsilon
+
+
+def test_a_reservation_survives_and_its_rows_are_gone(path):
+    with use(path) as ledger:
+        assert ledger.mark("d", "features") is None
+        assert ledger.reserve([ask(0), ask(1)], 100) == [Reservation(ask(0)), Reservation(ask(1))]
+    with use(path) as ledger:
+        assert ledger.mark("d", "features") == RowMark(1, 63)
+        assert ledger.reserve([ask(1), ask(0, session=0), ask(2)], 100) == [
+            Withheld(ask(1), "rows"),
+            Withheld(ask(0, session=0), "rows"),
+            Reservation(ask(2)),
+        ]
+        odometer = ledger.odometer("d", "features")
+    assert (odometer.epsilon, odometer.delta, odometer.released, odometer.withheld) == (15, 9, 3, 0)
+    assert look(path)[1] == {"d/features": odometer}
+
+
+def test_devices_and_streams_have_budgets_of_their_own(path):
+    with use(path, Ceilings(4, 5)) as ledger:
+        answers = ledger.reserve([ask(0), ask(0, device="e"), Request("d", "gaze", 1, 0, 31, CHARGE), ask(1)], 100)
+    assert [type(answer) for answer in answers] == [Reservation] * 3 + [Withheld]
+    assert answers[3].obstacle == "window"
+
+
+def test_the_window_goes_on_after_a_restart(path):
+    ceilings = Ceilings(4, 10)
+    kinds = []
+    for index in range(9):
+        with use(path, ceilings) as ledger:
+            kinds += [type(answer) is Reservation for answer in ledger.reserve([ask(index, session=index)], 100)]
+    assert kinds == [True, True, False, False, True, True, False, False, True]
+
+
+def test_another_chunk_length_needs_a_session_and_a_full_window(path):
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+
+    def wide(session: int, index: int) -> Request:
+        return Request("d", "features", session, 64 * index, 64 * index + 63, CHARGE)
+
+    with use(path, chunk=64) as ledger:
+        assert ledger.reserve([wide(1, 1)], 100) == [Withheld(wide(1, 1), "change")]
+        assert [type(a) for a in ledger.reserve([wide(2, i) for i in range(2)], 100)] == [Withheld] * 2
+    with use(path, chunk=64) as ledger:
+        answers = ledger.reserve([wide(2, i) for i in range(2, 5)], 100)
+    assert [type(answer) for answer in answers] == [Withheld, Withheld, Reservation]
+
+
+def test_a_refused_chunk_leaves_no_trace(path):
+    with use(path) as ledger:
+        ledger.reserve([ask(3)], 100)
+        before = path.read_bytes()
+        ledger.reserve([ask(3), ask(0)], 100)
+    assert path.read_bytes() == before
+
+
+def test_more_rows_than_a_chunk_are_a_mistake_and_change_nothing(path):
+    with use(path) as ledger:
+        with pytest.raises(ValueError, match="at most a chunk"):
+            ledger.reserve([ask(0), Request("d", "features", 1, 32, 64, CHARGE)], 100)
+        with pytest.raises(ValueError, match="names"):
+            ledger.reserve([ask(0, device="a/b")], 100)
+        assert ledger.reserve([ask(0)], 100) == [Reservation(ask(0))]
+
+
+def test_a_long_list_of_requests_is_cut_and_answered_in_order(path):
+    requests = [ask(i) for i in range(3000)] + [ask(0, device=f"{i:064}") for i in range(1500)]
+    with use(path) as ledger:
+        assert ledger.reserve(requests, 100) == [Reservation(request) for request in requests]
+    assert (epsilon(path), epsilon(path, f"{7:064}")) == (15000, 5)
+
+
+def test_the_file_is_private_and_begins_with_its_name(path):
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_bytes()[:8] == b"EYELEDGR"
+
+
+def test_a_ledger_is_never_overwritten(path):
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="exists already"):
+        create_ledger(path, chunk=32, window=4, created=0)
+    assert path.read_bytes() == before
+
+
+def test_a_missing_ledger_says_how_to_make_one(tmp_path):
+    for attempt in (use, look):
+        with pytest.raises(LedgerError, match=r"eyestream init.*eyestream budget --new"):
+            attempt(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda data: b"", "is not a ledger"),
+        (lambda data: data[:63], "is not a ledger"),
+        (lambda data: b"SQLite format 3\0" + data[16:], "is not a ledger"),
+        (lambda data: data[:20] + b"\1" + data[21:], "damaged header"),
+        (lambda data: data[:64] + bytes(64) + data[128:], "record 0 was durable"),
+    ],
+)
+def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+    path.write_bytes(change(path.read_bytes()))
+    before = path.read_bytes()
+    for attempt in (use, look):
+        with pytest.raises(LedgerError, match=what):
+            attempt(path)
+    assert path.read_bytes() == before
+
+
+def test_records_of_another_ledger_and_at_another_place_do_not_fit(path, tmp_path):
+    other = tmp_path / "other"
+    create_ledger(other, chunk=32, window=4, created=0)
+    for each, device in ((path, "d"), (other, "e")):
+        with use(each) as ledger:
+            ledger.reserve([ask(0, device=device)], 100)
+            ledger.reserve([ask(1, device=device)], 100)
+    data, foreign = path.read_bytes(), other.read_bytes()
+    path.write_bytes(data[:64] + foreign[64:128] + data[128:])
+    with pytest.raises(LedgerError, match="record 0 was durable"):
+        use(path)
+    path.write_bytes(data[:128] + data[192:256] + data[128:192])  # the two slots change places
+    with use(path) as ledger:
+        assert ledger.odometer("d", "features").unreadable == 2
+
+
+def test_a_symbolic_link_is_not_followed(path):
+    link = path.with_name("link")
+    link.symlink_to(path)
+    with pytest.raises(LedgerError, match="cannot open"):
+        use(link)
+    path.with_name("dangling").symlink_to(path.with_name("elsewhere"))
+    with pytest.raises(LedgerError, match="exists already"):
+        create_ledger(path.with_name("dangling"), chunk=32, window=4, created=0)
+
+
+def test_a_second_user_is_refused_also_in_another_process(path):
+    program = (
+        "import sys; from pathlib import Path; from eyestream.service.ledger import Ledger; "
+        "from eyestream.privacy.charge import Ceilings; Ledger(Path(sys.argv[1]), chunk=32, ceilings=Ceilings())"
+    )
+    with use(path):
+        with pytest.raises(LedgerError, match="in use by another process"):
+            use(path)
+        second = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
+        assert "in use by another process" in second.stderr
+        assert look(path)[0].chunk == 32
+    use(path).close()
+
+
+def test_a_forked_child_cannot_spend(path):
+    with use(path) as ledger:
+        child = os.fork()
+        if child == 0:
+            try:
+                ledger.reserve([ask(0)], 100)
+            except LedgerError:
+                os._exit(7)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        ledger.reserve([ask(0)], 100)
+    assert epsilon(path) == 5
+
+
+class FailingFile(LedgerFile):
+    """Fails at the step that `fuse` counts down to, for ever after; `error` ENOSPC writes a part first."""
+
+    fuse = 0
+    error = errno.EIO
+    steps = 0
+
+    def _step(self) -> None:
+        FailingFile.steps += 1
+        FailingFile.fuse -= 1
+        if FailingFile.fuse < 0:
+            raise OSError(self.error, os.strerror(self.error))
+
+    def append(self, data: bytes) -> None:
+        try:
+            self._step()
+        except OSError:
+            if self.error == errno.ENOSPC:
+                super().append(data[: len(data) // 2 + 3])
+            raise
+        super().append(data)
+
+    def sync(self) -> None:
+        self._step()
+        super().sync()
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC, errno.EROFS])
+def test_the_disk_fails_at_every_step(path, monkeypatch, error):
+    """SQLite's moving failure point; a torn tail of the round before is mended, or not, on the way."""
+    monkeypatch.setattr(ledger_module, "LedgerFile", FailingFile)
+    monkeypatch.setattr(FailingFile, "error", error)
+    granted, fuse, completed = 0, 0, False
+    session = 0
+    while not completed:
+        monkeypatch.setattr(FailingFile, "fuse", fuse)
+        session += 1
+        try:
+            with use(path, Ceilings(4, 12)) as ledger:
+                for index in range(4):
+                    answers = ledger.reserve([ask(index, session), ask(index, session, device=f"e{fuse}")], 100)
+                    granted += sum(type(a) is Reservation and a.request.device == "d" for a in answers)
+                completed = True
+        except LedgerError:
+            pass
+        assert epsilon(path) >= granted * CHARGE.epsilon
+        fuse += 1
+    assert fuse > 5
+    monkeypatch.setattr(ledger_module, "LedgerFile", LedgerFile)
+    with use(path) as ledger:
+        assert type(ledger.reserve([ask(0, session + 1)], 100)[0]) is Reservation
+
+
+def test_after_a_failed_sync_nothing_is_tried_again(path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "LedgerFile", FailingFile)
+    monkeypatch.setattr(FailingFile, "fuse", 1000)
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+        monkeypatch.setattr(FailingFile, "fuse", 1)  # the append works, its sync fails
+        with pytest.raises(LedgerError, match="cannot write the ledger durably"):
+            ledger.reserve([ask(1)], 100)
+        monkeypatch.setattr(FailingFile, "fuse", 1000)
+        steps = FailingFile.steps
+        for index in (1, 2):
+            with pytest.raises(LedgerError, match="nothing can be reserved any more"):
+                ledger.reserve([ask(index)], 100)
+        assert FailingFile.steps == steps
+    assert epsilon(path) == 10
+
+
+def test_a_file_that_may_not_grow_stops_the_ledger(path):
+    """A real limit of the system, in a child so that it binds nobody else: a part of the record is written."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        with use(path) as ledger:
+            ledger.reserve([ask(0)], 100)
+            size = path.stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 70, size + 70))
+            try:
+                ledger.reserve([ask(1), ask(2)], 100)
+            except LedgerError:
+                os._exit(7)
+            finally:
+                os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert path.stat().st_size % 64 == 6
+    assert epsilon(path) == 15
+    with use(path) as ledger:
+        assert type(ledger.reserve([ask(5, session=2)], 100)[0]) is Reservation
+    assert path.stat().st_size % 64 == 0
+    assert epsilon(path) == 20
+
+
+def test_what_a_killed_process_left_is_made_durable_before_it_is_built_upon(path, monkeypatch):
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(LedgerError, match="make it durable"):
+        use(path)
+    with pytest.raises(LedgerError, match="cannot create"):
+        create_ledger(path.with_name("other"), chunk=32, window=4, created=0)
+    assert not path.with_name("other").exists()
+    monkeypatch.undo()
+    use(path).close()
+
+
+def test_an_unknown_kind_of_record_and_a_closed_ledger_are_refused(path):
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+        seal, count = Seal(ledger.header.ledger_id), 2
+    ledger.close()
+    with pytest.raises(LedgerError, match="nothing can be reserved any more"):
+        ledger.reserve([ask(1)], 100)
+    body = slot_body(SlotFields(9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    with path.open("ab") as file:
+        file.write(seal.seal(body, count))
+    with pytest.raises(LedgerError, match="kind 9"):
+        use(path)
+
+
+def test_a_long_stretch_of_damage_is_no_torn_tail(path):
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+    good = path.read_bytes()
+    path.write_bytes(good + bytes(64 * MOST_UNSYNCED))
+    assert epsilon(path) == 5 * (1 + MOST_UNSYNCED)
+    path.write_bytes(good + bytes(64 * MOST_UNSYNCED + 1))
+    with pytest.raises(LedgerError, match="more than a torn append"):
+        use(path)
+
+
+def test_a_withheld_slot_waits_for_no_sync_and_a_released_one_does(path, monkeypatch):
+    syncs = []
+    monkeypatch.setattr(LedgerFile, "sync", lambda self: syncs.append(1))
+    with use(path, Ceilings(4, 5)) as ledger:
+        ledger.reserve([ask(0)], 100)
+        first = len(syncs)
+        ledger.reserve([ask(1)], 100)
+        assert len(syncs) == first == 2  # the device's name, then its first slot
+        ledger.reserve([ask(i, device="e") for i in range(4)] + [ask(i) for i in range(2, 5)], 100)
+        assert len(syncs) == first + 2
+
+
+def test_a_copy_put_back_forgets_as_documented(path):
+    """The limit that the ledger's docstring states."""
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+        copy = path.read_bytes()
+        ledger.reserve([ask(1)], 100)
+    path.write_bytes(copy)
+    assert epsilon(path) == 5
+
+
+def test_killed_publishers_never_outrun_the_ledger():
+    run = [sys.executable, str(ROOT / "tools" / "kill_test.py"), "--rounds", "50"]
+    good = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "50 kills" in good.stdout
+    late = subprocess.run([*run, "--fault", "late"], capture_output=True, text=True, check=False)
+    assert late.returncode == 1
+    assert "published and not in the ledger" in late.stdout

@@ -1,0 +1,183 @@
+"""The power may go at any step, and leave anything of what was not durable: the ledger never under-counts."""
+
+import contextlib
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from power_loss import TracedFile, images
+
+from eyestream.errors import LedgerError
+from eyestream.privacy.accountant import LAST_ROW, Request
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.service import ledger as ledger_module
+from eyestream.service.ledger import Ledger, Reservation, create_ledger
+from eyestream.service.ledger_records import RECORD_BYTES
+
+CEILINGS = Ceilings(window_chunks=4, window=6)
+DEVICES = ("short", "d" * 64, "third")
+
+
+class Outsider:
+    """Counts what was released, and knows the rows."""
+
+    def __init__(self) -> None:
+        self.spent: Counter[str] = Counter()
+        self.rows: dict[str, tuple[int, int]] = {}
+
+    def see(self, request: Request) -> None:
+        assert (request.session, request.first_row) > self.rows.get(request.device, (-1, -1)), (
+            "a row was released twice"
+        )
+        self.rows[request.device] = (request.session, request.last_row)
+        self.spent[request.device] += request.charge.epsilon
+
+    def agrees(self, ledger: Ledger) -> bool:
+        for device, spent in self.spent.items():
+            odometer = ledger.odometer(device, "s")
+            if odometer is None or odometer.epsilon < spent or odometer.mark < self.rows[device]:
+                return False
+        return True
+
+
+def work(ledger: Ledger, trace: list, rng: random.Random, calls: int) -> None:
+    """Some calls, each with a few devices; the trace gets what they released. Devices go on where the ledger stands."""
+    for _ in range(calls):
+        requests = []
+        for device in rng.sample(DEVICES, rng.randint(1, len(DEVICES))):
+            mark = ledger.mark(device, "s")
+            session, row = (1, 0) if mark is None else (mark.session, mark.last_row + 1)
+            if row > LAST_ROW or rng.random() < 0.2:
+                session, row = session + 1, 0
+            requests.append(Request(device, "s", session, row, row + 31, Charge(rng.randint(1, 3), rng.randint(0, 5))))
+        trace += [("seen", a.request) for a in ledger.reserve(requests, 7) if isinstance(a, Reservation)]
+
+
+def outsider_of(trace: list) -> Outsider:
+    outsider = Outsider()
+    for step, what in trace:
+        if step == "seen":
+            outsider.see(what)
+    return outsider
+
+
+def lives(path: Path, monkeypatch, seed: int) -> tuple[bytes, list]:
+    """The file before, and the trace of a first life upon it."""
+    create_ledger(path, chunk=32, window=4, created=0)
+    before, trace = path.read_bytes(), []
+    monkeypatch.setattr(TracedFile, "trace", trace, raising=False)
+    monkeypatch.setattr(ledger_module, "LedgerFile", TracedFile)
+    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+        work(ledger, trace, random.Random(seed), calls=12)
+    return before, trace
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_prefix_of_the_writes_with_damages(tmp_path, monkeypatch, seed):
+    path, rng = tmp_path / "ledger", random.Random(seed)
+    before, first = lives(path, monkeypatch, seed)
+    assert len({step for step, _ in first}) == 3
+    for cut in range(len(first) + 1):
+        for image in images(before, first, cut, rng, damages=30):
+            path.write_bytes(image)
+            second: list = []
+            monkeypatch.setattr(TracedFile, "trace", second)
+            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                assert outsider_of(first[:cut]).agrees(ledger)
+                work(ledger, second, rng, calls=2)
+                now = {device: ledger.odometer(device, "s") for device in DEVICES}
+            outsider_of(first[:cut] + second)
+            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                assert {device: ledger.odometer(device, "s") for device in DEVICES} == now
+
+
+def test_the_power_goes_again_while_a_torn_tail_is_mended(tmp_path, monkeypatch):
+    path, rng = tmp_path / "ledger", random.Random(11)
+    before, first = lives(path, monkeypatch, seed=11)
+    mendings = 0
+    for cut in range(len(first) + 1):
+        for image in images(before, first, cut, rng, damages=8):
+            path.write_bytes(image)
+            second: list = []
+            monkeypatch.setattr(TracedFile, "trace", second)
+            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                mendings += bool(second)
+                work(ledger, second, rng, calls=1)
+            for again in range(len(second) + 1):
+                for worse in images(image, second, again, rng, damages=2):
+                    path.write_bytes(worse)
+                    monkeypatch.setattr(TracedFile, "trace", [])
+                    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                        assert outsider_of(first[:cut] + second[:again]).agrees(ledger)
+    assert mendings > 10
+
+
+def test_a_sync_that_does_nothing_is_noticed_by_these_tests(tmp_path, monkeypatch):
+    """The negative control: releasing on a write that is not durable must fail."""
+    path = tmp_path / "ledger"
+    before, trace = lives(path, monkeypatch, seed=1)
+    lazy = [step for step in trace if step[0] != "sync"]
+    wrong = 0
+    for cut in range(len(lazy) + 1):
+        for image in images(before, lazy, cut, random.Random(cut), damages=2):
+            path.write_bytes(image)
+            with contextlib.suppress(LedgerError), Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                wrong += not outsider_of(lazy[:cut]).agrees(ledger)
+    assert wrong > 10
+
+
+def test_a_durable_record_cut_anywhere_counts_as_spent(tmp_path):
+    """Also of a record that was released under, whatever part of it is left, as long as any is."""
+    path = tmp_path / "ledger"
+    create_ledger(path, chunk=32, window=4, created=0)
+    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+        ledger.reserve([Request("d", "s", 3, 0, 31, Charge(2, 9))], 7)
+    whole = path.read_bytes()
+    for lost in range(1, RECORD_BYTES):
+        path.write_bytes(whole[:-lost])
+        for _ in range(2):
+            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                odometer = ledger.odometer("d", "s")
+                assert odometer.epsilon == 2
+                assert odometer.window_epsilon == 2
+                assert lost > 40 or odometer.mark == (3, LAST_ROW)
+    assert (path.stat().st_size - len(whole)) == RECORD_BYTES
+
+
+def test_what_cannot_be_read_costs_the_largest_charge_so_far_for_every_device(tmp_path):
+    path = tmp_path / "ledger"
+    create_ledger(path, chunk=32, window=0, created=0)
+    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
+        for index, epsilon in enumerate((2, 9, 4)):
+            ledger.reserve([Request(d, "s", 1, 32 * index, 32 * index + 31, Charge(epsilon, epsilon)) for d in "ab"], 7)
+    with path.open("ab") as file:
+        file.write(b"\xff" * 10)
+    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
+        for device in "ab":
+            odometer = ledger.odometer(device, "s")
+            assert (odometer.epsilon, odometer.delta, odometer.mark) == (15 + 9, 15 + 9, (1, LAST_ROW))
+
+
+@pytest.mark.parametrize("bit", range(0, RECORD_BYTES * 8, 7))
+def test_a_damaged_record_before_the_tail_is_refused_and_at_the_tail_is_spent(tmp_path, bit):
+    path = tmp_path / "ledger"
+    create_ledger(path, chunk=32, window=4, created=0)
+    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+        ledger.reserve([Request("other", "s", 1, 0, 31, Charge(1))], 7)
+        for i in range(3):
+            ledger.reserve([Request("d", "s", 1, 32 * i, 32 * i + 31, Charge(2))], 7)
+    good = path.read_bytes()
+
+    def damage(record: int) -> None:
+        data = bytearray(good)
+        data[len(good) + record * RECORD_BYTES + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(data)
+
+    damage(-2)
+    with pytest.raises(LedgerError, match=r"is damaged.*eyestream budget --new"):
+        Ledger(path, chunk=32, ceilings=CEILINGS)
+    damage(-1)
+    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+        assert ledger.odometer("d", "s").epsilon >= 6
+        assert ledger.odometer("d", "s").unreadable == 1
