@@ -51,7 +51,7 @@ class AesBits:
     def words(self, count: int) -> NDArray[np.uint32]:
         """(count,) uniform words in an internal buffer that the next call overwrites."""
         size = 4 * count
-        if size > len(self._buffer):
+        if size > len(self._zeros):
             self._zeros = np.zeros(size, dtype=np.uint8)
             self._buffer = np.empty(size + 16, dtype=np.uint8)  # the library asks for one spare block
         self._stream.update_into(self._zeros[:size].data, self._buffer.data)
