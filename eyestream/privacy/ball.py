@@ -35,8 +35,9 @@ def project_taxicab(residual: NDArray[np.float64], radius: NDArray[np.float64]) 
 def _scale(
     residual: NDArray[np.float64], radius: NDArray[np.float64], norm: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    factor = np.where(np.isfinite(norm), radius / np.maximum(norm, radius), 0.0)
-    residual *= factor[:, None]
+    finite = np.isfinite(norm)
+    np.copyto(residual, 0.0, where=~finite[:, None])  # infinity times 0 would be NaN
+    residual *= np.where(finite, radius / np.maximum(norm, radius), 0.0)[:, None]
     return residual
 
 
@@ -44,6 +45,15 @@ def steps_for(scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """Grid steps (B,) for noise of `scale` (B,): the power of two in (scale / 2^21, scale / 2^20]."""
     steps: NDArray[np.float64] = 2.0 ** np.floor(np.log2(scale) - _GRID_BITS)
     return steps
+
+
+def _integers(values: NDArray[np.float64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Nearest integers between -`bound` and `bound`, whatever `values` are.
+
+    Clipped twice: a number that does not fit is cast to something else on every processor, and so is NaN.
+    """
+    a = np.clip(np.rint(values), -bound, bound).astype(np.int64)
+    return np.clip(a, -bound, bound, out=a)
 
 
 class EuclideanLattice:
@@ -90,8 +100,7 @@ class EuclideanLattice:
 
     def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
         """Integers (B, M) of the ball next to real `coordinates` (B, M)."""
-        a = np.rint(coordinates * self._per_step).astype(np.int64)
-        np.clip(a, -self._bound, self._bound, out=a)
+        a = _integers(coordinates * self._per_step, self._bound)
         a *= self._kept
         norm = (a * a * self._weights).sum(axis=1)
         outside = norm > self._squares
@@ -117,7 +126,7 @@ class TaxicabLattice:
     def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
         """Integers (B, M) of the ball next to real `coordinates` (B, M)."""
         limit = self._limit[:, None]
-        a = np.clip(np.rint(coordinates * self._per_step).astype(np.int64), -limit, limit)
+        a = _integers(coordinates * self._per_step, limit)
         norm = np.abs(a).sum(axis=1)
         factor = np.where(norm > self._limit, self._limit / np.maximum(norm, 1) * (1 - 2.0**-30), 1.0)
         a = np.trunc(a * factor[:, None]).astype(np.int64)

@@ -1,0 +1,227 @@
+"""Balls of integers: every input ends inside, and the sensitivities are true and not loose.
+
+The checks are done in Python's integers, apart from the arithmetic that they check.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from eyestream.privacy import ball as ball_module
+from eyestream.privacy.ball import (
+    EuclideanLattice,
+    TaxicabLattice,
+    project_euclidean,
+    project_taxicab,
+    steps_for,
+)
+from eyestream.spectrum.fourier import coordinate_count, coordinate_weights
+
+Array = NDArray[np.float64]
+
+
+def weights_of(kept: list[int], n: int) -> NDArray[np.int64]:
+    """Weights of features that keep different numbers of coefficients, as the mechanisms stack them."""
+    weights = np.zeros((len(kept), coordinate_count(n, max(kept))), dtype=np.int64)
+    for row, k in enumerate(kept):
+        weights[row, : coordinate_count(n, k)] = coordinate_weights(n, k)
+    return weights
+
+
+def squared(a: NDArray[np.int64], weights: NDArray[np.int64]) -> list[int]:
+    return [sum(int(w) * int(x) ** 2 for w, x in zip(ws, xs, strict=True)) for ws, xs in zip(weights, a, strict=True)]
+
+
+def squared_radius(lattice: EuclideanLattice) -> list[int]:
+    return [int(s) for s in lattice._squares]
+
+
+coordinates = st.one_of(
+    st.floats(-1e6, 1e6), st.floats(allow_nan=False, allow_infinity=False, min_value=-1e17, max_value=1e17)
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_every_input_ends_in_the_euclidean_ball_of_integers(data: st.DataObject) -> None:
+    n = data.draw(st.sampled_from([2, 4, 8, 32]))
+    kept = data.draw(st.lists(st.integers(1, n // 2 + 1), min_size=1, max_size=3))
+    weights = weights_of(kept, n)
+    radius = np.array(data.draw(st.lists(st.floats(1e-3, 1e3), min_size=len(kept), max_size=len(kept))))
+    steps = 2.0 ** np.array(data.draw(st.lists(st.integers(-15, 8), min_size=len(kept), max_size=len(kept))))
+    lattice = EuclideanLattice(radius, steps, weights)
+    flat = data.draw(st.lists(coordinates, min_size=weights.size, max_size=weights.size))
+    a = lattice.snap(np.array(flat).reshape(weights.shape))
+    assert a.dtype == np.int64
+    for inside, limit in zip(squared(a, weights), squared_radius(lattice), strict=True):
+        assert inside <= limit
+    assert not a[weights == 0].any()
+    assert np.abs(a).max() <= lattice.largest
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_every_input_ends_in_the_taxicab_ball_of_integers(data: st.DataObject) -> None:
+    rows, count = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 2, 4, 32]))
+    radius = np.array(data.draw(st.lists(st.floats(1e-3, 1e3), min_size=rows, max_size=rows)))
+    steps = 2.0 ** np.array(data.draw(st.lists(st.integers(-25, 8), min_size=rows, max_size=rows)))
+    lattice = TaxicabLattice(radius, steps, count)
+    flat = data.draw(st.lists(coordinates, min_size=rows * count, max_size=rows * count))
+    a = lattice.snap(np.array(flat).reshape(rows, count))
+    for row, sensitivity in zip(a, lattice.taxicab, strict=True):
+        assert 2 * sum(abs(int(x)) for x in row) <= int(sensitivity)
+    assert np.abs(a).max() <= lattice.largest
+
+
+@pytest.mark.filterwarnings("ignore:(invalid value|overflow) encountered")
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
+def test_even_what_projection_never_lets_through_ends_inside(value: float) -> None:
+    weights = weights_of([3], 8)
+    lattice = EuclideanLattice(np.array([1.0]), np.array([2.0**-10]), weights)
+    a = lattice.snap(np.full(weights.shape, value))
+    assert squared(a, weights)[0] <= squared_radius(lattice)[0]
+    taxicab = TaxicabLattice(np.array([1.0]), np.array([2.0**-10]), 4)
+    assert 2 * int(np.abs(taxicab.snap(np.full((1, 4), value))).sum()) <= int(taxicab.taxicab[0])
+
+
+def lattice_for(n: int, k: int, steps_per_radius: float = 2.0**12) -> EuclideanLattice:
+    radius = math.sqrt(n)
+    return EuclideanLattice(np.array([radius]), np.array([radius / steps_per_radius]), weights_of([k], n))
+
+
+@pytest.mark.parametrize("n", [8, 32, 63])
+def test_the_taxicab_sensitivity_holds_and_is_attained(n: int) -> None:
+    """Opposite sign-vector neighbours come within one per mille of it, random ones never exceed it."""
+    rng = np.random.default_rng(n)
+    for k in range(1, n // 2 + 2):
+        lattice, weights = lattice_for(n, k), weights_of([k], n)
+        signs = rng.choice([-1.0, 1.0], size=weights.shape)
+        extreme = 1.01 * math.sqrt(n / k) * signs / weights  # just outside the ball of radius sqrt(n)
+        a, b = lattice.snap(extreme), lattice.snap(-extreme)
+        distance = int(np.abs(a - b).sum())
+        limit = int(lattice.taxicab[0])
+        assert 0.999 * limit - 2 * weights.size <= distance <= limit
+        for _ in range(5):
+            a, b = (lattice.snap(rng.normal(size=weights.shape) * 1e3 * n) for _ in range(2))
+            assert int(np.abs(a - b).sum()) <= limit
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 12])
+def test_the_euclidean_sensitivity_holds_and_is_attained(d: int) -> None:
+    rng = np.random.default_rng(d)
+    lattice = EuclideanLattice(np.array([1.0]), np.array([2.0**-12]), np.ones((1, d), dtype=np.int64))
+    limit = float(lattice.euclidean[0])
+    best = 0.0
+    for _ in range(50):
+        direction = rng.normal(size=(1, d)) * 1e6
+        a, b = lattice.snap(direction), lattice.snap(-direction)
+        difference = [int(x) - int(y) for x, y in zip(a[0], b[0], strict=True)]
+        assert sum(x * x for x in difference) <= 4 * squared_radius(lattice)[0] <= limit**2
+        best = max(best, math.sqrt(sum(x * x for x in difference)))
+    assert best > 0.99 * limit
+
+
+def test_both_ends_of_the_taxicab_ball_are_reached() -> None:
+    lattice = TaxicabLattice(np.array([1.0]), np.array([2.0**-12]), 8)
+    corner = np.zeros((1, 8))
+    corner[0, 3] = 50.0
+    assert int(np.abs(lattice.snap(corner) - lattice.snap(-corner)).sum()) > 0.999 * int(lattice.taxicab[0])
+
+
+def true_rounding(radius: float, step: float, m: int) -> float:
+    return radius / step + math.sqrt(m / 4)
+
+
+def one_step_in_all(radius: float, step: float, m: int) -> float:
+    """The wrong derivation: rounding costs one step, however many coordinates there are."""
+    return radius / step + 1.0
+
+
+def forgotten(radius: float, step: float, m: int) -> float:
+    return radius / step
+
+
+def rounding_is_covered(bound: Callable[[float, float, int], float]) -> bool:
+    """Whether snapping a point of the real ball without holding it stays inside rho = `bound`."""
+    m, step = 64, 1.0
+    a = np.full(m, 10.5 + 1e-9)  # every coordinate rounds up by half a step
+    radius = float(np.linalg.norm(a))
+    return bool(np.linalg.norm(np.rint(a / step)) <= bound(radius, step, m))
+
+
+def test_rounding_counts_once_for_every_coordinate() -> None:
+    assert rounding_is_covered(true_rounding)
+    assert not rounding_is_covered(one_step_in_all)
+    assert not rounding_is_covered(forgotten)
+    lattice = EuclideanLattice(np.array([10.0]), np.array([1.0]), np.ones((1, 64), dtype=np.int64))
+    assert squared_radius(lattice)[0] == math.floor(true_rounding(10.0, 1.0, 64) ** 2)
+    taxicab = TaxicabLattice(np.array([10.0]), np.array([1.0]), 64)
+    assert int(taxicab.taxicab[0]) == 2 * (10 + 32)
+
+
+@pytest.mark.parametrize("n", [8, 32])
+def test_what_lies_in_the_real_ball_is_rounded_and_not_moved(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for k in range(1, n // 2 + 2):
+        weights = weights_of([k], n)
+        radius, step = math.sqrt(n), math.sqrt(n) / 2**10
+        lattice = EuclideanLattice(np.array([radius]), np.array([step]), weights)
+        a = rng.normal(size=weights.shape)
+        a *= radius / np.sqrt((weights * a**2).sum())  # on the sphere
+        np.testing.assert_array_equal(lattice.snap(a), np.rint(a / step).astype(np.int64))
+
+
+def test_integers_that_do_not_fit_are_refused() -> None:
+    one = np.array([1.0])
+    with pytest.raises(OverflowError):
+        EuclideanLattice(one, np.array([2.0**-31]), np.ones((1, 4), dtype=np.int64))
+    with pytest.raises(OverflowError):
+        TaxicabLattice(one, np.array([2.0**-61]), 4)
+    with pytest.raises(OverflowError), np.errstate(divide="ignore"):
+        EuclideanLattice(one, np.array([0.0]), np.ones((1, 4), dtype=np.int64))
+    largest = EuclideanLattice(one, np.array([2.0**-29]), np.ones((1, 4), dtype=np.int64))
+    extreme = largest.snap(np.full((1, 4), 1e9))
+    assert 0.99 * squared_radius(largest)[0] < squared(extreme, np.ones((1, 4), dtype=np.int64))[0]
+    assert squared(extreme, np.ones((1, 4), dtype=np.int64))[0] <= squared_radius(largest)[0]
+
+
+@pytest.mark.parametrize("scale", [1e-30, 0.3, 1.0, 7.0, 1e20])
+def test_steps_are_relative_to_the_scale(scale: float) -> None:
+    step = float(steps_for(np.array([scale]))[0])
+    assert math.frexp(step)[0] == 0.5  # a power of two
+    assert scale / 2**21 < step <= scale / 2**20
+
+
+@pytest.mark.parametrize(("project", "order"), [(project_euclidean, 2), (project_taxicab, 1)])
+def test_projection(project: Callable[[Array, Array], Array], order: int) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(50, 6)) * 10.0 ** rng.integers(-3, 4, size=(50, 1))
+    radius = np.full(50, 2.5)
+    before = np.linalg.norm(points, ord=order, axis=1)
+    projected = project(points.copy(), radius)
+    after = np.linalg.norm(projected, ord=order, axis=1)
+    np.testing.assert_allclose(after, np.minimum(before, 2.5), rtol=1e-12)
+    np.testing.assert_array_equal(projected[before <= 2.5], points[before <= 2.5])  # inside: untouched
+    outside = before > 2.5
+    np.testing.assert_allclose(projected[outside] / after[outside, None], points[outside] / before[outside, None])
+
+
+def test_a_row_whose_norm_overflows_becomes_the_centre() -> None:
+    rows = np.array([[1e200, -1e200], [math.inf, 1.0], [math.nan, 1.0], [3.0, 4.0], [0.0, 0.0]])
+    projected = project_euclidean(rows, np.ones(5))
+    np.testing.assert_allclose(projected, [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.8], [0.0, 0.0]])
+
+
+def test_the_last_guard_catches_what_shrinking_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a square root that is too large by a per mille, every integer still lies inside."""
+    true = np.sqrt
+    lattice = lattice_for(8, 3)
+    monkeypatch.setattr(ball_module.np, "sqrt", lambda x: true(x) * 1.001)
+    a = lattice.snap(np.full((1, 5), 1e9))
+    monkeypatch.undo()
+    assert squared(a, weights_of([3], 8))[0] <= squared_radius(lattice)[0]
