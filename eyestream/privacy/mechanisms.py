@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
+from eyestream.privacy.additive import AdditiveMechanism, Output, Parts
 from eyestream.privacy.ball import EuclideanLattice, TaxicabLattice, project_euclidean, project_taxicab, steps_for
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.privacy.laws import LaplaceLaw, ideal_rate
-from eyestream.privacy.mechanism import Mechanism, Output, Parts
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.transforms import DifferenceFourierTransform, FourierTransform, TimeTransform, Transform
 from eyestream.spectrum.difference import difference
@@ -31,7 +32,7 @@ __all__ = ["CFPA", "DCFPA", "FPA", "LPA", "build"]
 Array = NDArray[np.float64]
 
 
-class _PerFeature(Mechanism):
+class _PerFeature(AdditiveMechanism):
     """What the mechanisms of this module share: one block per feature, each with its share of epsilon."""
 
     @property

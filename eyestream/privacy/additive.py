@@ -1,0 +1,143 @@
+"""Mechanisms that add noise to coordinates: the one way in which they release a chunk.
+
+Admit the chunk to the domain (impute, clamp), take it into the space of the ball, project it onto the ball, take
+coordinates, snap them to integers of the lattice ball, add integer noise, clamp to a public interval. Everything after
+that is post-processing. The mechanisms differ in the transform, the ball and the law of the noise, and that is what their
+classes say.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import ConfigError
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.laws import LaplaceLaw
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.noise import Noise
+from eyestream.privacy.transforms import Transform
+
+__all__ = ["AdditiveMechanism", "Lattice", "Output", "Parts", "Project"]
+
+Array = NDArray[np.float64]
+
+
+class Lattice(Protocol):
+    """Face of the balls of integers."""
+
+    def snap(self, coordinates: Array) -> NDArray[np.int64]:
+        """Integers of the ball next to real coordinates, both (B, M)."""
+        ...
+
+
+class Project(Protocol):
+    """Projection of residuals (B, m) onto balls of radius (B,), in place."""
+
+    def __call__(self, residual: Array, radius: Array, /) -> Array:
+        """The projected residuals."""
+        ...
+
+
+@dataclass(frozen=True)
+class Output:
+    """Post-processing into a chunk: offset + gain * chunk(coordinates), for the released features."""
+
+    offset: Array
+    """(A, n) what stays when all coordinates are those of the centre."""
+    gain: Array
+    """(A, 1) shrinkage of each feature; ones for the plain form."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a mechanism is made of; A features are released, in B blocks of M coordinates."""
+
+    transform: Transform
+    project: Project
+    radius: Array
+    """(B,) radius of the ball that the residuals are projected onto."""
+    lattice: Lattice
+    law: LaplaceLaw
+    steps: Array
+    """(B, 1) or (B, M) grid steps; 0 for a coordinate of the block that is not released."""
+    output: Output
+    noise_sd: Array
+    """(A,) expected standard deviation of the noise in a released value, root mean square over the rows."""
+    k: tuple[int, ...]
+    """Coefficients kept of each released feature; empty where nothing is cut."""
+
+
+class AdditiveMechanism(Mechanism):
+    """Noise on the coordinates of a projected chunk.
+
+    Parameters
+    ----------
+    k
+        Number of coefficients kept; by default the calibration's, else the one that minimises the expected error.
+    shrink
+        Shrink toward the corpus mean by the gain that minimises the expected error: post-processing.
+    clip
+        Clip the released values to the calibrated range: post-processing.
+
+    Raises
+    ------
+    ConfigError
+        when k is out of range.
+    """
+
+    def __init__(
+        self,
+        calibration: Calibration,
+        epsilon: float,
+        *,
+        k: int | None = None,
+        noise: Noise | None = None,
+        shrink: bool = False,
+        clip: bool = False,
+    ) -> None:
+        super().__init__(calibration, epsilon, noise)
+        active = self._active
+        try:
+            parts = self._assemble(k if k is not None else calibration.k, shrink)
+        except OverflowError as error:
+            raise ConfigError(f"epsilon {epsilon:g} is outside what the arithmetic can hold: {error}") from None
+        self._parts = parts
+        self.k = parts.k
+        if len(parts.k) == len(active):
+            kept = dict(zip(active.tolist(), parts.k, strict=True))
+            self.k = tuple(kept.get(feature, 0) for feature in range(self.features))
+        self._clip = (calibration.lo[active][:, None], calibration.hi[active][:, None]) if clip else None
+        self.noise_sd = np.zeros(self.features)
+        self.noise_sd[active] = parts.noise_sd
+
+    @abstractmethod
+    def _assemble(self, k: int | None, shrink: bool) -> Parts:
+        """The transform, the ball and the law of this mechanism."""
+
+    def prepare(self) -> None:
+        """Draw the noise of the next release ahead of time, if there is time for it."""
+        self._noise.ahead(self._parts.law)
+
+    def release(self, chunk: Array) -> Array:
+        """One private release of a chunk (F, n); see `Mechanism.release`."""
+        return self._finish(self._noisy(self._admit(chunk)))
+
+    def _noisy(self, admitted: Array) -> Array:
+        """The private step: noisy coordinates (B, M) of the chunk (A, n), relative to those of the ball's centre."""
+        parts = self._parts
+        residual = parts.project(parts.transform.residual(admitted), parts.radius)
+        integers = parts.lattice.snap(parts.transform.coordinates(residual))
+        integers += self._noise.draw(parts.law)
+        np.clip(integers, -parts.law.limit, parts.law.limit, out=integers)
+        return (integers + 0.5) * parts.steps
+
+    def _finish(self, coordinates: Array) -> Array:
+        """Post-processing: noisy coordinates (B, M) to a chunk (F, n)."""
+        output = self._parts.output
+        released = output.offset + output.gain * self._parts.transform.chunk(coordinates)
+        if self._clip is not None:
+            np.clip(released, *self._clip, out=released)
+        return self._complete(released)
