@@ -162,8 +162,8 @@ class Device:
         return session <= self._ended or (self._session is not None and session < self._session.number)
 
     def _end(self, session: int) -> None:
-        """End `session` and those before it; a session that is over, or before the mark, has no end any more."""
-        if session >= self._refused.session and not self._is_over(session):
+        """End `session` and those before it; a session that is over has no end any more."""
+        if not self._is_over(session):
             self._finish()
             self._ended = session
 

@@ -167,7 +167,7 @@ class Session:
         more than a chunk would leave every later row late, for ever.
         """
         self._counters.late += until - row
-        if self._buffer is None and until - 1 > self._newest:
+        if until - 1 > self._newest:  # then the current chunk has no row yet
             self._due = max(self._scheduled, time + self._time_left(until - 1))
 
     def _advance(self, chunk: int) -> bool:

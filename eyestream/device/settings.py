@@ -6,9 +6,10 @@ from typing import Literal, get_args
 
 from eyestream.errors import ConfigError
 
-__all__ = ["MAX_IDLE_CHUNKS", "DeviceSettings", "Release"]
+__all__ = ["MAX_IDLE_CHUNKS", "MAX_RATE_HZ", "DeviceSettings", "Release"]
 
 MAX_IDLE_CHUNKS = 65_536
+MAX_RATE_HZ = 100_000.0
 
 Release = Literal["on_row", "on_clock"]
 
@@ -26,7 +27,7 @@ class DeviceSettings:
     names
         Of the F features.
     rate_hz
-        Nominal rows a second.
+        Nominal rows a second, at most `MAX_RATE_HZ`: a chunk's length must not vanish beside the time in a float.
     n
         Rows a chunk, a power of two.
     grace_s
@@ -60,7 +61,7 @@ class DeviceSettings:
     def __post_init__(self) -> None:
         fine = {
             "names": len(self.names) > 0,
-            "rate_hz": 0 < self.rate_hz < math.inf,
+            "rate_hz": 0 < self.rate_hz <= MAX_RATE_HZ,
             "n": self.n > 0 and self.n.bit_count() == 1,
             "grace_s": 0 <= self.grace_s < math.inf,
             "idle_s": 0 < self.idle_s * self.rate_hz <= MAX_IDLE_CHUNKS * self.n,

@@ -1,0 +1,237 @@
+"""Due times, and clocks as they should not be."""
+
+import math
+
+import numpy as np
+import pytest
+from device_streams import SESSION, balanced, columns, message, seen, settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyestream.device.clock import Clock
+from eyestream.device.device import Device
+
+
+def test_due_time_is_anchored_at_the_first_row() -> None:
+    device = Device(settings(grace_s=0.5))
+    device.feed(message(1), 10.0)  # two rows are to come, at 2 rows/s with 1 % of slack
+    assert device.next_due() == pytest.approx(10.0 + 2 / 2 * 1.01 + 0.5, abs=1e-9)
+    assert device.tick(11.5) == []
+    (due,) = device.tick(11.52)
+    assert columns(due) == [None, 1.0, None, None]
+    assert not due.ends_session
+
+
+def test_without_any_row_a_chunk_is_due_a_chunk_later() -> None:
+    device = Device(settings(grace_s=0.5))
+    device.feed(message(0), 0.0)
+    first = 3 / 2 * 1.01 + 0.5
+    for late in range(5):
+        assert device.next_due() == pytest.approx(first + 2.0 * late)
+        assert device.tick(first + 2.0 * late - 0.01) == []
+        assert [due.index for due in device.tick(first + 2.0 * late)] == [late]
+
+
+def test_every_chunk_anchors_anew() -> None:
+    device = Device(settings(grace_s=0.5))
+    device.feed(message(0, 4), 0.0)
+    assert device.next_due() == pytest.approx(1.515 + 2.0 + 0.5)  # of the awaited one, after that of the closed one
+    device.feed(message(4), 3.0)
+    assert device.next_due() == pytest.approx(3.0 + 1.515 + 0.5)
+
+
+def test_a_row_after_the_due_time_is_late_also_when_nobody_asked() -> None:
+    device = Device(settings())
+    device.feed(message(0), 0.0)
+    (due,) = device.feed(message(1), 2.1)
+    assert columns(due) == [0.0, None, None, None]
+    assert device.counters.late == 1
+
+
+def test_idle_ends_the_session() -> None:
+    device = Device(settings(idle_s=3.0))
+    device.feed(message(0), 0.0)
+    assert [due.index for due in device.tick(2.1)] == [0]
+    assert device.next_due() == pytest.approx(3.0)
+    assert device.tick(3.0) == []
+    assert device.session is None
+    assert device.next_due() is None
+    device.feed(message(1), 3.1)
+    assert device.counters.stale_session == 1
+
+
+def test_idle_before_the_due_time_closes_the_open_chunk() -> None:
+    device = Device(settings(idle_s=1.0))
+    device.feed(message(0), 0.0)
+    (due,) = device.tick(1.0)
+    assert due.ends_session
+    assert device.session is None
+
+
+@pytest.mark.parametrize("kind", ["late", "duplicate"])
+def test_any_row_of_the_session_says_that_the_tracker_lives(kind: str) -> None:
+    device = Device(settings(idle_s=3.0))
+    device.feed(message(0, 5), 0.0)
+    device.feed(message(0 if kind == "late" else 4), 2.5)
+    device.tick(4.0)
+    assert device.session == SESSION
+
+
+def test_on_clock_gives_out_at_the_due_time_only() -> None:
+    device = Device(settings(release="on_clock", grace_s=0.5))
+    assert device.feed(message(0, 4), 0.0) == []
+    assert device.next_due() == pytest.approx(2.015)
+    assert device.tick(2.0) == []
+    (due,) = device.tick(2.015)
+    assert columns(due) == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_on_clock_cadence_does_not_follow_the_rows() -> None:
+    """Ragged arrival of rows 1, 2 and 3 does not move a chunk's time by a microsecond."""
+    times = []
+    for delay in (0.0, 0.1, 0.24):
+        device = Device(settings(release="on_clock"))
+        out = []
+        for row in range(40):
+            device.feed(message(row), row / 2 + (delay if row % 4 else 0.0))
+            while (due_at := device.next_due()) is not None and due_at <= row / 2 + 0.25:
+                out += [(due_at, due.index, columns(due)) for due in device.tick(due_at)]
+        times.append(out)
+    assert len(times[0]) == 9
+    assert times[0] == times[1] == times[2]
+
+
+@pytest.mark.parametrize("release", ["on_row", "on_clock"])
+def test_a_fast_tracker_is_bounded_and_nothing_is_lost_unsaid(release: str) -> None:
+    device = Device(settings(release=release))
+    out = [due for seq in range(4000) for due in device.feed(message(seq), 0.0)]
+    out += device.close(0.0)
+    if release == "on_row":
+        assert len(out) == 1000
+    else:
+        assert 3 < len(out) <= 3 + 3
+        assert device.counters.jump == 1
+    assert balanced(device)
+    assert [due.index for due in out] == list(range(len(out)))
+
+
+def test_on_clock_with_a_frozen_clock_holds_no_more_for_any_number_of_sessions() -> None:
+    device = Device(settings(release="on_clock"))
+    for session in range(200):
+        device.feed(message(0, 40, session=session), 0.0)
+    assert len(device.close(0.0)) <= 6
+    assert balanced(device)
+    device.feed(message(0, 4, session=300), 0.0)
+    assert columns(device.tick(100.0)[0]) == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_on_row_does_not_need_a_clock() -> None:
+    device = Device(settings())
+    out = [due for seq in range(400) for due in device.feed(message(seq), 7.0)]
+    assert [due.index for due in out] == list(range(100))
+
+
+@pytest.mark.parametrize("drift", [-5e-4, 5e-4, 9e-3])
+@pytest.mark.parametrize("release", ["on_row", "on_clock"])
+def test_a_drifting_tracker_loses_nothing(drift: float, release: str) -> None:
+    device = Device(settings(release=release, grace_s=0.1, idle_s=10.0))
+    out, rows, time = [], 12_000, 0.0
+    for seq in range(rows):
+        time = seq / 2 * (1 + drift)
+        while (due_at := device.next_due()) is not None and due_at < time:
+            out += device.tick(due_at)
+        out += device.feed(message(seq), time)
+    out += device.close(time)
+    assert device.counters.accepted == rows
+    assert [due.index for due in out] == list(range(rows // 4))
+
+
+@pytest.mark.parametrize("step", [5.0, 27.0])
+def test_a_step_of_the_clock_costs_the_rows_of_that_time_only(step: float) -> None:
+    """Without following the tracker, every row after a step longer than a chunk would be late for ever."""
+    device = Device(settings())
+    out = []
+    for seq in range(400):
+        time = seq / 2 + (step if seq >= 50 else 0.0)
+        while (due_at := device.next_due()) is not None and due_at < time:
+            out += device.tick(due_at)
+        out += device.feed(message(seq), time)
+    out += device.close(time)
+    assert 0 < device.counters.late <= step * 2 + 8
+    assert [due.index for due in out] == list(range(len(out)))
+    assert columns(out[-1]) == [396.0, 397.0, 398.0, 399.0]
+
+
+def test_old_rows_do_not_hold_up_the_awaited_chunk() -> None:
+    device = Device(settings())
+    device.feed(message(0, 8), 0.0)
+    due_at = device.next_due()
+    device.feed(message(0, 3), 0.5)  # redelivered: not news of the tracker
+    assert device.next_due() == due_at
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, -3600.0, 0.0, -1e308])
+def test_readings_that_make_no_sense_are_no_progress(odd: float) -> None:
+    device = Device(settings())
+    device.feed(message(0, 2), 100.0)
+    assert device.tick(odd) == []
+    assert device.feed(message(2), odd) == []
+    (due,) = device.feed(message(3), odd)
+    assert columns(due) == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("odd", [1e308, -1e308, 2.0**63, -3600.0, 1e6])
+def test_after_a_wrong_reading_time_goes_on(odd: float) -> None:
+    device = Device(settings())
+    device.feed(message(0, 2), 100.0)
+    device.tick(odd)
+    device.feed(message(0, 2, session=6), 100.0)
+    assert device.next_due() is not None
+    device.tick(100.0 + 60.0)
+    assert device.session is None
+
+
+def test_a_clock_that_begins_anywhere_gives_the_same() -> None:
+    def run(start: float) -> list[tuple[object, ...]]:
+        device = Device(settings())
+        out = device.feed(message(0, 6), start) + device.tick(start + 4.0) + device.feed(message(9, 2), start + 4.25)
+        return seen(out + device.close(start + 5.0))
+
+    assert run(0.0) == run(-1e6) == run(2.0**40)
+    assert len(run(0.0)) == 3
+
+
+def test_a_step_longer_than_a_day_is_a_day() -> None:
+    clock = Clock()
+    assert clock.read(10.0) == 0.0
+    assert clock.read(1e300) == 86_400.0
+    assert clock.read(5.0) == 86_400.0
+    assert clock.read(6.0) == 86_401.0
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=30))
+def test_time_never_goes_back_nor_leaves_the_finite(readings: list[float]) -> None:
+    clock = Clock()
+    times = [clock.read(reading) for reading in readings]
+    assert times == sorted(times)
+    assert np.isfinite(times).all()
+
+
+@given(st.floats(-1e9, 1e9), st.lists(st.floats(0, 20), min_size=1, max_size=8), st.floats(1e-3, 1e4))
+def test_what_next_due_says_is_enough(start: float, waits: list[float], rate: float) -> None:
+    """A loop that sleeps until `next_due` makes progress at every wake-up: it never spins on a rounding."""
+    device = Device(settings(rate_hz=rate, idle_s=20 * 4 / rate))
+    now, seq = start, 0
+    for wait in waits:
+        device.feed(message(seq), now)
+        seq, until = seq + 1, now + wait / rate
+        for _ in range(100):
+            due_at = device.next_due()
+            if due_at is None or due_at > until:
+                break
+            now = max(now, due_at)
+            before = device.session
+            assert device.tick(now) or device.session != before
+        else:
+            pytest.fail("spins")
+        now = max(now, until)
