@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from eyestream.errors import EyestreamError
     from eyestream.files.calibrations import load as load_calibration
     from eyestream.files.recordings import load as load_recording
+    from eyestream.privacy.klt import KLT
     from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA
     from eyestream.privacy.whole import release_rows
     from eyestream.service.publisher import Publisher
@@ -25,6 +26,7 @@ __all__ = [
     "CFPA",
     "DCFPA",
     "FPA",
+    "KLT",
     "LPA",
     "EyestreamError",
     "Publisher",
@@ -38,6 +40,7 @@ _HOME = {
     "CFPA": ("privacy.mechanisms", "CFPA"),
     "DCFPA": ("privacy.mechanisms", "DCFPA"),
     "FPA": ("privacy.mechanisms", "FPA"),
+    "KLT": ("privacy.klt", "KLT"),
     "LPA": ("privacy.mechanisms", "LPA"),
     "EyestreamError": ("errors", "EyestreamError"),
     "Publisher": ("service.publisher", "Publisher"),

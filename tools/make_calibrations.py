@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from eyestream.corpus.calibrate import Corpus, calibrate_per_feature
+from eyestream.corpus.calibrate_joint import calibrate_joint
 from eyestream.files import calibrations, recordings
 
 DESCRIPTION = (
@@ -22,12 +23,16 @@ def main() -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
     for n in (32, 64, 128):
         corpus = Corpus.of(people, n)
-        for mechanism in ("lpa", "cfpa", "dcfpa"):
+        for mechanism in ("lpa", "cfpa", "dcfpa", "klt"):
             name = f"everyday-{mechanism}-{n}"
             if wanted and name not in wanted:
                 continue
             path = TARGET / f"{name}.npz"
-            calibrations.save(calibrate_per_feature(corpus, mechanism, description=DESCRIPTION), path)
+            if mechanism == "klt":
+                calibration = calibrate_joint(corpus, description=DESCRIPTION)
+            else:
+                calibration = calibrate_per_feature(corpus, mechanism, description=DESCRIPTION)
+            calibrations.save(calibration, path)
             print(f"{name}: {path.stat().st_size} bytes, {len(corpus.chunks)} chunks", flush=True)
 
 

@@ -2,8 +2,8 @@
 
 Admit the chunk to the domain (impute, clamp), take it into the space of the ball, project it onto the ball, take
 coordinates, snap them to integers of the lattice ball, add integer noise, clamp to a public interval. Everything after
-that is post-processing. The mechanisms differ in the transform, the ball and the law of the noise, and that is what their
-classes say.
+that is post-processing. The mechanisms differ in the transform, the ball and the law of the noise, and that is what
+their classes say.
 """
 
 from abc import abstractmethod

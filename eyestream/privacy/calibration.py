@@ -82,7 +82,30 @@ class PerFeatureTables:
 
 @dataclass(frozen=True, eq=False)
 class JointTables:
-    """Figures of the joint transform mechanism (KLT); see `eyestream.privacy.klt`."""
+    """Figures of the mechanism that codes all features jointly (KLT); see `eyestream.privacy.klt` for the model.
+
+    Features are standardised by `mean` and `sd` after the clamp to [lo, hi]; a chunk is described by the M leading
+    cosine modes of every released feature, and of those by d scores. A counts the released features.
+    """
+
+    mean: NDArray[np.float64]
+    """(F,) of the clamped rows."""
+    sd: NDArray[np.float64]
+    """(F,) of the clamped rows; 0 makes the feature a constant."""
+    modes: NDArray[np.float64]
+    """(M, n) orthonormal cosines."""
+    basis: NDArray[np.float64]
+    """(A M, d) takes standardised modes, features by modes, to scores."""
+    expand: NDArray[np.float64]
+    """(d, A M) takes scores back."""
+    poles: NDArray[np.float64]
+    """(J,) how much of each component of the scores is left a chunk later; 1: it stays, as a person does."""
+    covariances: NDArray[np.float64]
+    """(J, d, d) of each component."""
+    weights: NDArray[np.float64]
+    """(J,) share of each component's estimate that is released; below 1 to shed identity."""
+    residual: NDArray[np.float64]
+    """(F,) mean square of a standardised value that the scores do not describe."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +158,8 @@ class Calibration:
     def constant(self) -> NDArray[np.bool_]:
         """(F,) features that are released as constants: declared, of radius 0, or of one value in the corpus."""
         constant: NDArray[np.bool_] = self.declared | (self.lo == self.hi)
-        if isinstance(self.tables, PerFeatureTables):
-            constant = constant | (self.tables.radius == 0)
+        scale = self.tables.radius if isinstance(self.tables, PerFeatureTables) else self.tables.sd
+        constant |= scale == 0
         return constant
 
     def arrays(self) -> Iterator[tuple[str, NDArray[np.generic]]]:

@@ -29,7 +29,7 @@ d independent discrete Laplace variables of rate beta, accepted with probability
 """
 
 import math
-from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,57 +83,71 @@ def ideal_rate(epsilon: float, sensitivity: float, coordinates: int) -> float:
     return (epsilon - deviation) / sensitivity * (1 - 2.0**-40)  # the last factor covers this line's own rounding
 
 
-@dataclass(frozen=True, eq=False)
 class _Digits:
-    """Words that decide the sign and the digits of discrete Laplace variables, one row of thresholds per rate."""
+    """Draws discrete Laplace variables of some rates, `repeat` of each, from words that are compared with thresholds.
 
-    thresholds: NDArray[np.uint32]  # (rates, words); a word hits when word <= threshold; word 0 is the sign
-    first: tuple[
-        int, ...
-    ]  # word with which digit i begins; it ends where the next begins, and hits when all its words do
+    All words of all variables are drawn, compared and packed to bits at once; a variable's bits are its digits' last
+    words, the sign, and then, level by level, the further words of the rare digits, which are the highest ones.
 
-    @classmethod
-    def of(cls, rates: NDArray[np.float64], count: int) -> "_Digits":
-        columns = [np.full(len(rates), 2**31 - 1, dtype=np.uint32)]
-        first = [1]
-        for digit in range(count):
-            columns += cls._words(-np.logaddexp(0.0, rates * 2.0**digit))
-            first.append(len(columns))
-        return cls(np.stack(columns, axis=1), tuple(first))
+    Attributes
+    ----------
+    thresholds : (rates, repeat, words), uint32; a word hits when word <= threshold.
+    words : which words decide each digit: it is one when all of them hit.
+    sign : which word is the sign.
+    """
 
-    @staticmethod
-    def _words(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
-        """Thresholds of one digit, for every rate, from the log of its probability of being one."""
-        words = []
-        zeros = np.floor(-log_p / _LN2).astype(np.int64)  # e, with 2^-(e+1) < p <= 2^-e
-        if zeros.max() <= 1:
-            zeros[:] = 0
-        q = np.exp(log_p + zeros * _LN2)
-        while zeros.any():
-            here = np.minimum(zeros, 32)
-            words.append((2 ** (32 - here) - 1).astype(np.uint32))
-            zeros = zeros - here
-        words.append(np.clip(np.rint(q * _WORD) - 1, 0, _WORD - 1).astype(np.uint32))
-        return words
+    def __init__(self, rates: NDArray[np.float64], count: int, repeat: int) -> None:
+        own = [_thresholds(-np.logaddexp(0.0, rates * 2.0**digit)) for digit in range(count)]
+        columns = [thresholds[0] for thresholds in own]
+        columns.append(np.full(len(rates), 2**31 - 1, dtype=np.uint32))
+        self.words = [[digit] for digit in range(count)]
+        self.sign = count
+        self._levels: list[tuple[int, int]] = []  # (by how many bits to shift its words to their digits, other digits)
+        for level in range(1, len(own[-1])):
+            first = next(digit for digit in range(count) if len(own[digit]) > level)
+            self._levels.append((len(columns) - first, 2**first - 1))
+            for digit in range(first, count):
+                self.words[digit].append(len(columns))
+                columns.append(own[digit][level])
+        columns += [np.zeros(len(rates), dtype=np.uint32)] * (-len(columns) % 8)  # whole bytes
+        self.thresholds = np.repeat(np.stack(columns, axis=1)[:, None, :], repeat, axis=1)
+        self._ones = 2**count - 1
+        self._hits = np.zeros(self.thresholds.size + 64, dtype=np.bool_)
 
-    def draw(self, bits: Bits, repeat: int) -> NDArray[np.int64]:
+    def draw(self, bits: Bits) -> NDArray[np.int64]:
         """(rates, repeat) independent discrete Laplace integers."""
-        rates, words = self.thresholds.shape
-        drawn = bits.words(rates * repeat * words).reshape(rates, repeat, words)
-        hits = drawn <= self.thresholds[:, None, :]
-        count = len(self.first) - 1
-        digits = np.zeros((rates, repeat, 32 if count <= 32 else 64), dtype=np.bool_)
-        single = next((i for i in range(count) if self.first[i + 1] - self.first[i] > 1), count)
-        digits[:, :, :single] = hits[:, :, 1 : 1 + single]
-        for digit in range(single, count):
-            start, stop = self.first[digit], self.first[digit + 1]
-            np.logical_and(hits[:, :, start], hits[:, :, start + 1], out=digits[:, :, digit])
-            for word in range(start + 2, stop):
-                digits[:, :, digit] &= hits[:, :, word]
-        packed = np.packbits(digits, axis=2, bitorder="little")
-        geometric = packed.view("<u4" if count <= 32 else "<u8")[:, :, 0].astype(np.int64)
-        geometric ^= -hits[:, :, 0].astype(np.int64)  # -(G + 1) is the bitwise complement of G
-        return geometric
+        drawn = bits.words(self.thresholds.size)
+        np.less_equal(drawn, self.thresholds.reshape(-1), out=self._hits[:-64])
+        packed = np.packbits(self._hits, bitorder="little")
+        geometric = self._shifted(packed, 0)
+        negative = (geometric << (63 - self.sign)) >> 63  # 0 or -1
+        for shift, others in self._levels:
+            geometric &= self._shifted(packed, shift) | others
+        geometric &= self._ones
+        geometric ^= negative  # -(G + 1) is the bitwise complement of G
+        return geometric.reshape(self.thresholds.shape[:2])
+
+    def _shifted(self, packed: NDArray[np.uint8], shift: int) -> NDArray[np.int64]:
+        """Every variable's bits, at least 57 of them, from number `shift` on."""
+        rates, repeat, words = self.thresholds.shape
+        whole = np.ndarray((rates * repeat,), "<i8", packed, shift // 8, (words // 8,))
+        shifted: NDArray[np.int64] = whole >> (shift % 8)
+        return shifted
+
+
+def _thresholds(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
+    """Thresholds of the words of one digit, for every rate, from the log of its probability of being one."""
+    words = []
+    zeros = np.floor(-log_p / _LN2).astype(np.int64)  # e, with 2^-(e+1) < p <= 2^-e
+    if zeros.max() <= 1:
+        zeros[:] = 0
+    q = np.exp(log_p + zeros * _LN2)
+    words.append(np.clip(np.rint(q * _WORD) - 1, 0, _WORD - 1).astype(np.uint32))
+    while zeros.any():
+        here = np.minimum(zeros, 32)
+        words.append((2 ** (32 - here) - 1).astype(np.uint32))
+        zeros = zeros - here
+    return words
 
 
 class LaplaceLaw:
@@ -166,11 +180,11 @@ class LaplaceLaw:
         self.shape = (len(rates), count)
         self.limit = 2**digits - largest - math.ceil(_MARGIN / 2 / slowest)
         self.sd = math.sqrt(2.0) / rates
-        self._digits = _Digits.of(rates, digits)
+        self._digits = _Digits(rates, digits, count)
 
     def sample(self, bits: Bits) -> NDArray[np.int64]:
         """One draw, (rows, count)."""
-        return self._digits.draw(bits, self.shape[1])
+        return self._digits.draw(bits)
 
 
 class KNormLaw:
@@ -199,8 +213,8 @@ class KNormLaw:
         self.shape = (1, count)
         self.limit = 2**digits - largest - math.ceil(_MARGIN / self._beta)
         self.sd = np.array([math.sqrt(count + 1.0) / rate])
-        self._digits = _Digits.of(np.array([self._beta]), digits)
         self._trials = max(1, min(256, math.ceil(1.5 / self.acceptance(count))))
+        self._digits = _Digits(np.array([self._beta]), digits, self._trials * count)
 
     @staticmethod
     def acceptance(count: int) -> float:
@@ -217,7 +231,7 @@ class KNormLaw:
     def sample(self, bits: Bits) -> NDArray[np.int64]:
         """One draw, (1, d)."""
         while True:
-            trials = self._digits.draw(bits, self._trials * self.shape[1]).reshape(self._trials, self.shape[1])
+            trials = self._digits.draw(bits).reshape(self._trials, self.shape[1])
             half = trials + 0.5
             euclidean = np.sqrt(np.einsum("ij,ij->i", half, half))
             exponent = self._rate * euclidean - self._beta * np.abs(half).sum(axis=1)
@@ -241,4 +255,14 @@ def _bernoulli(p: NDArray[np.float64], bits: Bits) -> NDArray[np.bool_]:
     return below
 
 
-Law = LaplaceLaw | KNormLaw
+class Law(Protocol):
+    """What a noise source needs of a law."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one draw."""
+        ...
+
+    def sample(self, bits: Bits) -> NDArray[np.int64]:
+        """One draw."""
+        ...

@@ -1,8 +1,9 @@
 """The face that all mechanisms share.
 
-A mechanism is built once from (calibration, epsilon, noise) and then frozen. Its price is `epsilon` and `delta`: the loss
-of one chunk of one device, all features together, under `replace_one` in the local model (two chunks are neighbours when
-they differ in any way inside the declared domain). `release` is one release: releasing the same chunk twice costs twice.
+A mechanism is built once from (calibration, epsilon, noise) and then frozen. Its price is `epsilon` and `delta`: the
+loss of one chunk of one device, all features together, under `replace_one` in the local model (two chunks are
+neighbours when they differ in any way inside the declared domain). `release` is one release: releasing the same chunk
+twice costs twice.
 """
 
 import math

@@ -20,6 +20,7 @@ from eyestream.privacy.additive import AdditiveMechanism, Output, Parts
 from eyestream.privacy.ball import EuclideanLattice, TaxicabLattice, project_euclidean, project_taxicab, steps_for
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
+from eyestream.privacy.klt import KLT
 from eyestream.privacy.laws import LaplaceLaw, ideal_rate
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise
@@ -224,7 +225,7 @@ class FPA(CFPA):
         super().__init__(whole, epsilon, k=k, noise=noise)
 
 
-_BY_NAME: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in (LPA, CFPA, DCFPA)}
+_BY_NAME: dict[str, type[Mechanism]] = {mechanism.name: mechanism for mechanism in (LPA, CFPA, DCFPA, KLT)}
 
 
 def build(calibration: Calibration, epsilon: float, **options: Any) -> Mechanism:
