@@ -29,8 +29,8 @@ CASES = [
 def digit_probabilities(law: LaplaceLaw, row: int = 0) -> list[Fraction]:
     """Exact probability of each binary digit of G to be one: all its words hit."""
     digits = law._digits
-    hit = [Fraction(int(t) + 1, 2**32) for t in digits.thresholds[row]]
-    return [math.prod(hit[a:b]) for a, b in zip(digits.first, digits.first[1:], strict=False)]  # type: ignore[misc]
+    hit = [Fraction(int(t) + 1, 2**32) for t in digits.thresholds[row, 0]]
+    return [math.prod((hit[word] for word in words), start=Fraction(1)) for words in digits.words]
 
 
 def decimal(x: Fraction) -> Decimal:
@@ -57,14 +57,14 @@ CHARGE = (charge(1001) - charge(1)) / 1000  # for one more coordinate
 
 def unbiased_digits(upto: int) -> Callable[[LaplaceLaw], None]:
     def spoil(law: LaplaceLaw) -> None:
-        law._digits.thresholds[:, 1 : 1 + upto] = 2**31 - 1
+        law._digits.thresholds[:, :, :upto] = 2**31 - 1
 
     return spoil
 
 
 def off_by_one_word(law: LaplaceLaw) -> None:
     """`word < threshold` in place of `<=` for a digit of small probability whose last word has few bits."""
-    law._digits.thresholds[:, 1:] = np.maximum(law._digits.thresholds[:, 1:].astype(np.int64) - 16, 0)
+    law._digits.thresholds[:] = np.maximum(law._digits.thresholds.astype(np.int64) - 16, 0)
 
 
 @pytest.mark.parametrize(("rate", "largest"), CASES)
@@ -109,7 +109,7 @@ def test_small_probabilities_take_several_words() -> None:
 
 def test_the_sign_is_fair_and_g_has_the_geometric_law() -> None:
     law = LaplaceLaw(np.array([0.5]), 1, largest=3)
-    assert Fraction(int(law._digits.thresholds[0, 0]) + 1, 2**32) == Fraction(1, 2)
+    assert Fraction(int(law._digits.thresholds[0, 0, law._digits.sign]) + 1, 2**32) == Fraction(1, 2)
     pmf = exact_pmf(law)
     assert sum(pmf.values()) == 1
     for z in range(40):
@@ -250,6 +250,6 @@ def test_noise_that_does_not_fit_is_refused(rate: float, largest: int) -> None:
 def test_more_than_32_digits_are_packed_right(digits: int) -> None:
     """The widest laws use 64-bit packing; their high digits must arrive where they belong."""
     law = LaplaceLaw(np.array([2.0**-20]), 4, largest=2 ** (digits - 1) - 2**27)
-    assert len(law._digits.first) - 1 == digits
+    assert len(law._digits.words) == digits
     law._digits.thresholds[:] = 2**32 - 1  # every word hits: all digits one, and the sign
     assert (SeededNoise(0).draw(law) == -(2**digits)).all()
