@@ -29,14 +29,14 @@ async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 class Mosquitto:
     """One mosquitto on one loopback port, started and stopped by its own handle."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
         self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self.log = folder / "mosquitto.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._configuration = folder / "mosquitto.conf"
         lines = [f"listener {self.port} 127.0.0.1", "allow_anonymous true", "set_tcp_nodelay true"]
-        lines += ["max_queued_messages 100000", f"log_dest file {self.log}", "log_type all"]
+        lines += ["max_queued_messages 100000", f"log_dest file {self.log}", "log_type all", *more]
         if os.geteuid() == 0:
             lines.append("user root")
         self._configuration.write_text("\n".join(lines) + "\n")

@@ -65,7 +65,7 @@ def main(options: argparse.Namespace) -> None:
 
 async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
     one_line_faults()
-    async with subscribe(broker_settings(options), options.device) as chunks:
+    async with subscribe(broker_settings(options), options.device, wait_s=options.wait) as chunks:
         start_log(logging.WARNING)
         shown: list[int] = []
         taken = 0

@@ -54,15 +54,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     assert module is not None
     try:
         module.main(options)
-    except (OperatorError, LinkError) as error:
-        sys.exit(_complain(f"eyestream {asked}: {error}"))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # `eyestream listen ... | head`: nobody reads on
+    except (OperatorError, LinkError, KeyboardInterrupt, BrokenPipeError, BaseExceptionGroup) as error:
+        sys.exit(_exit_code(asked, error))
+
+
+def _exit_code(command: str | None, error: BaseException) -> int:
+    """How a command ends that was stopped by `error`, alone or in one of its tasks."""
+    cause = error
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, (OperatorError, LinkError)):
+        print(f"eyestream {command}: {cause}", file=sys.stderr)
+        return 2
+    if isinstance(cause, KeyboardInterrupt):
+        return 130
+    if isinstance(cause, BrokenPipeError):  # `eyestream listen ... | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-
-
-def _complain(line: str) -> int:
-    print(line, file=sys.stderr)
-    return 2
+        return 0
+    raise error

@@ -22,6 +22,9 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--ca-file", type=Path, metavar="FILE", help="mqtts: certificates to trust, not the system's")
     group.add_argument("--cert-file", type=Path, metavar="FILE", help="mqtts: certificate to show")
     group.add_argument("--key-file", type=Path, metavar="FILE", help="mqtts: its key")
+    group.add_argument(
+        "--wait", type=positive, default=5.0, metavar="S", help="try for S seconds to reach it (default 5)"
+    )
 
 
 def broker_settings(options: argparse.Namespace) -> BrokerSettings:

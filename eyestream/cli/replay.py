@@ -61,7 +61,9 @@ def _check_alike(loaded: list[Recording]) -> None:
 async def _play(options: argparse.Namespace, loaded: list[Recording]) -> None:
     one_line_faults()
     broker, first = broker_settings(options), loaded[0]
-    async with Publisher(broker, options.device, first.names, first.rate_hz, schema=options.schema) as publisher:
+    async with Publisher(
+        broker, options.device, first.names, first.rate_hz, schema=options.schema, wait_s=options.wait
+    ) as publisher:
         start_log(logging.WARNING)
         while True:
             for recording in loaded:

@@ -54,6 +54,7 @@ class Keeper:
         self._will = will
         self._stood = asyncio.Event()
         self._trouble: LinkError | None = None
+        self._silent = False
         self.links = 0
         """Links that stood since the start."""
 
@@ -86,14 +87,14 @@ class Keeper:
         return False
 
     def _note_link(self) -> None:
-        again = self._trouble is not None
+        again = self._trouble is not None and not self._silent
         _LOG.log(logging.WARNING if again else logging.INFO, "%s: connected to %s", self._what, self._endpoint)
-        self._trouble = None
+        self._trouble, self._silent = None, False
         self.links += 1
         self._stood.set()
 
     def _note_trouble(self, error: LinkError) -> None:
-        if self._trouble is None:
+        if self._trouble is None and not self._silent:
             _LOG.warning("%s: %s; trying again until it is back", self._what, error)
         self._trouble = error
 
@@ -106,6 +107,7 @@ class Keeper:
         LinkError
             No link within `wait_s` seconds.
         """
+        self._silent = True  # until the first link stands: without one, the error says it
         task = asyncio.create_task(self.run(), name=f"{self._what} keeper")
         try:
             try:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.config import BrokerSettings
-from eyestream.errors import PayloadError
+from eyestream.errors import LinkError, PayloadError
 from eyestream.service.buffer import DropOldest
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.keeper import Keeper
@@ -61,6 +61,7 @@ class Chunks:
             buffer
         )  # kept by the broker, before the description
         self._last: tuple[int, int] | None = None
+        self._subscribed = asyncio.Event()
         self.meta: messages.Meta | None = None
         """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
         self.status: messages.Status | None = None
@@ -82,6 +83,7 @@ class Chunks:
     async def _serve(self, link: Link) -> None:
         for topic in self._topics:  # the description first
             await link.subscribe(topic, 1)
+        self._subscribed.set()
         await asyncio.Event().wait()
 
     def _deliver(self, message: Message) -> None:
@@ -131,7 +133,7 @@ async def subscribe(
     buffer: int = 256,
     wait_s: float = 10.0,
 ) -> AsyncIterator[Chunks]:
-    """Receive the private chunks of `device`; reconnects by itself.
+    """Receive the private chunks of `device`: those published from now on; reconnects by itself.
 
     Parameters
     ----------
@@ -151,7 +153,7 @@ async def subscribe(
     ConfigError
         The URL or the device cannot be used.
     LinkError
-        The broker cannot be reached within `wait_s`.
+        The broker cannot be reached within `wait_s`, or refuses the subscription.
 
     Examples
     --------
@@ -171,4 +173,9 @@ async def subscribe(
         clean_session=client_id is None,
     )
     async with keeper.beside(wait_s):
+        try:
+            async with asyncio.timeout(wait_s):
+                await chunks._subscribed.wait()
+        except TimeoutError:
+            raise LinkError(f"the broker at {endpoint} does not let us subscribe to {device}") from None
         yield chunks

@@ -140,7 +140,6 @@ async def test_an_application_gets_chunks_with_names_times_and_price(mosquitto: 
 async def test_duplicates_and_strangers_are_not_chunks(mosquitto: Mosquitto) -> None:
     listening = subscribe(mosquitto.url, device="hmd-1")
     async with connect(endpoint(mosquitto.url), client_id=None, deliver=print) as link, listening as chunks:
-        await asyncio.sleep(0.1)
         await say(link, "private", chunk(0))  # before its description: kept until that comes
         await say(link, "meta", meta())
         for payload in (chunk(0), chunk(0), chunk(1), b"\xc1", chunk(2, features=2), chunk(1), chunk(0, session=2)):
@@ -159,7 +158,6 @@ async def test_a_slow_application_loses_the_oldest_chunks(mosquitto: Mosquitto) 
         await say(link, "meta", meta())
         async with subscribe(mosquitto.url, device="hmd-1", buffer=2) as chunks:
             await until(lambda: chunks.meta is not None)
-            await asyncio.sleep(0.1)
             for index in range(5):
                 await say(link, "private", chunk(index))
             await until(lambda: chunks.dropped == 3)
@@ -171,7 +169,6 @@ async def test_a_fixed_client_id_loses_nothing_of_an_absence(mosquitto: Mosquitt
         await say(link, "meta", meta())
         async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks:
             await until(lambda: chunks.meta is not None)
-            await asyncio.sleep(0.1)
         for index in range(3):
             await say(link, "private", chunk(index))
         async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(5):

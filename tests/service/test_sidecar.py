@@ -15,13 +15,12 @@ from rig import Spy, rows_of_a_stranger, running, settings_for, spying
 from eyestream.config import BrokerSettings, LimitSettings, Settings
 from eyestream.files import calibrations, recordings
 from eyestream.files.recordings import Recording
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.service import keeper
+from eyestream.privacy.mechanisms import CFPA
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.ledger import look
 from eyestream.service.publisher import Publisher
 from eyestream.service.replay import replay
-from eyestream.service.subscriber import subscribe
+from eyestream.service.subscriber import Chunks, subscribe
 from eyestream.service.transport import connect
 from eyestream.wire.messages import encode_raw
 
@@ -241,15 +240,15 @@ async def test_a_failing_mechanism_costs_its_chunk_alone(
 ) -> None:
     settings = settings_for(mosquitto.url, tmp_path)
     rows = rows_of_a_stranger(96, 52)
-    real, calls = Mechanism.release, []
+    real, calls = CFPA.release, []
 
-    def once(self: Mechanism, chunk: np.ndarray) -> np.ndarray:
+    def once(self: CFPA, chunk: np.ndarray) -> np.ndarray:
         calls.append(1)
         if len(calls) == 2:
             raise ArithmeticError(str(chunk[0, 0]))
         return real(self, chunk)
 
-    monkeypatch.setattr(Mechanism, "release", once)
+    monkeypatch.setattr(CFPA, "release", once)
     async with spying(mosquitto.url) as spy, running(settings) as sidecar:
         await until(lambda: online(spy))
         await publish(mosquitto.url, recording_of(rows))
@@ -321,38 +320,62 @@ async def test_a_broker_that_is_down_at_start_is_waited_for_and_said_once(
 
 
 async def test_restarts_under_traffic_lose_nothing_that_was_released(
-    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mosquitto: Mosquitto, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
-    """A persistent subscriber on a private broker that is killed; the raw broker stays."""
-    raw = Mosquitto(tmp_path)
-    raw.start()
-    settings = settings_for(mosquitto.url, tmp_path, raw_url=raw.url)
-    monkeypatch.setattr(keeper, "STEADY_SECONDS", 0.0)
-    seen: list[int] = []
+    """A persistent application on a private broker that keeps its sessions and is restarted; the raw broker stays."""
+    kept = tmp_path_factory.mktemp("kept")
+    private = Mosquitto(kept, "persistence true", f"persistence_location {kept}/")
+    private.start()
+    settings = settings_for(private.url, tmp_path, raw_url=mosquitto.url)
+    seen: list[tuple[int, int]] = []
+
+    async def listen(chunks: Chunks) -> None:
+        async for chunk in chunks:
+            seen.append((chunk.session, chunk.index))
+
     try:
-
-        async def listen() -> None:
-            async with subscribe(mosquitto.url, "hmd-1", client_id="app") as chunks:
-                async for chunk in chunks:
-                    seen.append(chunk.index)
-
-        async with running(settings) as sidecar, Publisher(raw.url, "hmd-1", NAMES, 2.0) as publisher:
-            await until(lambda: sidecar._raw_stands)
-            listener = asyncio.create_task(listen())
-            for _ in range(5):
-                await publisher.send(rows_of_a_stranger(32, 52))
-                mosquitto.stop(kill=True)
-                await publisher.send(rows_of_a_stranger(64, 52))
-                mosquitto.start()
-                await until(lambda: len(sidecar.outbox) == 0)
-            await until(lambda: sidecar.outbox.delivered == 15)
-            assert conserved(sidecar)
-            listener.cancel()
-            await asyncio.gather(listener, return_exceptions=True)
+        async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+            await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+            async with subscribe(private.url, "hmd-1", client_id="app") as chunks:
+                listener = asyncio.create_task(listen(chunks))
+                for restart in range(1, 5):
+                    await publisher.send(rows_of_a_stranger(32, 52))
+                    await until(lambda: len(sidecar.outbox) == 0)
+                    private.stop()
+                    await publisher.send(rows_of_a_stranger(64, 52))
+                    private.start()
+                    await until(lambda total=3 * restart: sidecar.outbox.delivered == total)
+                await until(lambda: len(seen) == 12)
+                assert conserved(sidecar)
+                listener.cancel()
+                await asyncio.gather(listener, return_exceptions=True)
     finally:
-        raw.stop()
-    assert seen == sorted(set(seen))
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == 15
+        private.stop()
+    assert [index for _, index in seen] == list(range(12))
+    assert len({session for session, _ in seen}) == 1
+    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == 12
+
+
+async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    """One broker for both sides, killed under traffic: rows are lost and imputed, each chunk is released once."""
+    settings = settings_for(mosquitto.url, tmp_path)
+    async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+        await until(lambda: sidecar._raw_stands)
+        for _ in range(3):
+            await publisher.send(rows_of_a_stranger(40, 52))
+            await until(lambda: sidecar.pipeline.counters.taken > 0)
+            mosquitto.stop(kill=True)
+            await publisher.send(rows_of_a_stranger(8, 52))
+            mosquitto.start()
+            await until(lambda: sidecar._raw_stands and sidecar._private_stands and publisher._up.is_set())
+        await publisher.send(rows_of_a_stranger(16, 52))
+        await until(lambda: sidecar.pipeline.counters.released == 5)
+        await until(lambda: len(sidecar.outbox) == 0)
+        assert publisher.lost > 0
+        assert conserved(sidecar)
+        [line] = sidecar.pipeline._lines.values()
+        assert line.device.counters.accepted < publisher.next_seq
+    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == 5
 
 
 async def test_released_bytes_wait_bounded_and_not_for_ever(tmp_path: Path, mosquitto: Mosquitto) -> None:

@@ -1,0 +1,260 @@
+"""init, run, replay, listen and demo as somebody at a terminal meets them."""
+
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Mosquitto, free_port
+
+from eyestream import config
+from eyestream.files import recordings
+from eyestream.files.recordings import Recording
+from eyestream.service.ledger import look
+
+ROOT = Path(__file__).resolve().parents[2]
+EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
+
+
+def eyestream(*words: object, timeout: float = 30) -> subprocess.CompletedProcess[str]:
+    """One finished command."""
+    return subprocess.run([*EYESTREAM, *map(str, words)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def complaint(*words: object) -> str:
+    """What a command that a person must mend says: exit code 2, one line, nothing else."""
+    done = eyestream(*words)
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("eyestream")
+    return done.stderr
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Path:
+    """A fresh configuration with its ledger."""
+    assert eyestream("init", tmp_path / "conf").returncode == 0
+    return tmp_path / "conf" / "sidecar.toml"
+
+
+def edit(path: Path, *pairs: tuple[str, str]) -> Path:
+    text = path.read_text()
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
+
+
+@contextmanager
+def sidecar(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A sidecar at work, told to stop by SIGTERM after the body."""
+    process = subprocess.Popen([*EYESTREAM, "run", "--config", str(path)], stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(timeout=10)
+        assert process.stderr is not None
+        process.said = process.stderr.read()  # type: ignore[attr-defined]
+        process.stderr.close()
+
+
+def small_recording(folder: Path, rows: int = 64) -> Path:
+    names = config.load(ROOT / "config" / "sidecar.toml").stream.names
+    features = np.random.default_rng(1).normal(10, 1, (rows, len(names)))
+    recordings.save(Recording(np.arange(rows) / 2.0, features, names), folder / "one.npz")
+    return folder / "one.npz"
+
+
+def test_init_writes_a_configuration_of_its_own_and_a_ledger(deployment: Path) -> None:
+    settings = config.load(deployment)
+    assert re.fullmatch(r"hmd-[0-9a-f]{10}", settings.device[0].id)
+    assert settings.device[0].id not in ("hmd-0000000000", "hmd-4f1c07a9d2")
+    header, odometers = look(settings.sidecar.ledger)
+    assert (header.chunk, header.window, odometers) == (64, settings.budget.window_chunks, {})
+
+
+def test_init_keeps_a_configuration_and_never_overwrites_a_ledger(deployment: Path) -> None:
+    before = deployment.read_bytes()
+    assert "exists already" in complaint("init", deployment.parent)
+    (deployment.parent / "ledger").unlink()
+    again = eyestream("init", deployment.parent)
+    assert again.returncode == 0
+    assert "was there, kept" in again.stdout
+    assert deployment.read_bytes() == before
+
+
+def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+
+    def variant(old: str, new: str) -> Path:
+        broken.write_text(deployment.read_text().replace('"ledger"', f'"{deployment.parent / "ledger"}"'))
+        return edit(broken, (old, new))
+
+    assert "[stream] schemas: unknown key" in complaint(
+        "run", "--config", variant("schema = 1", "schemas = 1\nschema = 1")
+    )
+    assert "[privacy] epsilon: expected float, got str" in complaint(
+        "run", "--config", variant("epsilon = 4.8", 'epsilon = "4.8"')
+    )
+    assert "cannot read the configuration" in complaint("run", "--config", tmp_path / "nowhere.toml")
+    assert "feature 0 is 'blinks' in the stream" in complaint(
+        "run", "--config", variant('"rate_fixations"', '"blinks"')
+    )
+    assert "no such file" in complaint("run", "--config", variant('"everyday-cfpa-64"', '"everyday-none-64"'))
+    assert (
+        "there is no ledger" in complaint("run", "--config", ROOT / "config" / "sidecar.toml")
+        or (ROOT / "config" / "ledger").exists()
+    )
+    assert "window_epsilon: expected at least" in complaint(
+        "run", "--config", variant("window_epsilon = 9.6", "window_epsilon = 4.7")
+    )
+    assert "mqtt://host" in complaint("run", "--config", variant("mqtt://localhost:1883", "localhost:1883"))
+
+
+def test_what_a_person_must_mend_on_the_command_line(tmp_path: Path) -> None:
+    nobody = f"mqtt://127.0.0.1:{free_port()}"
+    recording = small_recording(tmp_path)
+    there = ("--broker", nobody, "--device", "hmd-1", "--wait", 0.3)
+    assert "cannot connect to the broker" in complaint("replay", recording, *there)
+    assert "cannot connect to the broker" in complaint("listen", *there)
+    assert "no such file" in complaint("replay", tmp_path / "none.npz", *there)
+    assert "no such directory" in complaint("listen", *there, "--out", tmp_path / "none" / "x.npz")
+    assert "ends with one of" in complaint("listen", *there, "--out", tmp_path / "x.txt")
+    assert "--speed" in complaint("replay", recording, *there, "--speed", "-1")
+    assert "'a/b'" in complaint("replay", recording, "--broker", nobody, "--device", "a/b")
+    assert "COMMAND" in complaint("runn")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"port {port} of 127.0.0.1 is taken" in complaint("demo", "--seconds", 1, "--port", port)
+
+
+def test_two_sidecars_do_not_share_a_ledger(deployment: Path, mosquitto: Mosquitto) -> None:
+    edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
+    with sidecar(deployment):
+        deadline = time.monotonic() + 10
+        while "sidecar" not in (mosquitto.log.read_text() if mosquitto.log.exists() else ""):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert "in use by another process" in complaint("run", "--config", deployment)
+
+
+def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, tmp_path: Path) -> None:
+    edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
+    device = config.load(deployment).device[0].id
+    recording, out = small_recording(tmp_path, 192), tmp_path / "private.npz"
+    there = ("--broker", mosquitto.url, "--device", device)
+    with sidecar(deployment) as process:
+        listening = subprocess.Popen(
+            [*EYESTREAM, "listen", *there, "--out", str(out), "--chunks", "6", "--show", "blink_rate"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        time.sleep(1.0)
+        sent = eyestream("replay", recording, recording, *there, "--speed", "max")
+        table, _ = listening.communicate(timeout=10)
+        assert Path(f"/proc/{process.pid}/limits").read_text().splitlines()[5].split()[4:6] == ["0", "0"]
+    assert sent.returncode == listening.returncode == process.returncode == 0
+    assert sent.stderr.count("192 rows sent") == 2
+    assert "lost" not in sent.stderr
+    assert "cfpa, 64 rows a chunk" in table
+    assert "blink_rate" in table
+    released = recordings.load(out)
+    assert released.features.shape == (6 * 64, 52)
+    assert released.names == config.load(deployment).stream.names
+    assert "6 released" in process.said  # type: ignore[attr-defined]
+    assert "6 delivered" in process.said  # type: ignore[attr-defined]
+    assert "Traceback" not in process.said  # type: ignore[attr-defined]
+
+
+def test_a_sidecar_without_a_broker_stops_at_once_when_told(deployment: Path) -> None:
+    edit(deployment, ("localhost:1883", f"127.0.0.1:{free_port()}"))
+    with sidecar(deployment) as process:
+        time.sleep(1.5)
+        before = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=5)
+        assert time.monotonic() - before < 1.5
+    assert process.returncode == 0
+    said = process.said  # type: ignore[attr-defined]
+    assert said.count("trying again") == 2
+    assert "Traceback" not in said
+
+
+def test_demo_prints_one_json_object(tmp_path: Path) -> None:
+    done = eyestream("demo", "--seconds", 2, "--speed", 80, "--json")
+    assert done.returncode == 0, done
+    assert done.stderr == ""
+    said = json.loads(done.stdout)
+    assert list(said) == ["rows", "chunks", "mechanism", "epsilon_per_chunk", "epsilon_session", "latency_ms"]
+    assert (said["rows"], said["chunks"], said["mechanism"]) == (320, 10, "cfpa")
+    assert said["epsilon_session"] == pytest.approx(10 * said["epsilon_per_chunk"])
+    assert 0 < said["latency_ms"]["p50"] <= said["latency_ms"]["p99"] < 1000
+
+
+def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
+    done = eyestream("demo", "--seconds", 1.5, "--speed", 40)
+    assert done.returncode == 0, done
+    assert done.stderr == ""
+    assert len(re.findall(r"^chunk \d of 4", done.stdout, re.MULTILINE)) == 4
+    assert "\x1b" not in done.stdout
+    assert "4.8-differential privacy" in done.stdout
+
+
+@pytest.mark.parametrize(("missing", "words"), [("amqtt.broker", ["--json"]), ("amqtt.broker", [])])
+def test_demo_without_its_extra_is_one_line(missing: str, words: list[str]) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from eyestream.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "demo", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'eyestream[demo]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupted_demo_is_quiet() -> None:
+    process = subprocess.Popen([*EYESTREAM, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert said == ""
+
+
+def test_help_of_every_command_is_there() -> None:
+    done = eyestream("--help")
+    assert done.returncode == 0
+    for command in ("demo", "init", "run", "replay", "listen"):
+        assert command in done.stdout
+        own = eyestream(command, "--help")
+        assert own.returncode == 0
+        assert f"usage: eyestream {command}" in own.stdout
+
+
+def test_run_loads_neither_corpus_code_nor_extras() -> None:
+    code = "import sys, eyestream.cli.run; print([name for name in sys.modules if not name.startswith('numpy')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "eyestream.service.sidecar" in loaded
+    for other in ("eyestream.corpus", "eyestream.study", "amqtt", "rich", "scipy", "eyestream.cli.demo"):
+        assert f"'{other}" not in loaded
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = shlex.join([*EYESTREAM, "demo", "--seconds", "1", "--speed", "80"])
+    done = subprocess.run(["sh", "-c", f"{command} | head -n 1"], capture_output=True, text=True, check=False)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
