@@ -2,15 +2,17 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eyestream.corpus.calibrate import WORDBOOK_MINIMA, Corpus, calibrate_per_feature
+from eyestream.corpus.calibrate_joint import calibrate_joint
 from eyestream.errors import ConfigError
 from eyestream.files import calibrations, recordings
-from eyestream.privacy.calibration import PerFeatureTables, declared_range
+from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 
 __all__ = ["add_parser", "main"]
 
@@ -25,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         "agreed to publish them, one recording a person, and never those of the people it will protect.",
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
-    parser.add_argument("--mechanism", required=True, choices=("lpa", "cfpa", "dcfpa"), help="what it is for")
+    parser.add_argument("--mechanism", required=True, choices=("lpa", "cfpa", "dcfpa", "klt"), help="what it is for")
     parser.add_argument("--chunk", type=int, required=True, metavar="N", help="rows a chunk: 32, 64, 128 or so")
     parser.add_argument(
         "--k", type=int, metavar="K", help="Fourier coefficients to keep (default: the best for epsilon)"
@@ -33,9 +35,14 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--coverage",
         type=float,
-        default=0.95,
         metavar="Q",
         help="share of the chunks that the ball holds; 1 for the smallest ball that holds all (default 0.95)",
+    )
+    parser.add_argument(
+        "--shed-identity",
+        type=float,
+        metavar="W",
+        help="klt: code one score that changes within people, and release what stays with a person divided by 1 + W",
     )
     parser.add_argument(
         "--constant",
@@ -68,17 +75,7 @@ def main(options: argparse.Namespace) -> None:
     if unknown:
         raise ConfigError(f"--constant {unknown[0]}: the recordings have no such feature")
     corpus = Corpus.of(loaded, options.chunk)
-    calibration = calibrate_per_feature(
-        corpus,
-        options.mechanism,
-        coverage=options.coverage,
-        k=options.k,
-        declared=WORDBOOK_MINIMA if options.constant is None else options.constant,
-        description=options.about,
-        progress=_progress,
-    )
-    if options.range:
-        calibration = declared_range(calibration, options.chunk)
+    calibration = _joint(options, corpus) if options.mechanism == "klt" else _per_feature(options, corpus)
     try:
         calibrations.save(calibration, options.out)
     except OSError as error:
@@ -92,6 +89,37 @@ def main(options: argparse.Namespace) -> None:
     if isinstance(tables, PerFeatureTables) and not options.range:
         covered = np.median(tables.diameter[active] / (2 * tables.radius[active]))
         print(f"largest distance of two chunks over the sensitivity, median feature: {covered:.2f}")
+
+
+def _joint(options: argparse.Namespace, corpus: Corpus) -> Calibration:
+    for key in ("k", "coverage", "range"):
+        if getattr(options, key):
+            raise ConfigError(f"--{key} is not for klt, which has no ball and chooses its directions by itself")
+    return calibrate_joint(
+        corpus,
+        shed_identity=options.shed_identity or 0.0,
+        declared=_declared(options),
+        description=options.about,
+    )
+
+
+def _per_feature(options: argparse.Namespace, corpus: Corpus) -> Calibration:
+    if options.shed_identity is not None:
+        raise ConfigError(f"--shed-identity is for klt, not for {options.mechanism}")
+    calibration = calibrate_per_feature(
+        corpus,
+        options.mechanism,
+        coverage=0.95 if options.coverage is None else options.coverage,
+        k=options.k,
+        declared=_declared(options),
+        description=options.about,
+        progress=_progress,
+    )
+    return declared_range(calibration, options.chunk) if options.range else calibration
+
+
+def _declared(options: argparse.Namespace) -> Sequence[str]:
+    return WORDBOOK_MINIMA if options.constant is None else tuple(options.constant)
 
 
 def _progress(done: int, total: int) -> None:

@@ -5,6 +5,7 @@ cross-validation nested by person (`eyestream/privacy/KLT.md` has the figures); 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from eyestream.corpus.calibrate import WORDBOOK_MINIMA, Corpus
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables, Provenance
+from eyestream.privacy.schedule import inverse_root
 
 __all__ = ["calibrate_joint"]
 
@@ -33,6 +35,7 @@ MOST_LAGS = 20
 def calibrate_joint(
     corpus: Corpus,
     *,
+    shed_identity: float = 0.0,
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "recordings given by the user",
 ) -> Calibration:
@@ -42,15 +45,23 @@ def calibrate_joint(
     ----------
     corpus
         At least three people.
+    shed_identity
+        W, 0 or more. Above 0 the scores are reduced to one, that which best describes what changes within a person
+        while what stays with the person weighs 1 / (1 + W), and that part of the estimate is released with this weight:
+        the least of |x - x^|^2 + W |the person's part of x^|^2. Measured, not proved, to make people harder to tell
+        apart.
     declared
         Names of features that are declared constants.
 
     Raises
     ------
     CalibrationError
-        when there are fewer than three people, or chunks are too short for the cosines, or nothing varies.
+        when `shed_identity` is negative, there are fewer than three people, or chunks are too short for the cosines, or
+        nothing varies.
     """
     people = len(corpus.hashes)
+    if not 0 <= shed_identity < np.inf:
+        raise CalibrationError(f"shed_identity must be 0 or more, not {shed_identity}")
     if people < 3:
         raise CalibrationError(
             f"klt needs the recordings of at least 3 people to tell people from moments, not {people}"
@@ -76,7 +87,11 @@ def calibrate_joint(
     own = [described[corpus.person == person] @ basis for person in range(people)]
     stays = _person_covariance(own, np.diag(values[::-1][:count]))
     forgets = _positive(np.diag(values[::-1][:count]) - stays, 1e-3)
-    back = ((described @ basis) @ basis.T).reshape(len(standard), len(active), MODES) @ modes
+    # The corpus mean is an estimate from so many people: a new person lies that much further from it.
+    model = _Model(basis, basis.T, np.stack([stays * (people + 1) / (people - 1), forgets]), np.ones(2))
+    if shed_identity:
+        model = model.shed(shed_identity)
+    back = (described @ model.basis @ model.expand).reshape(len(standard), len(active), MODES) @ modes
     residual = np.zeros(len(corpus.names))
     residual[active] = ((standard - back) ** 2).mean(axis=(0, 2))
     return Calibration(
@@ -94,12 +109,11 @@ def calibrate_joint(
             mean=mean,
             sd=sd,
             modes=modes,
-            basis=basis,
-            expand=np.ascontiguousarray(basis.T),
+            basis=model.basis,
+            expand=np.ascontiguousarray(model.expand),
             poles=np.array(POLES),
-            # The corpus mean is an estimate from so many people: a new person lies that much further from it.
-            covariances=np.stack([stays * (people + 1) / (people - 1), forgets]),
-            weights=np.ones(len(POLES)),
+            covariances=model.covariances,
+            weights=model.weights,
             residual=residual,
         ),
         provenance=Provenance(
@@ -111,6 +125,36 @@ def calibrate_joint(
             made_by=f"eyestream {version('eyestream')}",
         ),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Scores of standardised modes: how to take them, back, their covariances and the weights of their parts."""
+
+    basis: Array
+    expand: Array
+    covariances: Array
+    weights: Array
+
+    def shed(self, weight: float) -> "_Model":
+        """The same reduced to the score that serves the shed target best.
+
+        Of unit-variance scores h s, that with the largest h (Cv Cv + Cu Cu / (1 + W)^2) h': what it explains of the
+        part that forgets and, with its weight, of the part that stays. `expand` becomes the regression of the modes on
+        it.
+        """
+        stays, forgets = self.covariances
+        whole = stays + forgets
+        white = inverse_root(whole)
+        values, vectors = np.linalg.eigh(white @ (forgets @ forgets + stays @ stays / (1 + weight) ** 2) @ white)
+        keep = vectors[:, [int(np.argmax(values))]].T @ white
+        onto = whole @ keep.T @ np.linalg.inv(keep @ whole @ keep.T)
+        return _Model(
+            basis=self.basis @ keep.T,
+            expand=(self.expand.T @ onto).T,
+            covariances=keep @ self.covariances @ keep.T,
+            weights=np.array([1 / (1 + weight), 1.0]),
+        )
 
 
 def _cosines(n: int, count: int) -> Array:

@@ -25,7 +25,7 @@ from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.codebook import choose_code, quantiser
 from eyestream.privacy.response import ResponseLaw
 
-__all__ = ["STEPS", "Schedule", "Step"]
+__all__ = ["STEPS", "Schedule", "Step", "inverse_root"]
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class Schedule:
     def _step(self, state: Array, epsilon: float) -> tuple[Step, Array]:
         """The step for what is unknown before it, (J d, J d), and what is unknown after it."""
         innovation = self._total @ state @ self._total.T
-        white = _inverse_root(innovation)
+        white = inverse_root(innovation)
         toward = white @ self._total @ state @ self._target.T
         worth, rotation = np.linalg.eigh(toward @ self._metric @ toward.T)
         code = choose_code(np.maximum(worth[::-1], 1e-12), epsilon)
@@ -111,7 +111,7 @@ class Schedule:
         return step, (after + after.T) / 2
 
 
-def _inverse_root(covariance: Array) -> Array:
+def inverse_root(covariance: Array) -> Array:
     """Symmetric inverse square root, directions of no variance held finite."""
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     root: Array = (vectors * np.maximum(values, 1e-9 * values.max()) ** -0.5) @ vectors.T
