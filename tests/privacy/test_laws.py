@@ -253,3 +253,39 @@ def test_more_than_32_digits_are_packed_right(digits: int) -> None:
     assert len(law._digits.words) == digits
     law._digits.thresholds[:] = 2**32 - 1  # every word hits: all digits one, and the sign
     assert (SeededNoise(0).draw(law) == -(2**digits)).all()
+
+
+class Remembered(SeededNoise):
+    """Keeps the words that were drawn."""
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        self.last = super().words(count)
+        return self.last
+
+
+@pytest.mark.parametrize(("rate", "largest"), CASES)
+@pytest.mark.parametrize("scale", [1.0, 1.9])
+def test_words_become_integers_as_the_slow_reading_says(rate: float, largest: int, scale: float) -> None:
+    """The sampler's packed bits against one comparison after the other, also where rare digits hit."""
+    law = LaplaceLaw(np.array([rate, scale * rate]), 5, largest)
+    digits, noise = law._digits, Remembered(1)
+    true = digits.thresholds.copy()
+    for everywhere_likely in (False, True):
+        # With every threshold at three quarters, digits of several words come out as one every few draws.
+        digits.thresholds[:] = np.uint32(3 * 2**30) if everywhere_likely else true
+        for _ in range(20):
+            drawn = noise.draw(law)
+            hits = noise.last.reshape(digits.thresholds.shape) <= digits.thresholds
+            for row in range(2):
+                for column in range(5):
+                    hit = hits[row, column]
+                    g = sum(2**i for i, words in enumerate(digits.words) if hit[words].all())
+                    assert drawn[row, column] == (-g - 1 if hit[digits.sign] else g)
+
+
+def test_every_digit_has_its_own_words() -> None:
+    """Digits, sign and variables are independent because no word decides two of them."""
+    law = LaplaceLaw(np.array([0.5]), 1, largest=3)
+    used = [word for words in law._digits.words for word in words] + [law._digits.sign]
+    assert len(set(used)) == len(used)
+    assert max(used) < law._digits.thresholds.shape[2]
