@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
     one_line_faults()
     async with subscribe(broker_settings(options), options.device, wait_s=options.wait) as chunks:
         start_log(logging.WARNING)
+        print(f"waiting for chunks of {options.device}; Ctrl-C ends", file=sys.stderr)
         shown: list[int] = []
         taken = 0
         async for chunk in chunks:

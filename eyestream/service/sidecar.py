@@ -203,6 +203,8 @@ class Sidecar:
 
     def _say_status(self) -> None:
         """State of the sidecar and of each device: a fault of the chunks weighs more than one of the raw link."""
+        if self._stopping:  # the goodbye is all that is left to say
+            return
         link = Status("online", "ready") if self._raw_stands else Status("degraded", "raw_link")
         worst = link
         for device in self._devices:

@@ -258,7 +258,7 @@ async def test_a_failing_mechanism_costs_its_chunk_alone(
     assert spy.chunks() == [0, 2]
     assert "ArithmeticError" in caplog.text
     assert str(float(rows[32, 0]))[:6] not in caplog.text
-    assert_nothing_raw(spy, rows[:32])
+    assert_nothing_raw(spy, rows)
 
 
 async def test_what_is_no_row_of_ours_is_rejected_and_counted(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -285,6 +285,20 @@ async def test_a_retained_raw_message_is_no_live_row(mosquitto: Mosquitto, tmp_p
     async with spying(mosquitto.url) as spy, running(settings) as sidecar:
         await until(lambda: sidecar.pipeline.counters.rejected == {"retained": 1})
         assert spy.chunks() == []
+
+
+async def test_the_broker_keeps_no_raw_rows_for_a_sidecar_that_is_away(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    settings = settings_for(mosquitto.url, tmp_path)
+    async with running(settings) as sidecar:
+        await until(lambda: sidecar._raw_stands)
+    async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+        assert await publisher.send(rows_of_a_stranger(40, 52))
+        async with running(settings) as sidecar:
+            await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+            assert await publisher.send(rows_of_a_stranger(1, 52))
+            await until(lambda: sidecar.pipeline.counters.taken > 0)
+            [line] = sidecar.pipeline._lines.values()
+            assert line.device.counters.rows == 1
 
 
 async def test_raw_and_private_may_be_two_brokers(
