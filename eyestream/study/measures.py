@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["explained_variance", "mean_and_error", "nmse", "nmse_summary", "utility"]
+__all__ = ["explained_variance", "mean_and_error", "nmse", "nmse_summary", "tame", "utility"]
 
 Array = NDArray[np.float64]
 
@@ -50,12 +50,22 @@ def nmse_summary(values: Array) -> dict[str, float]:
     }
 
 
-def explained_variance(squared_error: Array, spread: Array) -> float:
-    """1 - mean over features of (mean squared error (F,) / mean squared distance to the calibration mean (F,)).
+def explained_variance(squared_error: Array, spread: Array) -> dict[str, float]:
+    """1 - (mean squared error (F,) / mean squared distance to the calibration mean (F,)): mean and median feature.
 
     1 is the signal itself, 0 no better than the calibration's mean, and below 0 worse than telling nothing.
     """
-    return float(1 - np.mean(squared_error / spread))
+    explained = 1 - squared_error / spread
+    return {"explained_variance": float(explained.mean()), "explained_variance_median": float(np.median(explained))}
+
+
+def tame(rows: Array, share: float = 0.01) -> Array:
+    """Lower and upper `share`-quantiles (2, F) of rows (m, F).
+
+    A variance of variances has events that outweigh all other rows together; moments that are to hold for other people
+    are taken of values clipped to these.
+    """
+    return np.quantile(rows, (share, 1 - share), axis=0)
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float, float]:

@@ -18,7 +18,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.whole import release_rows
 from eyestream.study.cells import Cell, Record
-from eyestream.study.measures import explained_variance
+from eyestream.study.measures import explained_variance, tame
 from eyestream.study.plan import Plan
 from eyestream.study.sources import SOURCES, World
 
@@ -64,7 +64,8 @@ def measure(
 def _averaging(world: World, mechanism: Mechanism, repeats: int) -> list[Record]:
     """Three chunks of each released recording, `repeats` times; the average shrunk as its noise asks."""
     active, n, corpus = world.active, mechanism.n, world.corpus_rows()
-    centre, variance = corpus.mean(axis=0)[active, None], corpus.var(axis=0)[active, None]
+    centre = corpus.mean(axis=0)[active, None]
+    variance = np.clip(corpus, *tame(corpus)).var(axis=0)[active, None]
     noise = mechanism.noise_sd[active, None] ** 2
     parts = [whole_chunks(world.population.recording(r), n) for r in world.population.released]
     chunks = np.concatenate([part[np.linspace(0, len(part) - 1, 3).astype(int)] for part in parts])
@@ -78,8 +79,8 @@ def _averaging(world: World, mechanism: Mechanism, repeats: int) -> list[Record]
         if count in stops:
             gain = variance / (variance + noise / count)
             error = ((centre + gain * (total / count - centre) - chunks[:, active]) ** 2).mean(axis=(0, 2))
-            value = explained_variance(error, spread)
-            records.append({"count": count, "spent": count * mechanism.epsilon, "explained_variance": value})
+            spent = {"count": count, "spent": count * mechanism.epsilon}
+            records.append(spent | explained_variance(error, spread))
     return records
 
 
@@ -150,9 +151,10 @@ def _filtering(world: World, mechanism: Mechanism, repeats: int) -> list[Record]
     centre, deviation = corpus.mean(axis=0)[active], corpus.std(axis=0)[active]
     statistic = _STATISTIC[mechanism.name]
     known = [whole_chunks(world.population.recording(r), n)[:, active] for r in world.population.calibrating]
-    sequences = [(statistic(chunks) - centre) / deviation for chunks in known]
+    limits = (tame(corpus[:, active]) - centre) / deviation
+    sequences = [np.clip((statistic(chunks) - centre) / deviation, *limits) for chunks in known]
     pooled = np.concatenate(sequences)
-    means = np.concatenate([(chunks.mean(axis=-1) - centre) / deviation for chunks in known])
+    means = np.clip(np.concatenate([(chunks.mean(axis=-1) - centre) / deviation for chunks in known]), *limits)
     slope = (pooled * means).mean(axis=0) / (pooled**2).mean(axis=0)  # from the statistic to the chunk's mean
     dynamics, noise = Dynamics.of(sequences), _noise(mechanism, active, statistic) / deviation**2
     errors = {name: np.zeros(len(active)) for name in ATTACKS}
@@ -166,10 +168,7 @@ def _filtering(world: World, mechanism: Mechanism, repeats: int) -> list[Record]
             seen = (statistic(whole_chunks(release_rows(mechanism, own), n)[:, active]) - centre) / deviation
             for name, estimate in _estimates(dynamics, noise, pooled, seen).items():
                 errors[name] += ((np.repeat(estimate * slope, n, axis=0) - truth) ** 2).sum(axis=0)
-    return [
-        {"attack": name, "explained_variance": explained_variance(error / rows, spread / rows)}
-        for name, error in errors.items()
-    ]
+    return [{"attack": name} | explained_variance(error / rows, spread / rows) for name, error in errors.items()]
 
 
 def _estimates(dynamics: Dynamics, noise: Array, pooled: Array, seen: Array) -> dict[str, Array]:

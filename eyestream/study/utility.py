@@ -33,17 +33,20 @@ def cells(plan: Plan, world: World) -> list[Cell]:
 def measure(world: World, *, source: str, mechanism: str, n: int, epsilon: float, runs: int) -> list[Record]:
     """Release the recordings of the people who did not calibrate `runs` times each.
 
-    NMSE is taken of each chunk, feature and recording (of the whole signal where nothing is chunked), over the runs.
+    NMSE is taken of each chunk, feature and recording (of the whole signal where nothing is chunked), over the runs. A
+    signal whose own mean is nothing but rounding, below a millionth of the feature's range, has no NMSE.
     """
     release = world.releases(source, n, epsilon, seed=1)
     active, corpus = world.active, world.corpus_rows()
     chunked = next(s for s in (*SOURCES, *BASELINES) if s.label == source).chunked
+    least = 1e-6 * np.ptp(corpus[:, active], axis=0)[:, None]
     centre, variance = corpus[:, active].mean(axis=0), corpus[:, active].var(axis=0)
     squares, spread, count = np.zeros(len(active)), np.zeros(len(active)), 0
     values = []
     for recording in world.population.released:
         rows = world.rows(recording, n)[:, active]
         signals = _signals(rows, n if chunked else len(rows))
+        signals = np.where(np.abs(signals.mean(axis=-1, keepdims=True)) < least, np.nan, signals)
         own = []
         for _ in range(runs):
             released = release(recording)[:, active]
@@ -61,8 +64,8 @@ def measure(world: World, *, source: str, mechanism: str, n: int, epsilon: float
             "utility_median": utility(summary["nmse_median"]),
             "error_over_variance": float(ratio.mean()),
             "error_over_variance_median": float(np.median(ratio)),
-            "explained_variance": explained_variance(squares / count, spread / count),
         }
+        | explained_variance(squares / count, spread / count)
     ]
 
 

@@ -1,0 +1,70 @@
+"""Figures that are readable in print: one look for all of them."""
+
+import base64
+import io
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from eyestream.study.sources import COLOURS
+
+__all__ = ["DASHES", "MARKERS", "colour", "legend_below", "log_axis", "panels", "to_data_url", "to_png"]
+
+MARKERS = {32: "o", 64: "s", 128: "^"}
+"""Marker for each chunk length."""
+
+DASHES = ((), (5, 2), (1, 1.5), (5, 1.5, 1, 1.5), (8, 2), (2, 2))
+"""Line styles, for what is told apart besides the mechanism."""
+
+
+def colour(source: str) -> str:
+    """The colour of a source, the same in every figure."""
+    return COLOURS[source]
+
+
+def panels(count: int, *, columns: int = 3, height: float = 3.0, share_y: bool = True) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` panels side by side, `columns` a row."""
+    columns = min(count, columns)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(max(3.4 * columns, 4.8), height * rows + 0.7), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, sharey=share_y, squeeze=False).ravel()
+    for spare in axes[count:]:
+        spare.set_visible(False)
+    for axis in axes[:count]:
+        axis.grid(True, which="major", linewidth=0.4, alpha=0.5)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, list(axes[:count])
+
+
+def log_axis(axis: Axes, ticks: Sequence[float], label: str) -> None:
+    """A logarithmic horizontal axis with exactly these ticks."""
+    axis.set_xscale("log")
+    axis.set_xticks(list(ticks), [f"{tick:g}" if tick < 1e4 else f"{tick / 1e3:g}k" for tick in ticks])
+    axis.tick_params(axis="x", labelrotation=45 if len(ticks) > 5 else 0)
+    axis.minorticks_off()
+    axis.set_xlabel(label, fontsize=9)
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend under all panels, each label once."""
+    found = {}
+    for axis in axes:
+        handles, labels = axis.get_legend_handles_labels()
+        found |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in found}
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 5), fontsize=8)
+
+
+def to_png(figure: Figure, dpi: int = 170) -> bytes:
+    """The figure as a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()
+
+
+def to_data_url(png: bytes) -> str:
+    """A PNG file as an address that holds it."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")

@@ -1,0 +1,111 @@
+"""A study from recordings to report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from eyestream.errors import ConfigError
+from eyestream.files.recordings import Recording
+from eyestream.study import (
+    baseline,
+    classification,
+    coefficients,
+    correlation,
+    identification,
+    recovery,
+    timing,
+    utility,
+)
+from eyestream.study.cells import compute
+from eyestream.study.plan import Plan
+from eyestream.study.population import Population
+from eyestream.study.report import write_report, write_tables
+from eyestream.study.sections import sections
+from eyestream.study.sources import World, prepare
+
+__all__ = ["PARTS", "run"]
+
+PARTS: dict[str, Any] = {
+    "utility": utility,
+    "correlation": correlation,
+    "coefficients": coefficients,
+    "classification": classification,
+    "identification": identification,
+    "recovery": recovery,
+    "timing": timing,
+    "baseline": baseline,
+}
+"""Modules with `cells(plan, world)` and `measure(world, **settings)`."""
+
+
+def run(
+    recordings: Sequence[Recording],
+    out: Path,
+    plan: Plan,
+    *,
+    labels: dict[str, dict[str, str]] | None = None,
+    published: Path | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Run a study and write its report.
+
+    Cells that are finished lie in `out`/cells and are not computed again. To spread them over a cluster, call this
+    inside `joblib.parallel_config(backend=...)` with `jobs` None.
+
+    Returns
+    -------
+    The path of the page.
+
+    Raises
+    ------
+    ConfigError, RecordingError, CalibrationError
+        The recordings or the labels do not make a study, or `out` cannot be written.
+    """
+    population = Population.of(recordings, labels)
+    values = utility.published_values(published) if published is not None else []
+    world = prepare(population, plan.chunks, progress)
+    cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
+    measures = {name: part.measure for name, part in PARTS.items()}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        records = compute(
+            world,
+            cells,
+            measures=measures,
+            folder=out / "cells",
+            jobs=jobs,
+            progress=lambda done, total: progress(f"{done} of {total} cells done"),
+        )
+        summary = identification.summarise(records["identification"])
+        summaries = {"identification-summary": summary, "verdicts": identification.verdicts(summary)}
+        summaries["classification-summary"] = classification.summarise(records["classification"])
+        write_tables(out / "csv", records | summaries | ({"published": values} if values else {}))
+        progress("drawing the figures")
+        return write_report(out, sections(records, values), _settings(plan, world, recordings))
+    except OSError as error:
+        raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _settings(plan: Plan, world: World, recordings: Sequence[Recording]) -> dict[str, Any]:
+    population = world.population
+    return {
+        "made_by": f"eyestream {version('eyestream')}",
+        "plan": asdict(plan),
+        "simulated": any(recording.simulated for recording in recordings),
+        "recordings": len(population.people),
+        "people_calibrating": [population.people[i] for i in population.calibrating],
+        "people_released": [population.people[i] for i in population.released],
+        "recording_hashes": list(population.hashes),
+        "features": [population.names[i] for i in world.active],
+        "calibrations": {f"{name}, {n} rows": c.content_hash for (name, n), c in world.calibrations.items()},
+        "seeds": {
+            "splits": "numpy default_rng((split, recording)), split = 0 .. splits - 1",
+            "classifiers": "the number of the split, or of the seed",
+            "baselines of Steil et al.": "number of the seed, first split of the batch, or 1",
+            "choice of k by the data": "numpy default_rng(rows a chunk)",
+            "noise of the mechanisms": "none: keyed by the operating system",
+        },
+    }
