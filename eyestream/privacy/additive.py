@@ -131,13 +131,14 @@ class AdditiveMechanism(Mechanism):
         residual = parts.project(parts.transform.residual(admitted), parts.radius)
         integers = parts.lattice.snap(parts.transform.coordinates(residual))
         integers += self._noise.draw(parts.law)
-        np.clip(integers, -parts.law.limit, parts.law.limit, out=integers)
+        np.maximum(integers, -parts.law.limit, out=integers)
+        np.minimum(integers, parts.law.limit, out=integers)
         return (integers + 0.5) * parts.steps
 
     def _finish(self, coordinates: Array) -> Array:
         """Post-processing: noisy coordinates (B, M) to a chunk (F, n)."""
         output = self._parts.output
-        released = output.offset + output.gain * self._parts.transform.chunk(coordinates)
+        released = output.offset + self._parts.transform.chunk(output.gain * coordinates)
         if self._clip is not None:
             np.clip(released, *self._clip, out=released)
         return self._complete(released)

@@ -2,7 +2,8 @@
 
 The floating-point projection makes the released value a good one. The guarantee does not rest on it: the coordinates
 are then snapped to a grid and *held* to a ball of integers, in integer arithmetic, and the sensitivity is read off that
-ball.
+ball. (What lies outside is first shrunk toward the centre in floating point; what that does not bring inside becomes
+the centre.)
 
 The step of the grid is a power of two, about 2^-20 of the noise's scale. Rounding moves each coordinate by up to half a
 step, so the ball of integers is wider than radius/step by the norm of half a step *in every coordinate*.
@@ -17,6 +18,7 @@ __all__ = ["EuclideanLattice", "TaxicabLattice", "project_euclidean", "project_t
 
 _GRID_BITS = 20
 _LARGEST_SQUARE = 2**62
+_INSIDE = 1 - 2.0**-30  # points are shrunk to this much of the ball, so that rounding does not put them outside again
 
 
 def project_euclidean(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -35,9 +37,8 @@ def project_taxicab(residual: NDArray[np.float64], radius: NDArray[np.float64]) 
 def _scale(
     residual: NDArray[np.float64], radius: NDArray[np.float64], norm: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    finite = np.isfinite(norm)
-    np.copyto(residual, 0.0, where=~finite[:, None])  # infinity times 0 would be NaN
-    residual *= np.where(finite, radius / np.maximum(norm, radius), 0.0)[:, None]
+    residual[~np.isfinite(norm)] = 0.0  # infinity times 0 would be NaN
+    residual *= (radius / np.fmax(norm, radius))[:, None]
     return residual
 
 
@@ -47,13 +48,15 @@ def steps_for(scale: NDArray[np.float64]) -> NDArray[np.float64]:
     return steps
 
 
-def _integers(values: NDArray[np.float64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Nearest integers between -`bound` and `bound`, whatever `values` are.
+def _integers(values: NDArray[np.float64], factor: NDArray[np.float64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The whole numbers `values` (B, M) times `factor` (B,), cut toward 0, and clipped to `bound` whatever they are.
 
-    Clipped twice: a number that does not fit is cast to something else on every processor, and so is NaN.
+    A number that does not fit, and NaN, is cast to something else on every processor: hence the clip comes last.
     """
-    a = np.clip(np.rint(values), -bound, bound).astype(np.int64)
-    return np.clip(a, -bound, bound, out=a)
+    a = np.trunc(values * factor[:, None]).astype(np.int64)
+    np.maximum(a, -bound, out=a)
+    np.minimum(a, bound, out=a)
+    return a
 
 
 class EuclideanLattice:
@@ -86,12 +89,15 @@ class EuclideanLattice:
         if (weights.sum(axis=1) * (rho + 1) ** 2).max() >= _LARGEST_SQUARE:
             raise OverflowError("the coordinates do not fit into 64-bit integers")
         self._squares = np.floor(rho**2).astype(np.int64)
-        self._bound = np.array([math.isqrt(int(s)) for s in self._squares], dtype=np.int64)[:, None]
+        self._target = np.maximum(self._squares, 0.5) * _INSIDE
+        kept = weights > 0
+        bound = np.array([math.isqrt(int(s)) for s in self._squares], dtype=np.int64)
+        self._bound = bound[:, None] * kept
         self._weights = weights
-        self._kept = (weights > 0).astype(np.int64)
-        self._per_step = 1.0 / steps[:, None]
+        self._float_weights = weights.astype(np.float64)
+        self._per_step = kept / steps[:, None]
         self.largest = int(self._bound.max())
-        spread = np.where(weights > 0, 1.0 / np.maximum(weights, 1), 0.0).sum(axis=1)  # a multiple of 1/2: exact
+        spread = np.where(kept, 1.0 / np.maximum(weights, 1), 0.0).sum(axis=1)  # a multiple of 1/2: exact
         self.taxicab = np.array(
             [math.isqrt(int(4 * s) * int(square)) for s, square in zip(spread, self._squares, strict=True)],
             dtype=np.int64,
@@ -100,14 +106,10 @@ class EuclideanLattice:
 
     def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
         """Integers (B, M) of the ball next to real `coordinates` (B, M)."""
-        a = _integers(coordinates * self._per_step, self._bound)
-        a *= self._kept
-        norm = (a * a * self._weights).sum(axis=1)
-        outside = norm > self._squares
-        factor = np.where(outside, np.sqrt(self._squares / np.maximum(norm, 1)) * (1 - 2.0**-30), 1.0)
-        a = np.trunc(a * factor[:, None]).astype(np.int64)
-        norm = (a * a * self._weights).sum(axis=1)
-        a *= (norm <= self._squares)[:, None]  # what the shrinking did not bring inside is the centre
+        near = np.rint(coordinates * self._per_step)
+        norm = np.vecdot(near * self._float_weights, near)
+        a = _integers(near, np.sqrt(self._target / np.fmax(norm, self._target)), self._bound)
+        a *= (np.vecdot(a * self._weights, a) <= self._squares)[:, None]  # this, in integers, is what holds
         return a
 
 
@@ -119,16 +121,15 @@ class TaxicabLattice:
         if count * (rho.max() + 1) >= _LARGEST_SQUARE:
             raise OverflowError("the coordinates do not fit into 64-bit integers")
         self._limit = np.floor(rho).astype(np.int64)
+        self._target = np.maximum(self._limit, 0.5) * _INSIDE
         self._per_step = 1.0 / steps[:, None]
         self.largest = int(self._limit.max())
         self.taxicab = 2 * self._limit
 
     def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
         """Integers (B, M) of the ball next to real `coordinates` (B, M)."""
-        limit = self._limit[:, None]
-        a = _integers(coordinates * self._per_step, limit)
-        norm = np.abs(a).sum(axis=1)
-        factor = np.where(norm > self._limit, self._limit / np.maximum(norm, 1) * (1 - 2.0**-30), 1.0)
-        a = np.trunc(a * factor[:, None]).astype(np.int64)
+        near = np.rint(coordinates * self._per_step)
+        norm = np.abs(near).sum(axis=1)
+        a = _integers(near, self._target / np.fmax(norm, self._target), self._limit[:, None])
         a *= (np.abs(a).sum(axis=1) <= self._limit)[:, None]
         return a

@@ -30,17 +30,25 @@ class Domain:
         if not (lo < hi).all():
             raise ValueError("lo must be below hi for every feature")
         self.shape = (features, n)
-        self._lo = lo[:, None].copy()
-        self._hi = hi[:, None].copy()
+        self._lo = np.repeat(lo[:, None], n, axis=1)
+        self._hi = np.repeat(hi[:, None], n, axis=1)
         # Column 0 of the padded chunk is the fill; values stand at columns 1 .. n.
         self._padded = np.empty((features, n + 1))
         self._padded[:, 0] = np.clip(fill, lo, hi)
         self._flat = self._padded.reshape(-1)
-        self._column = np.arange(1, n + 1, dtype=np.intp)
-        self._row_start = np.arange(features, dtype=np.intp)[:, None] * (n + 1)
-        self._source = np.empty((features, n), dtype=np.intp)
-        self._finite = np.empty((features, n), dtype=np.bool_)
         self._admitted = np.empty((features, n))
+        size = self._flat.size
+        self._finite = np.empty(size, dtype=np.bool_)
+        self._position = np.arange(size, dtype=np.int16 if size < 2**15 else np.int32)
+        # Two arrays that the scan goes to and fro between, each behind zeros as long as its longest step.
+        shifts = [2**i for i in range(n.bit_length())]
+        ping, pong = np.zeros((2, shifts[-1] + size), dtype=self._position.dtype)
+        self._present = ping[shifts[-1] :]
+        self._scan = []
+        for shift in shifts:
+            self._scan.append((ping[shifts[-1] :], ping[shifts[-1] - shift : -shift], pong[shifts[-1] :]))
+            ping, pong = pong, ping
+        self._source = ping[shifts[-1] :].reshape(features, n + 1)[:, 1:]
 
     def admit(self, chunk: NDArray[np.float64]) -> NDArray[np.float64]:
         """Chunk (F, n) with every value finite and in range; an internal array, overwritten by the next call.
@@ -49,12 +57,12 @@ class Domain:
         first one. Nothing outside the chunk is ever read: a row of another chunk cannot change the result. The same
         work is done whether or not something is missing.
         """
-        np.isfinite(chunk, out=self._finite)
-        np.multiply(self._finite, self._column, out=self._source)
-        np.maximum.accumulate(self._source, axis=1, out=self._source)
-        self._source += self._row_start
         self._padded[:, 1:] = chunk
-        np.take(self._flat, self._source, out=self._admitted, mode="clip")
+        np.isfinite(self._flat, out=self._finite)
+        np.multiply(self._finite, self._position, out=self._present)
+        for here, before, larger in self._scan:  # running maximum by doubling: the last present position
+            np.maximum(here, before, out=larger)
+        self._flat.take(self._source, out=self._admitted, mode="clip")
         np.maximum(self._admitted, self._lo, out=self._admitted)
         np.minimum(self._admitted, self._hi, out=self._admitted)
         return self._admitted

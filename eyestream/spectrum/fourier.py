@@ -13,10 +13,14 @@ sum_i w_i a_i^2 = n ||x||^2 when all coordinates are kept, and <= n ||x||^2 when
 """
 
 import numpy as np
-import pyfftw
 from numpy.typing import NDArray
 
 __all__ = ["RealFourier", "coordinate_count", "coordinate_weights", "most_coefficients"]
+
+Array = NDArray[np.float64]
+
+_BASIS_UP_TO = 12
+"""Largest k for which the product with a basis is faster than planned FFTs, by measurement for n = 32 to 256."""
 
 
 def most_coefficients(n: int) -> int:
@@ -47,7 +51,7 @@ def coordinate_weights(n: int, k: int) -> NDArray[np.int64]:
 
 
 class RealFourier:
-    """Planned transforms between signals and their first coordinates, both ways, without allocation.
+    """Transforms between signals and their first coordinates, both ways, without allocation.
 
     Parameters
     ----------
@@ -60,37 +64,78 @@ class RealFourier:
 
     Notes
     -----
-    Owns its FFTW plans and their buffers: one owner per plan, not to be shared between threads, made anew after a fork.
-    What the methods return is one of those buffers and is overwritten by the next call.
+    For few coefficients the product with a precomputed basis beats planned FFTs, and FFTW (24 MiB of memory) is not
+    even loaded: see `benchmarks/RESULTS.md` for where they cross.
+
+    Owns its plans and buffers: one owner each, not to be shared between threads, made anew after a fork. What the
+    methods return is one of those buffers and is overwritten by the next call.
     """
 
     def __init__(self, signals: int, n: int, k: int) -> None:
         self.n = n
         self.k = k
         self.count = coordinate_count(n, k)
-        self._signals: NDArray[np.float64] = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
+        self._way: _Basis | _Planned
+        self._way = _Basis(signals, n, k) if k <= _BASIS_UP_TO else _Planned(signals, n, k)
+
+    def coordinates(self, signals: Array) -> Array:
+        """First coordinates of (signals, n) real signals, (signals, count), unnormalised."""
+        return self._way.coordinates(signals)
+
+    def signals(self, coordinates: Array) -> Array:
+        """Real signals (signals, n) whose first coordinates are given and whose other coordinates are zero."""
+        return self._way.signals(coordinates)
+
+
+class _Basis:
+    """By the matrix product with the kept cosines and sines."""
+
+    def __init__(self, signals: int, n: int, k: int) -> None:
+        count = coordinate_count(n, k)
+        frequency = (np.arange(count) + 1) // 2
+        angle = 2 * np.pi / n * (np.arange(n)[:, None] * frequency % n)
+        self._analysis = np.where(np.arange(count) % 2 == 0, -np.sin(angle), np.cos(angle))
+        self._analysis[:, 0] = 1.0
+        self._synthesis = np.ascontiguousarray(coordinate_weights(n, k)[:, None] / n * self._analysis.T)
+        self._coordinates = np.zeros((signals, count))
+        self._signals = np.zeros((signals, n))
+
+    def coordinates(self, signals: Array) -> Array:
+        return np.dot(signals, self._analysis, out=self._coordinates)
+
+    def signals(self, coordinates: Array) -> Array:
+        return np.dot(coordinates, self._synthesis, out=self._signals)
+
+
+class _Planned:
+    """By planned FFTs."""
+
+    def __init__(self, signals: int, n: int, k: int) -> None:
+        import pyfftw  # noqa: PLC0415  not needed for a small k, and costs as much memory as numpy
+
+        self._n = n
+        self._count = coordinate_count(n, k)
+        self._signals: Array = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
         self._spectrum: NDArray[np.complex128] = pyfftw.zeros_aligned((signals, n // 2 + 1), dtype=np.complex128)
-        self._result: NDArray[np.float64] = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
+        self._result: Array = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
         self._forward = pyfftw.FFTW(self._signals, self._spectrum, axes=(1,))
         self._inverse = pyfftw.FFTW(
             self._spectrum, self._result, axes=(1,), direction="FFTW_BACKWARD", flags=("FFTW_MEASURE",)
         )
         self._reals = self._spectrum.view(np.float64)  # Re F_0, Im F_0, Re F_1, Im F_1, ...
-        self._coordinates = np.zeros((signals, self.count))
+        self._coordinates = np.zeros((signals, self._count))
 
-    def coordinates(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """First coordinates of (signals, n) real signals, (signals, count), unnormalised."""
+    def coordinates(self, signals: Array) -> Array:
         self._signals[:] = signals
         self._forward.execute()
         self._coordinates[:, 0] = self._reals[:, 0]
-        self._coordinates[:, 1:] = self._reals[:, 2 : self.count + 1]
+        self._coordinates[:, 1:] = self._reals[:, 2 : self._count + 1]
         return self._coordinates
 
-    def signals(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Real signals (signals, n) whose first coordinates are given and whose other coordinates are zero."""
+    def signals(self, coordinates: Array) -> Array:
         self._reals[:] = 0.0
         self._reals[:, 0] = coordinates[:, 0]
-        self._reals[:, 2 : self.count + 1] = coordinates[:, 1:]
+        self._reals[:, 2 : self._count + 1] = coordinates[:, 1:]
         self._inverse.execute()
-        self._result /= self.n  # FFTW's inverse is unnormalised
+        self._result /= self._n  # FFTW's inverse is unnormalised
         return self._result
