@@ -23,13 +23,14 @@ def main() -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
     for n in (32, 64, 128):
         corpus = Corpus.of(people, n)
-        for mechanism in ("lpa", "cfpa", "dcfpa", "klt"):
+        for mechanism in ("lpa", "cfpa", "dcfpa", "klt", "klt-shed"):
             name = f"everyday-{mechanism}-{n}"
             if wanted and name not in wanted:
                 continue
             path = TARGET / f"{name}.npz"
-            if mechanism == "klt":
-                calibration = calibrate_joint(corpus, description=DESCRIPTION)
+            if mechanism.startswith("klt"):
+                shed = 1.0 if mechanism == "klt-shed" else 0.0
+                calibration = calibrate_joint(corpus, shed_identity=shed, description=DESCRIPTION)
             else:
                 calibration = calibrate_per_feature(corpus, mechanism, description=DESCRIPTION)
             calibrations.save(calibration, path)
