@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from eyestream.study.cells import Record
 from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, panels
@@ -110,22 +111,23 @@ def leakage_chart(records: Sequence[Record]) -> Figure:
         shade = str(0.75 - 0.75 * index / max(len(epsilons) - 1, 1))
         x, y = points(own, "t", "leakage")
         axes[0].plot(x, np.array(y) / epsilon, color=shade, label=f"epsilon {epsilon:g}")
-    axes[0].set(xlabel="chunk", ylabel="leakage of one chunk / epsilon")
+    axes[0].set(xlabel="chunk", ylabel="leakage of one chunk / epsilon", xlim=(1, None))
+    axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_title(f"4 states, chunks of {lengths[0]} rows", fontsize=9)
     axes[0].legend(fontsize=7)
     for n in lengths:
         for dash, states in zip(DASHES, distinct(records, "states"), strict=False):
             own = [r for r in records if r["t"] is None and r["n"] == n and r["states"] == states]
             x, y = points(own, "epsilon", "supremum")
-            shown = {"marker": MARKERS.get(n, "o"), "markersize": 4, "dashes": dash, "color": "#000000"}
-            axes[1].plot(x, np.array(y) / x, label=f"n = {n}, {states} states", **shown)
+            label, mark = f"n = {n}, {states} states", MARKERS.get(n, "o")
+            axes[1].plot(x, np.array(y) / x, marker=mark, markersize=4, dashes=dash, color="#000000", label=label)
     axes[1].set_title("supremum for time without end", fontsize=9)
     axes[1].set_ylabel("supremum / epsilon", fontsize=9)
     log_axis(axes[1], epsilons, "epsilon of a chunk")
     axes[1].legend(fontsize=7, ncols=2)
     for axis in axes:
-        axis.xaxis.label.set_size(9)
-        axis.yaxis.label.set_size(9)
+        axis.xaxis.label.set_fontsize(9)
+        axis.yaxis.label.set_fontsize(9)
     return figure
 
 

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -55,7 +56,9 @@ def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         found |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in found}
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 5), fontsize=8)
+    columns = max(2, min(len(found), int(figure.get_figwidth() / 2.2)))
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 8}
+    figure.legend(list(found.values()), list(found), **place)
 
 
 def to_png(figure: Figure, dpi: int = 170) -> bytes:

@@ -41,7 +41,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     work = []
     n = plan.attack_chunks[0]
     for source in SOURCES:
-        if source.mechanism not in _STATISTIC or source.options:
+        if not source.chunked or not source.attacked:
             continue
         for epsilon in (*plan.epsilons, *plan.wall):
             base = {"source": source.label, "mechanism": source.mechanism, "n": n, "epsilon": epsilon}
@@ -56,17 +56,21 @@ def measure(
 ) -> list[Record]:
     """Explained variance of the attacker's estimates."""
     chosen = build(world.calibrations[mechanism, n], epsilon)
+    estimate = mechanism not in _STATISTIC
     if measured == "averaging":
-        return _averaging(world, chosen, repeats)
-    return _filtering(world, chosen, repeats)
+        return _averaging(world, chosen, repeats, estimate)
+    return _released(world, chosen, repeats) if estimate else _filtering(world, chosen, repeats)
 
 
-def _averaging(world: World, mechanism: Mechanism, repeats: int) -> list[Record]:
-    """Three chunks of each released recording, `repeats` times; the average shrunk as its noise asks."""
+def _averaging(world: World, mechanism: Mechanism, repeats: int, estimate: bool) -> list[Record]:
+    """Three chunks of each released recording, `repeats` times; the average shrunk as its noise asks.
+
+    What is an estimate already is averaged as it is: a lower bound on what could be had.
+    """
     active, n, corpus = world.active, mechanism.n, world.corpus_rows()
     centre = corpus.mean(axis=0)[active, None]
     variance = np.clip(corpus, *tame(corpus)).var(axis=0)[active, None]
-    noise = mechanism.noise_sd[active, None] ** 2
+    noise = np.zeros((len(active), 1)) if estimate else mechanism.noise_sd[active, None] ** 2
     parts = [whole_chunks(world.population.recording(r), n) for r in world.population.released]
     chunks = np.concatenate([part[np.linspace(0, len(part) - 1, 3).astype(int)] for part in parts])
     spread = ((chunks[:, active] - centre) ** 2).mean(axis=(0, 2))
@@ -169,6 +173,19 @@ def _filtering(world: World, mechanism: Mechanism, repeats: int) -> list[Record]
             for name, estimate in _estimates(dynamics, noise, pooled, seen).items():
                 errors[name] += ((np.repeat(estimate * slope, n, axis=0) - truth) ** 2).sum(axis=0)
     return [{"attack": name} | explained_variance(error / rows, spread / rows) for name, error in errors.items()]
+
+
+def _released(world: World, mechanism: Mechanism, repeats: int) -> list[Record]:
+    """Explained variance of a release that is the best linear estimate from the chunks so far by itself."""
+    active, n = world.active, mechanism.n
+    centre = world.corpus_rows().mean(axis=0)[active]
+    error, spread = np.zeros(len(active)), np.zeros(len(active))
+    for recording in world.population.released:
+        own = world.rows(recording, n)
+        spread += ((own[:, active] - centre) ** 2).sum(axis=0)
+        for _ in range(repeats):
+            error += ((release_rows(mechanism, own) - own)[:, active] ** 2).sum(axis=0) / repeats
+    return [{"attack": ATTACKS[2]} | explained_variance(error, spread)]
 
 
 def _estimates(dynamics: Dynamics, noise: Array, pooled: Array, seen: Array) -> dict[str, Array]:

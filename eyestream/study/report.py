@@ -4,7 +4,7 @@ import csv
 import html
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def write_report(folder: Path, sections: Sequence[Section], settings: dict[str, 
     return path
 
 
-def write_tables(folder: Path, tables: dict[str, Sequence[Record]]) -> None:
+def write_tables(folder: Path, tables: Mapping[str, Sequence[Record]]) -> None:
     """Write each table of records as NAME.csv; columns in the order of their first appearance, NaN and None empty."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, records in tables.items():

@@ -67,13 +67,13 @@ def _verdict(summary: list[Record]) -> Section:
     return Section(
         "Who is hidden from whom",
         (
-            "People at even positions of the sorted names calibrate; those at odd positions are released and attacked. "
-            "Epsilon is the total over all features: of one chunk, and of a whole recording for FPA and the "
-            "baselines. What a person has spent is the sum over all chunks.",
+            "People at even positions of the sorted names calibrate; those at odd positions are released and "
+            "attacked. Epsilon is the total over all features: of one chunk, and of a whole recording for FPA and "
+            "the baselines. What a person has spent is the sum over all chunks.",
             "An attack passes when its rank-1 rate is at most 2 standard errors above chance, over random splits. "
             "'Hides people' asks that of the strongest of all attacks, with the limit widened for their number "
-            "(Bonferroni): among two dozen attacks one is likely to exceed 2 standard errors by luck. It is a measurement "
-            "against these attackers on these people, not a proof.",
+            "(Bonferroni): among two dozen attacks one is likely to exceed 2 standard errors by luck. It is a "
+            "measurement against these attackers on these people, not a proof.",
         ),
         tables=(Table("Re-identification, all attackers and protocols", columns, table),),
     )
@@ -106,12 +106,12 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
     return Section(
         "Utility",
         (
-            "NMSE and utility = 1/|NMSE| as published (Bozkir et al. 2021, equations 4 to 6): the denominator holds the "
-            "noisy mean, each chunk, feature and recording is averaged over the noisy runs, then over all. The mean is "
-            "governed by the few runs in which the noisy mean comes out near zero, so the median is shown beside it, and "
-            "two measures that behave: mean squared error over the corpus' variance, and explained variance, "
-            "1 - mean over features of squared error / squared distance to the calibration's mean. 0 is what releasing "
-            "the corpus' mean would give.",
+            "NMSE and utility = 1/|NMSE| as published (Bozkir et al. 2021, equations 4 to 6): the denominator holds "
+            "the noisy mean, each chunk, feature and recording is averaged over the noisy runs, then over all. The "
+            "mean is governed by the few runs in which the noisy mean comes out near zero, so the median is shown "
+            "beside it, and two measures that behave: mean squared error over the corpus' variance, and explained "
+            "variance, 1 - mean over features of squared error / squared distance to the calibration's mean. 0 is "
+            "what releasing the corpus' mean would give.",
         ),
         figures,
         (Table("Utility", columns, records),),
@@ -134,11 +134,11 @@ def _correlation(records: list[Record]) -> Section:
         "Correlation over time",
         (
             "Correlation of each feature with itself. Rows half a second apart share 29.5 of 30 seconds of gaze.",
-            "Epsilon of a chunk under correlation: temporal privacy leakage (Cao et al. 2017) for a Markov chain fitted on "
-            "the calibrating people, the states being quantiles of the leading principal component of the chunk means. "
-            "It is what the whole series of releases tells about one chunk to an adversary who knows that chain: the "
-            "figure the papers call epsilon' and leave open. It holds for this model; the sum over the chunks holds for "
-            "any.",
+            "Epsilon of a chunk under correlation: temporal privacy leakage (Cao et al. 2017) for a Markov chain "
+            "fitted on the calibrating people, the states being quantiles of the leading principal component of the "
+            "chunk means. It is what the whole series of releases tells about one chunk to an adversary who knows "
+            "that chain: the figure the papers call epsilon' and leave open. It holds for this model; the sum over "
+            "the chunks holds for any.",
         ),
         {
             "correlation": ("Correlation coefficient against lag.", charts.correlation_chart(lags)),
@@ -165,11 +165,12 @@ def _coefficients(records: list[Record]) -> Section:
         "How many coefficients to keep",
         (
             "Error against k on the calibrating people, in closed form and simulated through the mechanism.",
-            "Private choice: the exponential mechanism with a tenth of each feature's epsilon, scored by minus the root "
-            "of the expected squared error of the chunk, which moves by at most the ball's diameter. Choosing the k that "
-            "is best for the chunk at hand is a function of the data: wherever it differs from the public k it tells two "
-            "chunks apart with certainty, whatever epsilon says. For the published rule, least |NMSE| over noisy runs, "
-            "the loss is bounded from below, at 99.9 % confidence, from the law of the choice on two chunks.",
+            "Private choice: the exponential mechanism with a tenth of each feature's epsilon, scored by minus the "
+            "root of the expected squared error of the chunk, which moves by at most the ball's diameter. Choosing "
+            "the k that is best for the chunk at hand is a function of the data: wherever it differs from the public"
+            " k it tells two chunks apart with certainty, whatever epsilon says. For the published rule, least "
+            "|NMSE| over noisy runs, the loss is bounded from below, at 99.9 % confidence, from the law of the "
+            "choice on two chunks.",
         ),
         {
             "error-k": ("Squared error over variance, mean over the features.", charts.error_chart(errors)),
@@ -216,13 +217,13 @@ def _identification(summary: list[Record]) -> Section:
     return Section(
         "Re-identification attacks",
         (
-            "The four classifiers, a radial basis function network with 32 centres a person, and a matcher of means that "
-            "uses every row. A random contiguous half of every recording is attributed; what lies within 30 s of it is "
-            "left out of the training. Protocols: private to raw (the papers'), white box (learned from and tested on one "
-            "private release), white box anew (tested on another release of the same rows, as in another session), raw to "
-            "private.",
-            "FPA spreads one draw of noise over the whole recording: within one release people are recognised by their "
-            "noise. That says nothing about their eyes, and is why the second release is there.",
+            "The four classifiers, a radial basis function network with 32 centres a person, and a matcher of means "
+            "that uses every row. A random contiguous half of every recording is attributed; what lies within 30 s "
+            "of it is left out of the training. Protocols: private to raw (the papers'), white box (learned from and"
+            " tested on one private release), white box anew (tested on another release of the same rows, as in "
+            "another session), raw to private.",
+            "FPA spreads one draw of noise over the whole recording: within one release people are recognised by "
+            "their noise. That says nothing about their eyes, and is why the second release is there.",
         ),
         {
             "identification": (
@@ -256,8 +257,8 @@ def _mechanism(recovery: list[Record], timing: list[Record]) -> Section:
             "Averaging: the same chunk, released again and again; the spends add up, and so does what is learned.",
             "Filtering: one release of every chunk, estimated with the corpus' covariance between features, between "
             "people and over time (Wiener filter, Kalman filter, smoother). 0 is what the corpus' mean alone gives.",
-            "Timing and metadata: the attacker sees when a payload is published, its size and every field but the values, "
-            "learns on half of the recordings and is tested on the other half. 0.5 is guessing.",
+            "Timing and metadata: the attacker sees when a payload is published, its size and every field but the "
+            "values, learns on half of the recordings and is tested on the other half. 0.5 is guessing.",
         ),
         {
             "averaging": ("What averaging recovers.", charts_attacks.averaging_chart(averaging)),
@@ -282,9 +283,9 @@ def _baseline(records: list[Record]) -> Section:
     return Section(
         "The exponential mechanism of Steil et al.",
         (
-            "As published the noise is the logarithm of an exponential draw: no guarantee. Repaired it is Laplace noise "
-            "of scale 2 t_max delta / epsilon, epsilon / 2 for a feature of a recording. Both stand in the tables "
-            "above, at the same total epsilon of a recording over all features.",
+            "As published the noise is the logarithm of an exponential draw: no guarantee. Repaired it is Laplace "
+            "noise of scale 2 t_max delta / epsilon, epsilon / 2 for a feature of a recording. Both stand in the "
+            "tables above, at the same total epsilon of a recording over all features.",
         ),
         {
             "baseline": (

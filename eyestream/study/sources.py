@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.corpus.calibrate import Corpus, calibrate_per_feature
+from eyestream.corpus.calibrate_joint import calibrate_joint
 from eyestream.errors import ConfigError
 from eyestream.files.recordings import Recording
 from eyestream.privacy.calibration import Calibration
@@ -36,6 +37,7 @@ class Source:
     options : what the mechanism is built with.
     attacked : whether attacks are run on it; not so where a source differs from another one by a public, invertible
         map, which hides nothing.
+    estimate : whether what it releases is an estimate already, shrunk and filtered over the chunks of a session.
     """
 
     label: str
@@ -44,6 +46,7 @@ class Source:
     chunked: bool = True
     options: tuple[tuple[str, bool], ...] = ()
     attacked: bool = True
+    estimate: bool = False
 
 
 RAW = Source("raw", "raw", "#000000", chunked=False)
@@ -53,6 +56,8 @@ SOURCES = (
     Source("FPA", "fpa", "#CC79A7", chunked=False),
     Source("CFPA", "cfpa", "#0072B2"),
     Source("DCFPA", "dcfpa", "#009E73"),
+    Source("KLT", "klt", "#D55E00", estimate=True),
+    Source("KLT, sheds identity", "klt-shed", "#8C2D04", estimate=True),
     Source("CFPA, shrunk", "cfpa", "#0072B2", options=(("shrink", True),), attacked=False),
     Source("DCFPA, shrunk", "dcfpa", "#009E73", options=(("shrink", True),), attacked=False),
 )
@@ -70,6 +75,8 @@ CALIBRATORS: dict[str, Callable[[Corpus], Calibration]] = {
     "lpa": lambda corpus: calibrate_per_feature(corpus, "lpa"),
     "cfpa": lambda corpus: calibrate_per_feature(corpus, "cfpa"),
     "dcfpa": lambda corpus: calibrate_per_feature(corpus, "dcfpa"),
+    "klt": calibrate_joint,
+    "klt-shed": lambda corpus: calibrate_joint(corpus, shed_identity=4.0),
 }
 """How each mechanism is calibrated, at its defaults."""
 
