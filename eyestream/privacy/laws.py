@@ -87,7 +87,8 @@ class _Digits:
     """Draws discrete Laplace variables of some rates, `repeat` of each, from words that are compared with thresholds.
 
     All words of all variables are drawn, compared and packed to bits at once; a variable's bits are its digits' last
-    words, the sign, and then, level by level, the further words of the rare digits, which are the highest ones.
+    words, the sign, and then, level by level, the further words of the rare digits, which are the highest ones. Draws
+    share buffers: not for two threads at once.
 
     Attributes
     ----------
@@ -102,37 +103,42 @@ class _Digits:
         columns.append(np.full(len(rates), 2**31 - 1, dtype=np.uint32))
         self.words = [[digit] for digit in range(count)]
         self.sign = count
-        self._levels: list[tuple[int, int]] = []  # (by how many bits to shift its words to their digits, other digits)
+        levels = []  # by how many bits to shift a level's words to their digits, and the other digits
         for level in range(1, len(own[-1])):
             first = next(digit for digit in range(count) if len(own[digit]) > level)
-            self._levels.append((len(columns) - first, 2**first - 1))
+            levels.append((len(columns) - first, 2**first - 1))
             for digit in range(first, count):
                 self.words[digit].append(len(columns))
                 columns.append(own[digit][level])
         columns += [np.zeros(len(rates), dtype=np.uint32)] * (-len(columns) % 8)  # whole bytes
         self.thresholds = np.repeat(np.stack(columns, axis=1)[:, None, :], repeat, axis=1)
-        self._ones = 2**count - 1
+        self._ones = np.int64(2**count - 1)
         self._hits = np.zeros(self.thresholds.size + 64, dtype=np.bool_)
+        self._packed = np.zeros(len(self._hits) // 8, dtype=np.uint8)
+        self._first = self._bits_from(0)
+        self._levels = [(self._bits_from(shift), np.int64(shift % 8), np.int64(others)) for shift, others in levels]
+        self._scratch = np.empty(len(self._first), dtype=np.int64)
+
+    def _bits_from(self, bit: int) -> NDArray[np.int64]:
+        """Every variable's bits from the byte of `bit` on, 64 of them, live."""
+        rates, repeat, words = self.thresholds.shape
+        return np.ndarray((rates * repeat,), "<i8", self._packed.data, bit // 8, (words // 8,))
 
     def draw(self, bits: Bits) -> NDArray[np.int64]:
         """(rates, repeat) independent discrete Laplace integers."""
         drawn = bits.words(self.thresholds.size)
         np.less_equal(drawn, self.thresholds.reshape(-1), out=self._hits[:-64])
-        packed = np.packbits(self._hits, bitorder="little")
-        geometric = self._shifted(packed, 0)
-        negative = (geometric << (63 - self.sign)) >> 63  # 0 or -1
-        for shift, others in self._levels:
-            geometric &= self._shifted(packed, shift) | others
+        self._packed[:] = np.packbits(self._hits, bitorder="little")
+        geometric = self._first.copy()
+        for words, shift, others in self._levels:
+            np.right_shift(words, shift, out=self._scratch)
+            np.bitwise_or(self._scratch, others, out=self._scratch)
+            np.bitwise_and(geometric, self._scratch, out=geometric)
+        np.left_shift(self._first, 63 - self.sign, out=self._scratch)
+        np.right_shift(self._scratch, 63, out=self._scratch)  # 0 or -1
         geometric &= self._ones
-        geometric ^= negative  # -(G + 1) is the bitwise complement of G
+        geometric ^= self._scratch  # -(G + 1) is the bitwise complement of G
         return geometric.reshape(self.thresholds.shape[:2])
-
-    def _shifted(self, packed: NDArray[np.uint8], shift: int) -> NDArray[np.int64]:
-        """Every variable's bits, at least 57 of them, from number `shift` on."""
-        rates, repeat, words = self.thresholds.shape
-        whole = np.ndarray((rates * repeat,), "<i8", packed, shift // 8, (words // 8,))
-        shifted: NDArray[np.int64] = whole >> (shift % 8)
-        return shifted
 
 
 def _thresholds(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
