@@ -21,6 +21,7 @@ COMMANDS = {
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
     "simulate": "make recordings of people who do not exist",
+    "study": "utility of the mechanisms and attacks on them, as a report",
     "budget": "show what a ledger says was spent",
     "guarantee": "say in words what a configuration guarantees",
 }
