@@ -52,7 +52,7 @@ def log_axis(axis: Axes, ticks: Sequence[float], label: str) -> None:
 
 def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
     """One legend under all panels, each label once."""
-    found = {}
+    found: dict[str, Any] = {}
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         found |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in found}
