@@ -22,6 +22,8 @@ def enclosing_ball(points: Array, tolerance: float = 1e-6) -> tuple[Array, float
     2008, for this problem) converges linearly. The radius returned is the largest distance to the centre, so the ball
     encloses whatever the accuracy; it exceeds the smallest one by at most the relative `tolerance`.
     """
+    given, middle = points, points.mean(axis=0)
+    points = points - middle  # distances come from differences of squares, which must not be large beside them
     squares = np.einsum("ij,ij->i", points, points)
     far = int(np.argmax(_distances(points, squares, points[0])))
     weights = np.zeros(len(points))
@@ -46,7 +48,8 @@ def enclosing_ball(points: Array, tolerance: float = 1e-6) -> tuple[Array, float
         weights *= 1 - step
         weights[vertex] = max(weights[vertex] + step, 0.0)
         centre = weights @ points
-    return centre, float(np.linalg.norm(points - centre, axis=1).max())
+    centre += middle
+    return centre, float(np.linalg.norm(given - centre, axis=1).max())
 
 
 def enclosing_taxicab_ball(points: Array, rounds: int = 400) -> tuple[Array, float]:
@@ -68,6 +71,7 @@ def enclosing_taxicab_ball(points: Array, rounds: int = 400) -> tuple[Array, flo
 def diameter(points: Array, order: int) -> float:
     """Largest distance between two of `points` (N, m) in the L1 (1) or L2 (2) norm."""
     if order == 2:
+        points = points - points.mean(axis=0)
         squares = np.einsum("ij,ij->i", points, points)
         return float(np.sqrt(max(_distances(points, squares, p).max() for p in points)))
     return float(max(np.abs(points - p).sum(axis=1).max() for p in points))

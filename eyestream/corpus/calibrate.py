@@ -72,18 +72,19 @@ class Corpus:
         empty = np.isnan(present).all(axis=0)
         if empty.any():
             raise CalibrationError(f"feature {first.names[int(np.argmax(empty))]} has no value in any recording")
-        lo, hi, fill = np.nanmin(present, axis=0), np.nanmax(present, axis=0), np.nanmean(present, axis=0)
+        lo, hi = np.nanmin(present, axis=0), np.nanmax(present, axis=0)
+        fill = np.clip(np.nanmean(present, axis=0), lo, hi)
         parts = [whole_chunks(r.features, n) for r in recordings]
         if sum(map(len, parts)) == 0:
             raise CalibrationError(f"no recording holds a whole chunk of {n} rows")
-        domain = Domain(np.where(lo < hi, lo, lo - 1), hi, fill, n)
+        domain = Domain(np.where(lo < hi, lo, np.nextafter(lo, -np.inf)), hi, fill, n)
         return cls(
             names=first.names,
             rate_hz=first.rate_hz,
             n=n,
             lo=lo,
             hi=hi,
-            fill=np.clip(fill, lo, hi),
+            fill=fill,
             chunks=np.array([domain.admit(chunk).copy() for part in parts for chunk in part]),
             person=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
             index=np.concatenate([np.arange(len(part)) for part in parts]),
