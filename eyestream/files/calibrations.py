@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, JointTabl
 __all__ = ["load", "save", "shipped"]
 
 _SHIPPED = "data/calibrations"
+# What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
+_DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 _TABLES = {"klt": JointTables}
 
 
@@ -51,7 +54,7 @@ def load(source: str | Path) -> Calibration:
             header = json.loads(str(stored["header"]))
             arrays = {name: stored[name] for name in stored.files if name != "header"}
         calibration = _build(header, arrays)
-    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (*_DAMAGED, KeyError, TypeError) as error:
         raise CalibrationError(f"{path}: is not a calibration file ({type(error).__name__})") from None
     if header["content_hash"] != calibration.content_hash:
         raise CalibrationError(f"{path}: the content does not agree with its hash: the file was damaged or changed")

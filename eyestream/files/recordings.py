@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from eyestream.errors import RecordingError
 from eyestream.files.features import FEATURES_52
 
 __all__ = ["Recording", "load", "save"]
+
+# What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
+_DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +82,8 @@ def save(recording: Recording, path: str | Path) -> None:
             arrays["names"] = np.array(recording.names)
         if recording.simulated:
             arrays["simulated"] = np.array(True)
-        np.savez_compressed(path, **arrays)
+        with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
+            np.savez_compressed(file, **arrays)
         return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -127,7 +132,7 @@ def _load_npz(path: Path) -> Recording:
                 named=named,
                 others=tuple(sorted(set(arrays.files) - {"t", "features", "names", "simulated"})),
             )
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, TypeError, IndexError) as error:
+    except (*_DAMAGED, TypeError, IndexError) as error:
         raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
     return _check(recording, first_line=0)
 
@@ -137,7 +142,7 @@ def _load_csv(path: Path) -> Recording:
     try:
         with opener(path, "rt", encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise RecordingError(f"{path}: is not a .csv recording ({type(error).__name__})") from None
     if not rows or len(rows[0]) < 2:
         raise RecordingError(f"{path}: line 1: a header with a column of seconds and at least one feature is wanted")
