@@ -5,12 +5,13 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 
+import numpy as np
 import pytest
 from conftest import Mosquitto, free_port, until
 
 from eyestream.config import BrokerSettings
 from eyestream.errors import LinkError
-from eyestream.service import transport
+from eyestream.service import keeper, transport
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.keeper import Keeper
 from eyestream.service.transport import Link, Message, connect
@@ -122,8 +123,8 @@ async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> Non
         finally:
             stands.clear()
 
-    keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id="fixed", deliver=print)
-    async with keeper.beside(5):
+    link_keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id="fixed", deliver=print)
+    async with link_keeper.beside(5):
         for outage_s in (0.0, 1.0):
             mosquitto.stop(kill=True)
             await until(lambda: not stands.is_set())
@@ -133,10 +134,49 @@ async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> Non
             async with asyncio.timeout(10):
                 await stands.wait()
             assert loop.time() - back < 5
-    assert keeper.links == 3
+    assert link_keeper.links == 3
 
 
 async def test_a_topic_filter_is_no_topic_to_publish_to(mosquitto: Mosquitto) -> None:
     async with connect(endpoint(mosquitto.port), client_id=None, deliver=print) as link:
         with pytest.raises(LinkError):
             await link.publish("t/#", b"", qos=1)
+
+
+@pytest.mark.parametrize(("steady_s", "pauses"), [(0.0, [0.1, 0.1, 0.1]), (60.0, [0.1, 0.2, 0.4])])
+async def test_a_link_that_stood_begins_the_waits_anew(
+    mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch, steady_s: float, pauses: list[float]
+) -> None:
+    seen: list[float] = []
+    real = transport.Backoff.wait
+
+    async def wait(self: transport.Backoff) -> None:
+        seen.append(self._next)
+        await real(self)
+
+    async def serve(link: Link) -> None:
+        await asyncio.sleep(0.01)
+        if len(seen) < 3:
+            raise LinkError("broken by the test")
+
+    monkeypatch.setattr(transport.Backoff, "wait", wait)
+    monkeypatch.setattr(keeper, "STEADY_SECONDS", steady_s)
+    await Keeper(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print).run()
+    assert seen == pytest.approx(pauses)
+
+
+async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(transport.asyncio, "sleep", sleep)
+    backoff = transport.Backoff()
+    for _ in range(200):
+        await backoff.wait()
+    nominal = np.minimum(0.1 * 2.0 ** np.arange(200), 2.0)
+    shares = np.array(slept) / nominal
+    assert shares.min() >= 0.5
+    assert shares.max() <= 1.0
+    assert np.ptp(shares) > 0.3
