@@ -50,7 +50,7 @@ def load(source: str | Path) -> Calibration:
             )
         path = Path(str(files("eyestream") / _SHIPPED / f"{source}.npz"))
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
             arrays = {name: stored[name] for name in stored.files if name != "header"}
         calibration = _build(header, arrays)

@@ -117,7 +117,7 @@ def _default_names(features: int) -> tuple[str, ...]:
 
 def _load_npz(path: Path) -> Recording:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             missing = {"t", "features"} - set(arrays.files)
             if missing:
                 raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")
