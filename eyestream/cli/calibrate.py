@@ -106,6 +106,8 @@ def _joint(options: argparse.Namespace, corpus: Corpus) -> Calibration:
 def _per_feature(options: argparse.Namespace, corpus: Corpus) -> Calibration:
     if options.shed_identity is not None:
         raise ConfigError(f"--shed-identity is for klt, not for {options.mechanism}")
+    if options.k is not None and options.mechanism == "lpa":
+        raise ConfigError("--k is not for lpa, which keeps every row")
     calibration = calibrate_per_feature(
         corpus,
         options.mechanism,

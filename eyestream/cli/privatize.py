@@ -52,6 +52,8 @@ def main(options: argparse.Namespace) -> None:
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
+    if options.whole and (options.shrink or options.clip):
+        raise ConfigError("--whole releases plainly: --shrink and --clip are not for it")
     calibration = calibrations.load(options.calibration)
     loaded = [recordings.load(path) for path in options.recordings]
     _check_targets(options.recordings, options.out)

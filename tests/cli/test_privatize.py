@@ -1,0 +1,205 @@
+"""`eyestream privatize` as a person uses it: file to file, with its price and its labels."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from eyestream.cli.main import main
+from eyestream.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.files import calibrations, recordings
+from eyestream.files.recordings import Recording
+
+Array = NDArray[np.float64]
+CONSTANTS = [name in ("wb1_min", "wb2_min", "wb3_min", "wb4_min") for name in NAMES]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated person of 150 rows in the three formats, with missing values, from an uneven clock."""
+    folder = tmp_path_factory.mktemp("people")
+    rows = next(iter(simulate(load_statistics(), 1, 75.0, 7))).astype(np.float64)
+    assert len(rows) == 150
+    np.savez(folder / "whole.npz", t=100 + np.arange(150) / 2, features=rows.astype(np.float32), simulated=True)
+    long = next(iter(simulate(load_statistics(), 1, 300.0, 1)))  # one in whom all 48 features change
+    np.savez(folder / "long.npz", t=np.arange(600) / 2, features=long, names=np.array(NAMES), simulated=True)
+    rows[40:60, 3] = np.nan
+    rows[64:96] = np.nan
+    t = 1000 + np.arange(150) / 2 + 0.01 * np.random.default_rng(0).random(150)
+    for name in ("a.npz", "b.csv", "c.csv.gz"):
+        recordings.save(Recording(t, rows, NAMES), folder / name)
+    return folder
+
+
+def run(folder: Path, name: str, calibration: str, out: Path, *options: str) -> None:
+    main(["privatize", str(folder / name), "--calibration", calibration, "--out", str(out), *options])
+
+
+@pytest.mark.parametrize("name", ["a.npz", "b.csv", "c.csv.gz", "whole.npz"])
+@pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
+def test_the_same_name_keys_and_rows(
+    folder: Path, name: str, mechanism: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calibration = f"everyday-{mechanism}-32"
+    run(folder, name, calibration, tmp_path / "out", "--epsilon", "4.8")
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [name]
+    before, after = recordings.load(folder / name), recordings.load(tmp_path / "out" / name)
+    assert after.features.shape == before.features.shape
+    assert (after.names, after.named, after.simulated) == (before.names, before.named, before.simulated)
+    if name.endswith(".npz"):
+        with np.load(folder / name) as source, np.load(tmp_path / "out" / name) as target:
+            assert set(source.files) == set(target.files)
+    np.testing.assert_array_equal(after.t, np.arange(150) / 2.0)  # the nominal grid, whatever the clock said
+    assert np.isfinite(after.features).all()  # no pattern of missing values
+    fill = calibrations.load(calibration).fill[CONSTANTS].astype(np.float32)
+    assert (after.features[:, CONSTANTS] == fill).all()
+    assert (after.features[:, ~np.array(CONSTANTS)].std(axis=0) > 0).all()
+    printed = capsys.readouterr().out
+    assert "epsilon 4.8 a chunk" in printed
+    assert "5 chunks, epsilon 24 for the recording" in printed  # 150 rows: four whole chunks and a part
+    assert "Another run on the same recordings adds as much again" in printed
+    assert "no guarantee" not in printed
+
+
+def test_two_runs_differ_and_constants_do_not(folder: Path, tmp_path: Path) -> None:
+    for out in ("one", "two"):
+        run(folder, "a.npz", "everyday-cfpa-64", tmp_path / out, "--epsilon", "4.8")
+    one, two = (recordings.load(tmp_path / out / "a.npz").features for out in ("one", "two"))
+    same = (one == two).all(axis=0)
+    assert same.tolist() == CONSTANTS
+
+
+def calibrate(path: Path, mechanism: str, out: Path) -> None:
+    words = ["--mechanism", mechanism, "--chunk", "32", "--coverage", "1", "--out", str(out)]
+    main(["calibrate", str(path), *words])
+
+
+def relative_error(path: Path, mechanism: str, tmp_path: Path, epsilon: float) -> Array:
+    """(F,) root mean square error of the whole chunks over the feature's range, of those that are not constant."""
+    calibrate(path, mechanism, tmp_path / "calibration")
+    words = ["--calibration", str(tmp_path / "calibration"), "--epsilon", f"{epsilon}", "--out", str(tmp_path / "out")]
+    main(["privatize", str(path), *words])
+    active = ~calibrations.load(tmp_path / "calibration").constant
+    before, after = recordings.load(path).features, recordings.load(tmp_path / "out" / path.name).features
+    rows = len(before) // 32 * 32
+    before, after = before[:rows, active], after[:rows, active]
+    width = before.max(axis=0) - before.min(axis=0)
+    moving = width > 0
+    return np.asarray(np.sqrt(((after - before) ** 2).mean(axis=0))[moving] / width[moving])
+
+
+@pytest.mark.parametrize(("mechanism", "limit"), [("cfpa", 0.1), ("dcfpa", 0.3)])
+def test_a_huge_epsilon_gives_the_recording_back_and_says_that_it_has_no_guarantee(
+    folder: Path, mechanism: str, limit: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert relative_error(folder / "long.npz", mechanism, tmp_path, 48_000).max() < limit
+    assert "no guarantee: calibrated on itself" in capsys.readouterr().out
+    assert relative_error(folder / "long.npz", mechanism, tmp_path, 48).max() > limit  # and a small one does not
+
+
+@pytest.mark.parametrize(("mechanism", "limit"), [("cfpa", 0.1), ("dcfpa", 0.3)])
+def test_a_huge_epsilon_gives_a_real_recording_back(
+    shared_data: Path, mechanism: str, limit: float, tmp_path: Path
+) -> None:
+    path = shared_data / "hoppe2018" / "features" / "P00.npz"
+    assert relative_error(path, mechanism, tmp_path, 48_000).max() < limit
+
+
+def test_a_recording_of_the_corpus_is_labelled(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(shared_data / "hoppe2018" / "features", "P00.npz", "everyday-cfpa-32", tmp_path, "--epsilon", "4.8")
+    assert "no guarantee: calibrated on itself" in capsys.readouterr().out
+
+
+def test_post_processing_brings_the_error_down(folder: Path, tmp_path: Path) -> None:
+    before = recordings.load(folder / "whole.npz").features
+    errors = []
+    for options in ((), ("--shrink",), ("--clip",)):
+        run(folder, "whole.npz", "everyday-cfpa-32", tmp_path, "--epsilon", "4.8", *options)
+        after = recordings.load(tmp_path / "whole.npz").features
+        errors.append(np.median(((after - before) ** 2).mean(axis=0)[~np.array(CONSTANTS)]))
+    plain, shrunk, clipped = errors
+    assert shrunk < 0.1 * plain
+    assert clipped < 0.1 * plain
+    calibration = calibrations.load("everyday-cfpa-32")
+    assert (after >= calibration.lo.astype(np.float32)).all()  # of the last run, the clipped one
+    assert (after <= calibration.hi.astype(np.float32)).all()
+
+
+def test_a_whole_recording_is_one_chunk(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(folder, "a.npz", "everyday-cfpa-32", tmp_path, "--epsilon", "4.8", "--whole")
+    printed = capsys.readouterr().out
+    assert "1 chunks, epsilon 4.8 for the recording" in printed
+    after = recordings.load(tmp_path / "a.npz").features
+    assert after.shape == (150, 52)
+    assert np.ptp(after, axis=0).max() < 1e-3 * np.abs(after).max()  # k = 1: a noisy mean
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"--epsilon": "0"}, "--epsilon"),
+        ({"--epsilon": "-1"}, "--epsilon"),
+        ({"--epsilon": "nan"}, "--epsilon"),
+        ({"--epsilon": "inf"}, "--epsilon"),
+        ({"--epsilon": "much"}, "--epsilon"),
+        ({"--epsilon": "1e9"}, "epsilon 1e+09 is outside"),
+        ({"--epsilon": "1e-9"}, "epsilon 1e-09 is outside"),
+        ({"--calibration": "everyday-cfpa-33"}, "no such file"),
+        ({"--out": "/dev/null"}, "/dev/null: cannot be written"),
+    ],
+)
+def test_what_a_person_gets_wrong_is_one_line(
+    folder: Path, change: dict[str, str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"--calibration": "everyday-cfpa-32", "--epsilon": "4.8", "--out": str(tmp_path / "out")} | change
+    words = [word for pair in options.items() for word in pair]
+    assert complaint in refused(["privatize", str(folder / "a.npz"), *words], capsys)
+
+
+def test_recordings_and_targets_that_do_not_fit_are_one_line(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = str(folder / "a.npz")
+    (tmp_path / "few.csv").write_text("t,a\n0,1\n0.5,2\n")
+    (tmp_path / "wrong.csv").write_text("t,a\n0,1\n0,2\n")
+    t, rows = np.arange(150) / 5.0, recordings.load(folder / "a.npz").features
+    recordings.save(Recording(t, rows, NAMES), tmp_path / "fast.npz")
+    rest = ["--calibration", "everyday-cfpa-32", "--epsilon", "4.8", "--out", str(tmp_path / "out")]
+    assert "1 features" in refused(["privatize", str(tmp_path / "few.csv"), *rest], capsys)
+    assert "line 3: time does not increase" in refused(["privatize", str(tmp_path / "wrong.csv"), *rest], capsys)
+    assert "5 rows a second" in refused(["privatize", str(tmp_path / "fast.npz"), *rest], capsys)
+    assert "no such file" in refused(["privatize", str(tmp_path / "none.npz"), *rest], capsys)
+    assert "two recordings are called a.npz" in refused(["privatize", source, source, *rest], capsys)
+    assert not (tmp_path / "out").exists()
+    before = Path(source).read_bytes()
+    itself = ["--calibration", "everyday-cfpa-32", "--epsilon", "4.8", "--out", str(folder)]
+    assert "would be overwritten by its own release" in refused(["privatize", source, *itself], capsys)
+    assert Path(source).read_bytes() == before
+    whole = ["privatize", source, *rest, "--whole", "--shrink"]
+    assert "--shrink and --clip are not for it" in refused(whole, capsys)
+
+
+def test_the_installed_command(folder: Path, tmp_path: Path) -> None:
+    """Once as another process: nothing on stderr, exit code 0; and 2 with one line."""
+    words = [sys.executable, "-c", "from eyestream.cli.main import main; main()", "privatize", str(folder / "a.npz")]
+    rest = ["--calibration", "everyday-cfpa-32", "--out", str(tmp_path), "--epsilon"]
+    good = subprocess.run([*words, *rest, "4.8"], capture_output=True, text=True, check=False)
+    assert (good.returncode, good.stderr) == (0, "")
+    bad = subprocess.run([*words, *rest, "1e9"], capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert bad.stderr.count("\n") == 1
