@@ -1,0 +1,181 @@
+"""One `release`, against the FFT pair and random bits that it cannot do without, and against what one would use."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.environment import measured_elsewhere
+from benchmarks.machine import pinned
+from benchmarks.measure import Case, Timing, interleaved
+from benchmarks.peers import array_peer, loop_peer
+from benchmarks.report import Result, Table, amount
+from benchmarks.subjects import (
+    KEPT,
+    MECHANISMS,
+    a_chunk,
+    fft_pair,
+    floor,
+    stages,
+    subject,
+    words_consumed,
+)
+from eyestream.spectrum.fourier import _Basis, _Planned
+
+__all__ = ["run"]
+
+FEATURES, LENGTHS = (1, 8, 52, 208), (32, 64, 128, 256)
+MAIN = (52, 64)
+
+
+def run(quick: bool) -> Result:
+    """All sizes and mechanisms with the peers; `quick`: CFPA and KLT at 52x64 and the peers that are at hand."""
+    result = Result("kernel")
+    with pinned() as where:
+        result.notes.append(
+            f"{where}; garbage collection frozen; warm: 20 runs a turn after one that is not counted; "
+            "p99 alone: of the turns in which no other process took the core"
+        )
+        _main_size(result, ("cfpa", "klt") if quick else MECHANISMS, 2.0 if quick else 4.0)
+        _float_peers(result, 3.0)
+        if not quick:
+            _sizes(result)
+            _transforms(result)
+    if not quick:
+        _safe_peers(result)
+    result.notes.append(
+        f"floor: planned FFTW forward and inverse of the released features, and as many words of AES-256-CTR as the "
+        f"sampler takes ({words_consumed('cfpa', *MAIN):,} for CFPA 52x64, k = {KEPT}); KLT takes 6 words and does not "
+        "transform by FFT: its floor is the FFT pair of a chunk of its size, for comparison"
+    )
+    return result
+
+
+def _main_size(result: Result, names: tuple[str, ...], seconds: float) -> None:
+    """52x64: warm, cold, with noise drawn ahead, and stage by stage."""
+    rows, parts = [], []
+    for name in names:
+        mechanism = subject(name, *MAIN)
+        chunk = a_chunk(mechanism)
+        active = int((~mechanism.calibration.constant).sum())
+        cases: dict[str, Callable[[], object] | Case] = {
+            "release": lambda m=mechanism, c=chunk: m.release(c),
+            "ahead": Case(lambda m=mechanism, c=chunk: m.release(c), mechanism.prepare),
+            "floor": floor(name, *MAIN),
+            "pair": fft_pair(active, MAIN[1]),
+        }
+        warm = interleaved(cases, seconds)
+        cold = interleaved({"release": cases["release"], "floor": cases["floor"]}, seconds / 2, cold=True)
+        stage = interleaved(stages(mechanism), seconds / 2)
+        whole, ahead = warm["release"], warm["ahead"]
+        rows.append(
+            [
+                name,
+                *map(amount, (whole.median_us, whole.alone_p99_us, whole.p99_us, whole.p999_us, whole.spread_us)),
+                *map(amount, (warm["floor"].median_us, whole.over(warm["floor"]))),
+                *map(amount, (ahead.median_us, ahead.over(warm["pair"]))),
+                *map(amount, (cold["release"].median_us, cold["release"].over(cold["floor"]))),
+            ]
+        )
+        parts.append([name, *(amount(timing.median_us) for timing in stage.values())])
+        common = {"benchmark": "kernel", "mechanism": name, "n": MAIN[1], "F": MAIN[0]}
+        result.records += [
+            common | {"state": "warm", "ratio_to_floor": whole.over(warm["floor"])} | whole.record(),
+            common | {"state": "warm, noise ahead", "ratio_to_fft_pair": ahead.over(warm["pair"])} | ahead.record(),
+            common
+            | {"state": "cold", "ratio_to_floor": cold["release"].over(cold["floor"])}
+            | cold["release"].record(),
+            *(common | {"state": "stage", "stage": s} | timing.record() for s, timing in stage.items()),
+        ]
+    columns = [
+        "mechanism",
+        "release",
+        "p99 alone",
+        "p99",
+        "p99.9",
+        "spread",
+        "floor",
+        "/ floor",
+        "ahead",
+        "/ FFT pair",
+        "cold",
+        "/ floor",
+    ]
+    result.tables.append(Table(f"release of 52x64, k = {KEPT}, us", columns, rows))
+    result.tables.append(
+        Table("its stages, us", ["mechanism", "project", "transform", "noise", "inverse", "encode"], parts)
+    )
+
+
+def _float_peers(result: Result, seconds: float) -> None:
+    mechanism = subject("cfpa", *MAIN)
+    chunk = a_chunk(mechanism)
+    by_array, by_loop = array_peer(mechanism, KEPT, np.fft), loop_peer(mechanism, KEPT)
+    cases = {
+        "eyestream": lambda: mechanism.release(chunk),
+        "numpy.fft, float Laplace": lambda: by_array(chunk),
+        "a Python loop over features": lambda: by_loop(chunk),
+    }
+    timings = interleaved(cases, seconds)
+    _peer_table(result, "CFPA 52x64 as one would write it, us (floating-point noise is not safe)", timings)
+
+
+def _peer_table(result: Result, title: str, timings: dict[str, Timing]) -> None:
+    ours = timings["eyestream"]
+    rows = [[name, amount(t.median_us), amount(t.p99_us), amount(t.over(ours))] for name, t in timings.items()]
+    result.tables.append(Table(title, ["", "median", "p99", "/ eyestream"], rows))
+    for name, timing in timings.items():
+        record = {"benchmark": "kernel", "mechanism": "cfpa", "n": MAIN[1], "F": MAIN[0], "peer": name}
+        result.records.append(record | {"ratio_to_eyestream": timing.over(ours)} | timing.record())
+
+
+def _safe_peers(result: Result) -> None:
+    found = measured_elsewhere(4.0)
+    if isinstance(found, str):
+        result.notes.append(found)
+        return
+    rows = [[r["peer"], amount(r["median_us"]), amount(r["p99_us"]), amount(r["ratio_to_eyestream"])] for r in found]
+    result.tables.append(
+        Table("noise alone for 52x64 values, and scipy.fft, us", ["", "median", "p99", "/ eyestream"], rows)
+    )
+    common = {"benchmark": "kernel", "mechanism": "cfpa", "n": MAIN[1], "F": MAIN[0]}
+    result.records += [common | record for record in found]
+    result.notes.append("OpenDP, diffprivlib and scipy ran in an environment of their own, each beside eyestream there")
+
+
+def _sizes(result: Result) -> None:
+    """Every mechanism at every size against its floor."""
+    for name in MECHANISMS:
+        rows = []
+        for features in FEATURES:
+            row = [f"F = {features}"]
+            for n in LENGTHS:
+                mechanism = subject(name, features, n)
+                chunk = a_chunk(mechanism)
+                cases = {"release": lambda m=mechanism, c=chunk: m.release(c), "floor": floor(name, features, n)}
+                timings = interleaved(cases, 0.4)
+                release, ratio = timings["release"], timings["release"].over(timings["floor"])
+                row.append(f"{amount(release.median_us)} ({amount(ratio)})")
+                size = {"benchmark": "kernel", "mechanism": name, "n": n, "F": features, "state": "warm, by size"}
+                result.records.append(size | {"ratio_to_floor": ratio} | release.record())
+            rows.append(row)
+        title = f"{name}: release in us (and over its floor)"
+        result.tables.append(Table(title, ["", *(f"n = {n}" for n in LENGTHS)], rows))
+
+
+def _transforms(result: Result) -> None:
+    """Coordinates and back of 48 signals: the product with a basis against planned FFTW."""
+    kept = (1, 2, 4, 8, 12, 16, 24, 33)
+    rows = []
+    for n in LENGTHS:
+        x, row = np.random.default_rng(0).normal(size=(48, n)), [f"n = {n}"]
+        for k in kept:
+            if k > n // 2 + 1:
+                row.append("")
+                continue
+            ways = {"basis": _Basis(48, n, k), "fftw": _Planned(48, n, k)}
+            cases = {name: lambda w=way, x=x: w.signals(w.coordinates(x)) for name, way in ways.items()}
+            timings = interleaved(cases, 0.15)
+            row.append(f"{amount(timings['basis'].median_us)} / {amount(timings['fftw'].median_us)}")
+        rows.append(row)
+    title = "48 signals to k coefficients and back, us: basis / planned FFTW (k <= 12 takes the basis)"
+    result.tables.append(Table(title, ["", *(f"k = {k}" for k in kept)], rows))

@@ -1,0 +1,81 @@
+"""Figures out of records: latency distributions, cost against size, stages stacked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["draw"]
+
+Records = Sequence[dict[str, Any]]
+
+
+def draw(records: Records, folder: Path) -> str:
+    """Write every figure that `records` hold something for; says what was written, or that matplotlib is missing."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        return "no figures: matplotlib is not installed (pip install matplotlib)"
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, paint in (("latency", _latency), ("size", _size), ("stages", _stages), ("devices", _devices)):
+        figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+        if paint(records, axes):
+            figure.savefig(folder / f"{name}.svg")
+            written.append(f"{name}.svg")
+        plt.close(figure)
+    return f"figures in {folder}: {', '.join(written) or 'none, nothing to draw'}"
+
+
+def _latency(records: Records, axes: Any) -> bool:
+    """Distribution of every latency: the hop's, else the kernel's."""
+    own = [r for r in records if r["benchmark"] == "hop"] or [
+        r for r in records if r.get("state", "").startswith("warm")
+    ]
+    own = [r for r in own if "quantiles_us" in r and r.get("state") != "warm, by size"]
+    for record in own:
+        what = " ".join(str(record[key]) for key in ("mechanism", "state", "rate", "subject") if key in record)
+        axes.plot(record["quantiles_us"], [i / 100 for i in range(101)], label=what)
+    axes.set(xscale="log", xlabel="us", ylabel="share of the samples", title="latency")
+    axes.legend(fontsize="small")
+    return bool(own)
+
+
+def _size(records: Records, axes: Any) -> bool:
+    """Cost of a release against chunk length and features."""
+    own = [r for r in records if r.get("state") == "warm, by size"]
+    for name in dict.fromkeys(r["mechanism"] for r in own):
+        for features in (8, 52, 208):
+            line = sorted((r["n"], r["median_us"]) for r in own if (r["mechanism"], r["F"]) == (name, features))
+            axes.plot(*zip(*line, strict=True), marker="o", label=f"{name}, F = {features}")
+    axes.set(xscale="log", yscale="log", xlabel="rows of a chunk", ylabel="us", title="one release")
+    axes.legend(fontsize="small", ncols=2)
+    return bool(own)
+
+
+def _stages(records: Records, axes: Any) -> bool:
+    """Stages of a release, stacked."""
+    own = [r for r in records if r.get("state") == "stage"]
+    names = list(dict.fromkeys(r["mechanism"] for r in own))
+    below = [0.0] * len(names)
+    for stage in dict.fromkeys(r["stage"] for r in own):
+        heights = [next(r["median_us"] for r in own if (r["mechanism"], r["stage"]) == (m, stage)) for m in names]
+        axes.bar(names, heights, bottom=below, label=stage)
+        below = [a + b for a, b in zip(below, heights, strict=True)]
+    axes.set(ylabel="us", title="stages of a release of 52x64")
+    axes.legend()
+    return bool(own)
+
+
+def _devices(records: Records, axes: Any) -> bool:
+    """Latency of a chunk against the number of devices."""
+    own = sorted((r["devices"], r["median_us"], r["p99_us"]) for r in records if r["benchmark"] == "fleet")
+    if own:
+        devices, median, p99 = zip(*own, strict=True)
+        axes.plot(devices, median, marker="o", label="median")
+        axes.plot(devices, p99, marker="o", label="p99")
+    axes.set(xscale="log", yscale="log", xlabel="devices", ylabel="us", title="last row to chunk")
+    axes.legend()
+    return bool(own)

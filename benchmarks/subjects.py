@@ -1,0 +1,167 @@
+"""The mechanisms under test, by name, at any size; and the floor under each."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyfftw
+from numpy.typing import NDArray
+
+from eyestream.files import calibrations
+from eyestream.privacy.additive import AdditiveMechanism
+from eyestream.privacy.bits import AesBits
+from eyestream.privacy.calibration import Calibration, JointTables, declared_range
+from eyestream.privacy.klt import KLT
+from eyestream.privacy.laws import Law
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import Noise
+from eyestream.wire.messages import PrivateChunk, encode_private
+
+__all__ = ["EPSILON", "MECHANISMS", "a_chunk", "encode", "fft_pair", "floor", "stages", "subject", "words_consumed"]
+
+Array = NDArray[np.float64]
+
+MECHANISMS = ("lpa", "cfpa", "dcfpa", "klt")
+EPSILON = 4.8
+KEPT = 8
+"""Coefficients kept by those that keep some: the size at which the targets are stated."""
+
+
+def subject(name: str, features: int, n: int, *, k: int | None = KEPT, noise: Noise | None = None) -> Mechanism:
+    """The mechanism `name` for chunks (features, n); `k` where it keeps coefficients."""
+    return build(_calibration(name, features, n), EPSILON, k=k if name in {"cfpa", "dcfpa"} else None, noise=noise)
+
+
+def _calibration(name: str, features: int, n: int) -> Calibration:
+    """The shipped one where there is one; else its features cut or repeated, and the declared range as the ball."""
+    shipped = f"everyday-{name}-{n}"
+    if features == 52 and shipped in calibrations.shipped():
+        return calibrations.load(shipped)
+    whole = calibrations.load(f"everyday-{name}-64")
+    here = np.arange(features) % 52
+    resized = {
+        "names": tuple(f"{whole.names[i]}.{turn}" for turn, i in enumerate(here)),
+        "units": tuple(whole.units[i] for i in here),
+        **{key: getattr(whole, key)[here] for key in ("declared", "lo", "hi", "fill")},
+    }
+    if not isinstance(whole.tables, JointTables):
+        tables = replace(whole.tables, **{key: getattr(whole.tables, key)[here] for key in vars(whole.tables)})
+        return declared_range(replace(whole, **resized, tables=tables), n)
+    return replace(whole, **resized, n=n, tables=_joint(whole, here, n))
+
+
+def _joint(whole: Calibration, here: NDArray[np.intp], n: int) -> JointTables:
+    """Tables of the right sizes, for speed alone: what they release is of no use."""
+    tables = whole.tables
+    assert isinstance(tables, JointTables)
+    modes = len(tables.modes)
+    place = {feature: row for row, feature in enumerate(np.flatnonzero(~whole.constant).tolist())}
+    rows = np.concatenate([np.arange(modes) + modes * place[i] for i in here.tolist() if i in place])
+    waves = np.sqrt(2 / n) * np.cos(np.pi / n * np.arange(modes)[:, None] * (np.arange(n) + 0.5))
+    waves[0] = np.sqrt(1 / n)
+    return replace(
+        tables,
+        mean=tables.mean[here],
+        sd=tables.sd[here],
+        residual=tables.residual[here],
+        modes=waves,
+        basis=np.ascontiguousarray(tables.basis[rows]),
+        expand=np.ascontiguousarray(tables.expand[:, rows]),
+    )
+
+
+def a_chunk(mechanism: Mechanism) -> Array:
+    """A chunk with values in and around the range; the work does not depend on them."""
+    calibration = mechanism.calibration
+    width = (calibration.hi - calibration.lo)[:, None]
+    noise = np.random.default_rng(1).normal(0.5, 0.2, size=(mechanism.features, mechanism.n))
+    return calibration.lo[:, None] + width * noise
+
+
+class _CountingNoise:
+    """The production sampler over words that are counted."""
+
+    certified = False
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._bits = AesBits()
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        self.count += count
+        return self._bits.words(count)
+
+    def ahead(self, law: Law) -> None:
+        """Nothing is drawn ahead."""
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        return law.sample(self)
+
+
+def words_consumed(name: str, features: int, n: int, *, k: int | None = KEPT) -> int:
+    """32-bit words that one release takes from the source of random bits."""
+    noise = _CountingNoise()
+    mechanism = subject(name, features, n, k=k, noise=noise)
+    mechanism.release(a_chunk(mechanism))
+    return noise.count
+
+
+def fft_pair(signals: int, n: int) -> Callable[[], object]:
+    """A planned FFTW transform forth and back of (signals, n), nothing else."""
+    x = pyfftw.zeros_aligned((signals, n))
+    spectrum = pyfftw.zeros_aligned((signals, n // 2 + 1), dtype=np.complex128)
+    back = pyfftw.zeros_aligned((signals, n))
+    forward = pyfftw.FFTW(x, spectrum, axes=(1,)).execute
+    inverse = pyfftw.FFTW(spectrum, back, axes=(1,), direction="FFTW_BACKWARD").execute
+
+    def pair() -> None:
+        forward()
+        inverse()
+
+    return pair
+
+
+def floor(name: str, features: int, n: int, *, k: int | None = KEPT) -> Callable[[], object]:
+    """The planned FFT pair and the random words that the sampler takes: what cannot be left out."""
+    active = int((~_calibration(name, features, n).constant).sum())
+    pair, words, count = fft_pair(active, n), AesBits().words, words_consumed(name, features, n, k=k)
+
+    def unavoidable() -> None:
+        pair()
+        words(count)
+
+    return unavoidable
+
+
+def encode(released: Array) -> bytes:
+    """A released chunk as it goes on the wire."""
+    values = released.astype(np.float32)
+    return encode_private(PrivateChunk(1, 2, 32.0, 0.5, values, EPSILON, 0.0))
+
+
+def stages(mechanism: Mechanism) -> dict[str, Callable[[], object]]:
+    """The parts of a release in their order, each as something to time; reaches into the mechanism for them."""
+    chunk = a_chunk(mechanism)
+    released = mechanism.release(chunk)
+    if isinstance(mechanism, KLT):
+        law, scores = mechanism.schedule.steps[0].law, mechanism._scores(chunk)
+        return {
+            "project": lambda: mechanism._admit(chunk),
+            "transform": lambda: mechanism._scores(chunk),  # with the admission: they are one function
+            "noise": lambda: mechanism._noise.draw(law),
+            "inverse": lambda: mechanism._chunk(scores),
+            "encode": lambda: encode(released),
+        }
+    assert isinstance(mechanism, AdditiveMechanism)
+    parts = mechanism._parts
+    admitted = mechanism._admit(chunk).copy()
+    residual = parts.project(parts.transform.residual(admitted), parts.radius).copy()
+    noisy = mechanism._noisy(admitted)
+    return {
+        "project": lambda: parts.project(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
+        "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual)),
+        "noise": lambda: mechanism._noise.draw(parts.law),
+        "inverse": lambda: mechanism._finish(noisy),
+        "encode": lambda: encode(released),
+    }
