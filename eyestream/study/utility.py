@@ -84,6 +84,10 @@ def published_values(path: Path) -> list[Record]:
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            columns = [name for name in reader.fieldnames or () if name.startswith("NMSE_")]
+            if not columns:
+                raise ValueError("no column of values")
             return [
                 {
                     "dataset": row["dataset"],
@@ -91,11 +95,10 @@ def published_values(path: Path) -> list[Record]:
                     "n": int(row["chunk"]) if row["chunk"] else None,
                     "epsilon": round(float(row["epsilon"]) * PUBLISHED_FEATURES, 6),
                     "recording": name.removeprefix("NMSE_"),
-                    "nmse": float(value),
+                    "nmse": float(row[name]),
                 }
-                for row in csv.DictReader(file)
-                for name, value in row.items()
-                if name.startswith("NMSE_")
+                for row in reader
+                for name in columns
             ]
     except (OSError, ValueError, KeyError, AttributeError, csv.Error) as error:
         raise ConfigError(f"{path}: is not a table of published values ({type(error).__name__})") from None

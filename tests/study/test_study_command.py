@@ -1,0 +1,55 @@
+import csv
+import json
+import re
+
+import pytest
+
+from eyestream.cli.main import main
+from eyestream.study.report import figure_text
+
+
+def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_path):
+    main(["simulate", "--people", "6", "--seconds", "200", "--seed", "3", "--out", str(tmp_path / "people")])
+    labels = tmp_path / "labels.csv"
+    rows = "".join(f"sim-{i:03d},p{i},{'odd' if i // 2 % 2 else 'even'}\n" for i in range(6))
+    labels.write_text("recording,person,pair\n" + rows)
+    published = tmp_path / "published.csv"
+    published.write_text("dataset,mechanism,chunk,epsilon,NMSE_R1\nA,CFPA,32,0.01,5e6\nA,CFPA,32,1,500\n")
+    out = tmp_path / "out"
+    words = ["study", str(tmp_path / "people"), "--out", str(out), "--quick", "--jobs", "1"]
+    words += ["--labels", str(labels), "--published", str(published)]
+    main(words)
+    page = (out / "report.html").read_text()
+    assert not re.search(r'(?:src|href)="(?!data:)', page)
+    assert page.count("data:image/png;base64,") == len(list((out / "figures").glob("*.png"))) >= 14
+    for title in ("Who is hidden from whom", "Utility", "Correlation", "Classification: pair", "Steil", "no guarantee"):
+        assert title in page
+    settings = json.loads((out / "settings.json").read_text())
+    assert settings["simulated"] is True
+    assert settings["people_released"] == ["p1", "p3", "p5"]
+    with (out / "csv" / "verdicts.csv").open() as file:
+        verdicts = list(csv.DictReader(file))
+    assert {row["source"] for row in verdicts} >= {"raw", "LPA", "CFPA", "DCFPA", "FPA", "KLT"}
+
+
+def test_what_cannot_be_studied_is_one_line(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        main(["study", str(tmp_path / "empty"), "--out", str(tmp_path / "out")])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.06666, "0.0667"),
+        (12345.6, "12,346"),
+        (2.5e7, "2.5e+07"),
+        (True, "yes"),
+        (None, ""),
+        (float("inf"), "infinite"),
+    ],
+)
+def test_figures_in_tables(value, text):
+    assert figure_text(value) == text
