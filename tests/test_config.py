@@ -41,7 +41,7 @@ def test_every_commented_key_is_known(tmp_path: Path) -> None:
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
-    text = EXAMPLE.replace('"everyday-cfpa-64"', '"./mine.npz"')
+    text = EXAMPLE.replace('"everyday-klt-shed-64"', '"./mine.npz"')
     settings = config.load(write(tmp_path, text))
     assert settings.privacy.calibration == str(tmp_path / "mine.npz")
     assert settings.sidecar.ledger == tmp_path / "ledger"

@@ -30,6 +30,7 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.files import calibrations
 from eyestream.files.recordings import Recording
 from eyestream.privacy.charge import EPSILON_UNITS
+from eyestream.privacy.mechanisms import build
 from eyestream.service.assembly import assemble, new_ledger
 from eyestream.service.broker import embedded_broker
 from eyestream.service.ledger import look
@@ -39,8 +40,11 @@ from eyestream.service.subscriber import Chunks, subscribe
 
 __all__ = ["add_parser", "main"]
 
-CALIBRATION = "everyday-cfpa-32"
+CALIBRATION = "everyday-klt-shed-32"
 """What the demo releases with."""
+
+RIVAL = "everyday-cfpa-32"
+"""What the demo shows beside it, for the same chunks and the same epsilon."""
 
 EPSILON = 4.8
 
@@ -96,7 +100,8 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     async with embedded_broker(options.port) as url:
         settings = _settings(url, folder, calibration.names, calibration.rate_hz)
         new_ledger(settings, created=int(time.time()))
-        figures = Figures(names=calibration.names, n=calibration.n, rows_total=rows)
+        rival = build(calibrations.load(RIVAL), EPSILON)
+        figures = Figures(names=calibration.names, n=calibration.n, rows_total=rows, rival=rival)
         view.announce(
             f"broker at {url}; a simulated person at {speed:g} times real time: a private chunk of {calibration.n} "
             f"rows every {calibration.n / calibration.rate_hz / speed:.3g} s"

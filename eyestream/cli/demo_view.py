@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.service.subscriber import Chunk
 from eyestream.wire.messages import Meta
 
@@ -27,6 +28,8 @@ class Figures:
     names: tuple[str, ...]
     n: int
     rows_total: int
+    rival: Mechanism
+    """Compared with the released mechanism. It sees the raw rows too; what it gives never leaves this process."""
     rows: int = 0
     epsilon_session: float = 0.0
     latencies_ms: list[float] = field(default_factory=list)
@@ -34,7 +37,9 @@ class Figures:
     meta: Meta | None = None
     raw_mean: NDArray[np.float64] | None = None
     """(F,) mean over the rows of the chunk that came last."""
-    _sums: dict[int, tuple[NDArray[np.float64], int]] = field(default_factory=dict)
+    rival_mean: NDArray[np.float64] | None = None
+    """(F,) mean of what the rival would have published of it."""
+    _raw: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     _complete_at: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -50,16 +55,17 @@ class Figures:
         """The tracker hands rows (m, F) over, numbered from `first`, at `now`."""
         for number, row in enumerate(np.atleast_2d(rows), start=first):
             index = number // self.n
-            total, count = self._sums.get(index, (np.zeros(len(self.names)), 0))
-            self._sums[index] = (total + row, count + 1)
+            chunk = self._raw.setdefault(index, np.full((len(self.names), self.n), np.nan))
+            chunk[:, number % self.n] = row
             self._complete_at[index] = now
 
     def received(self, chunk: Chunk, meta: Meta, now: float) -> None:
         """The application has `chunk` in its hands at `now`."""
         self.chunk, self.meta = chunk, meta
         self.latencies_ms.append(1000.0 * (now - self._complete_at.pop(chunk.index)))
-        total, count = self._sums.pop(chunk.index)
-        self.raw_mean = total / count
+        raw = self._raw.pop(chunk.index)
+        self.raw_mean = np.nanmean(raw, axis=1)
+        self.rival_mean = self.rival.release(raw).mean(axis=1)
         self.epsilon_session = chunk.epsilon * len(self.latencies_ms)
 
     def latency_ms(self, percent: float) -> float:
@@ -135,10 +141,11 @@ class _Live(_Lines):
 
     def update(self, figures: Figures) -> None:
         table = self._new_table(title=figures.line(), caption=_claim(figures), expand=False)
-        for heading in ("feature (mean of the chunk)", "raw: stays inside", "private: published", "noise, +-"):
+        rival = f"{figures.rival.name} would have said"
+        for heading in ("feature (mean of the chunk)", "raw: stays inside", "private: published", "error, +-", rival):
             table.add_column(heading, justify="left" if heading.startswith("feature") else "right")
-        for name, raw, private, noise in _cells(figures):
-            table.add_row(name, f"{raw:.4g}", f"{private:.4g}", f"{noise:.4g}")
+        for name, *cells in _cells(figures):
+            table.add_row(name, *(f"{cell:.4g}" for cell in cells))
         self._live.update(table, refresh=True)
 
 
@@ -172,10 +179,19 @@ def summary(figures: Figures) -> str:
             f"epsilon {figures.chunk.epsilon:g} for each chunk, {figures.epsilon_session:g} for the session: losses "
             "add up. The ledger was a temporary one.",
             _claim(figures),
+            *_comparison(figures),
             f"latency, last row of a chunk to the application: p50 {figures.latency_ms(50):.1f} ms, "
             f"p99 {figures.latency_ms(99):.1f} ms.",
         ]
     )
+
+
+def _comparison(figures: Figures) -> list[str]:
+    """The last chunk, raw, as published, and as the rival would have published it."""
+    lines = [f"last chunk, means: raw -> private (instead of {figures.rival.name} at the same epsilon)"]
+    for name, raw, private, _, rival in _cells(figures):
+        lines.append(f"  {name:24s} {raw:9.4g} -> {private:9.4g}   ({rival:.4g})")
+    return lines
 
 
 def _claim(figures: Figures) -> str:
@@ -183,14 +199,21 @@ def _claim(figures: Figures) -> str:
     return figures.chunk.guarantee.partition("\n")[0]
 
 
-def _cells(figures: Figures) -> list[tuple[str, float, float, float]]:
-    """(name, mean of the raw chunk, mean of the private one, expected standard deviation of the noise in a value)."""
+def _cells(figures: Figures) -> list[tuple[str, float, float, float, float]]:
+    """(name, mean of the raw chunk, mean of the private one, its expected error, mean of the rival's)."""
     assert figures.chunk is not None
     assert figures.meta is not None
     assert figures.raw_mean is not None
+    assert figures.rival_mean is not None
     means = figures.chunk.values.mean(axis=1)
     return [
-        (name, float(figures.raw_mean[index]), float(means[index]), float(figures.meta.noise_sd[index]))
+        (
+            name,
+            float(figures.raw_mean[index]),
+            float(means[index]),
+            float(figures.meta.noise_sd[index]),
+            float(figures.rival_mean[index]),
+        )
         for index, name in enumerate(figures.names)
         if name in SHOWN
     ]

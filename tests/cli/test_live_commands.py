@@ -113,7 +113,7 @@ def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -
     assert "feature 0 is 'blinks' in the stream" in complaint(
         "run", "--config", variant('"rate_fixations"', '"blinks"')
     )
-    assert "no such file" in complaint("run", "--config", variant('"everyday-cfpa-64"', '"everyday-none-64"'))
+    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-shed-64"', '"everyday-none-64"'))
     assert (
         "there is no ledger" in complaint("run", "--config", ROOT / "config" / "sidecar.toml")
         or (ROOT / "config" / "ledger").exists()
@@ -171,7 +171,7 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
     assert sent.returncode == listening.returncode == process.returncode == 0
     assert sent.stderr.count("192 rows sent") == 2
     assert "lost" not in sent.stderr
-    assert "cfpa, 64 rows a chunk" in table
+    assert "klt, 64 rows a chunk" in table
     assert "blink_rate" in table
     released = recordings.load(out)
     assert released.features.shape == (6 * 64, 52)
@@ -201,7 +201,7 @@ def test_demo_prints_one_json_object(tmp_path: Path) -> None:
     assert done.stderr == ""
     said = json.loads(done.stdout)
     assert list(said) == ["rows", "chunks", "mechanism", "epsilon_per_chunk", "epsilon_session", "latency_ms"]
-    assert (said["rows"], said["chunks"], said["mechanism"]) == (320, 10, "cfpa")
+    assert (said["rows"], said["chunks"], said["mechanism"]) == (320, 10, "klt")
     assert said["epsilon_session"] == pytest.approx(10 * said["epsilon_per_chunk"])
     assert 0 < said["latency_ms"]["p50"] <= said["latency_ms"]["p99"] < 1000
 
