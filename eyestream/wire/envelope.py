@@ -114,8 +114,10 @@ def open_envelope(
         raise refuse("oversize")
     data = bytes(payload)
     entries, offset = _map_header(data)
+    if not entries:
+        raise refuse("missing_key")
     if not data.startswith(_VERSION_ONE, offset):
-        raise refuse("version" if entries else "missing_key")
+        raise refuse("version")
     try:
         message = decoder.decode(data)
     except msgspec.ValidationError:

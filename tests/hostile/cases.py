@@ -1,0 +1,37 @@
+"""Hostile payloads in files, one JSON object a line: `name`, `reason`, and the bytes as `hex` or as `parts`.
+
+`parts` is a list of [hex, count]: pieces repeated so often, one after the other; payloads too large to write down. A
+`reason` of null is a payload that is to be taken, whose `missing` lists [row, feature] of the values that are not
+there. In `topics.jsonl` a case has a `topic` instead of bytes.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FEATURES, SCHEMA = 3, 7
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    """The cases of one file."""
+    lines = (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def write(name: str, cases: list[dict[str, Any]]) -> None:
+    """Replace one file."""
+    lines = [json.dumps(case, ensure_ascii=True, allow_nan=False) for case in cases]
+    (HERE / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def payload(case: dict[str, Any]) -> bytes:
+    """The bytes of a case."""
+    if "hex" in case:
+        return bytes.fromhex(case["hex"])
+    return b"".join(bytes.fromhex(piece) * count for piece, count in case["parts"])
+
+
+def every() -> list[dict[str, Any]]:
+    """All cases with bytes."""
+    return [case for path in sorted(HERE.glob("*.jsonl")) for case in read(path.stem) if "topic" not in case]
