@@ -30,6 +30,7 @@ def measure(world: World, *, epsilon: float, seed: int) -> list[Record]:
     records: list[Record] = []
     for form, noise in (("published", published), ("repaired", repaired)):
         drawn = noise(scale, _DRAWS, np.random.default_rng(seed))[:, 0]
+        drawn = np.concatenate([drawn, -drawn])  # the laws are symmetric; small mean losses need it
         if form == "published":
             loss = log_density_published(drawn, rate, _LONGEST) - log_density_published(drawn + 1, rate, _LONGEST)
         else:

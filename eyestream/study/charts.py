@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from eyestream.study.cells import Record
-from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, panels
+from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, panels, short
 
 __all__ = [
     "choice_chart",
@@ -145,7 +145,7 @@ def error_chart(records: Sequence[Record]) -> Figure:
             best = int(np.argmin(y))
             axis.plot(x[best], y[best], "o", color=colour(name), markersize=8, fillstyle="none", label="least")
         axis.set_yscale("log")
-        axis.set_title(f"epsilon {epsilon:,.10g}", fontsize=9)
+        axis.set_title(f"epsilon {short(epsilon)}", fontsize=9)
         log_axis(axis, (1, 2, 4, 8, 16), "coefficients kept, k")
     for axis in axes[::4]:
         axis.set_ylabel("squared error / variance", fontsize=9)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from eyestream.study.cells import Record
 from eyestream.study.charts import distinct, points
 from eyestream.study.classifiers import CLASSIFIERS
-from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, panels
+from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, panels, short
 from eyestream.study.identification import PROTOCOLS
 from eyestream.study.recovery import ATTACKS
 
@@ -103,8 +104,9 @@ def match_chart(summary: Sequence[Record], attacker: str, epsilons: Sequence[flo
                 axis.plot(ranks, record["curve"], color=colour(record["source"]), label=record["source"])
         people = len(summary[0]["curve"])
         axis.plot(ranks, ranks / people, color="#777777", linestyle=":", label="chance")
-        axis.set_title(f"epsilon {epsilon:g}", fontsize=9)
+        axis.set_title(f"epsilon {short(epsilon)}", fontsize=9)
         axis.set_xlabel("rank", fontsize=9)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_ylim(0, 1.03)
     axes[0].set_ylabel("right person at this rank or before", fontsize=9)
     legend_below(figure, axes)
@@ -137,6 +139,8 @@ def filtering_chart(records: Sequence[Record]) -> Figure:
     for axis, source in zip(axes, sources, strict=True):
         for dash, attack in zip(DASHES, ATTACKS, strict=False):
             own = [r for r in records if r["source"] == source and r["attack"] == attack]
+            if not own:
+                continue
             x, y = points(own, "epsilon", "explained_variance_median")
             axis.plot(x, y, color=colour(source), dashes=dash, marker="o", ms=3, label=attack)
         axis.axhline(0, color="#777777", linestyle=":", linewidth=1.2, label="corpus mean alone")
@@ -162,5 +166,5 @@ def baseline_chart(records: Sequence[Record]) -> Figure:
     axes[0].set_yscale("log")
     axes[0].set_ylabel("privacy loss of one value", fontsize=9)
     log_axis(axes[0], (0.1, 1, 10, 100), "epsilon of one feature of a recording")
-    axes[0].legend(fontsize=7)
+    legend_below(figure, axes)
     return figure

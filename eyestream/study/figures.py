@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from eyestream.study.sources import COLOURS
 
-__all__ = ["DASHES", "MARKERS", "colour", "legend_below", "log_axis", "panels", "to_data_url", "to_png"]
+__all__ = ["DASHES", "MARKERS", "colour", "legend_below", "log_axis", "panels", "short", "to_data_url", "to_png"]
 
 MARKERS = {32: "o", 64: "s", 128: "^"}
 """Marker for each chunk length."""
@@ -44,10 +44,18 @@ def panels(count: int, *, columns: int = 3, height: float = 3.0, share_y: bool =
 def log_axis(axis: Axes, ticks: Sequence[float], label: str) -> None:
     """A logarithmic horizontal axis with exactly these ticks."""
     axis.set_xscale("log")
-    axis.set_xticks(list(ticks), [f"{tick:g}" if tick < 1e4 else f"{tick / 1e3:g}k" for tick in ticks])
-    axis.tick_params(axis="x", labelrotation=45 if len(ticks) > 5 else 0)
+    axis.set_xticks(list(ticks), [short(tick) for tick in ticks])
+    axis.tick_params(axis="x", labelrotation=45 if len(ticks) > 4 else 0)
     axis.minorticks_off()
     axis.set_xlabel(label, fontsize=9)
+
+
+def short(number: float) -> str:
+    """A number for an axis: 4800 as it is, 48000 as 48k, 4800000 as 4.8M."""
+    for unit, size in (("M", 1e6), ("k", 1e4)):
+        if number >= size:
+            return f"{number / (1e6 if unit == 'M' else 1e3):g}{unit}"
+    return f"{number:g}"
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:

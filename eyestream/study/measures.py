@@ -73,6 +73,6 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float, float]:
     array = np.asarray(values, dtype=np.float64)
     if len(array) < 2:
         return float(array.mean()), math.nan, math.nan
-    error = float(array.std(ddof=1) / math.sqrt(len(array)))
+    error = 0.0 if np.ptp(array) == 0 else float(array.std(ddof=1) / math.sqrt(len(array)))
     freedom = len(array) - 1
     return float(array.mean()), error, error * (_T95[freedom - 1] if freedom <= len(_T95) else 1.96 + 2.4 / freedom)
