@@ -1,0 +1,66 @@
+"""The README is run: its commands are the ones that CI runs, its code works as it stands."""
+
+import asyncio
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rig import running, settings_for
+
+import eyestream
+from eyestream.service.broker import embedded_broker
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.S | re.M)
+SHELL = re.findall(r"^```sh\n(.*?)^```", README, re.S | re.M)
+
+
+def coroutine(code: str, names: dict[str, Any]) -> Any:
+    """The code of a README block as the body of a coroutine."""
+    space = dict(names)
+    exec(f"async def body():\n{textwrap.indent(code, '    ')}", space)
+    return space["body"]()
+
+
+def test_it_opens_with_the_two_commands() -> None:
+    assert "'.[demo]'" in SHELL[0]
+    assert SHELL[0].strip().endswith(".venv/bin/eyestream demo")
+    assert "-e '.[demo,test]'" in SHELL[1]
+    assert SHELL[1].strip().endswith(".venv/bin/python -m pytest -q")
+    assert README.index(SHELL[1]) < README.index("## ")
+
+
+def test_every_command_that_it_names_exists() -> None:
+    from eyestream.cli.main import COMMANDS
+
+    named = set(re.findall(r"(?:`|/|^)eyestream ([a-z]+)\b", README, re.M))
+    assert {"demo", "init", "run", "calibrate"} <= named <= set(COMMANDS)
+
+
+async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
+    publish, subscribe = (block for block in PYTHON if "async with" in block)
+    rows = np.random.default_rng(3).normal(1.0, 0.1, (64, 52))
+    async with embedded_broker(None) as url:
+        settings = settings_for(url, tmp_path, calibration="everyday-klt-32")
+        names = {"eyestream": eyestream, "device": "hmd-1", "names": settings.stream.names, "rows": rows}
+        async with running(settings):
+            listener = asyncio.create_task(coroutine(subscribe.replace("mqtt://localhost", url), names))
+            said = ""
+            async with asyncio.timeout(10):
+                while "(52, 32)" not in said:  # each run of the publisher is a session of its own
+                    await coroutine(publish.replace("mqtt://localhost", url), names)
+                    await asyncio.sleep(0.2)
+                    said += capsys.readouterr().out
+            listener.cancel()
+    assert "rate_fixations" in said
+    assert "4.8-differential privacy" in said
+
+
+def test_mechanisms_without_mqtt() -> None:
+    (block,) = (block for block in PYTHON if "load_calibration" in block)
+    space: dict[str, Any] = {"chunk": np.full((52, 32), 0.5)}
+    exec(block, space)
+    assert space["private"].shape == (52, 32)
+    assert not np.array_equal(space["private"], space["chunk"])
