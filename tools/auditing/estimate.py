@@ -1,7 +1,7 @@
 """A lower confidence bound on epsilon, from counts of what came out under two neighbouring inputs.
 
-Every outcome falls into one cell of a partition. Which cells make the event is chosen on one half of the draws, the most
-telling first; the probability of that one event under both inputs is then bounded on the other half (Clopper and
+Every outcome falls into one cell of a partition. Which cells make the event is chosen on one half of the draws, the
+most telling first; the probability of that one event under both inputs is then bounded on the other half (Clopper and
 Pearson 1934), and epsilon >= log(p / q). What was tested there, the partitions in both directions, is corrected for by
 Bonferroni.
 """
@@ -13,11 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONFIDENCE", "Bound", "Counts", "incomplete_beta", "lower_bound", "lower_epsilon", "lower_share"]
+__all__ = [
+    "CONFIDENCE",
+    "Bound",
+    "Counts",
+    "incomplete_beta",
+    "lower_bound",
+    "lower_epsilon",
+    "lower_share",
+    "safe_bound",
+]
 
 CONFIDENCE = 0.999
 _TINY = 1e-300
-_DEVIATIONS = 4.0
+_DEVIATIONS = 4.0  # of a probability from its bound, about
+_SAFE = 4.5  # of an estimate from its mean
 
 Counts = Mapping[str, NDArray[np.int64]]
 """By partition, (2, cells): how many draws fell into each cell, under the first input and under the second."""
@@ -99,6 +109,15 @@ def lower_bound(chosen_on: Counts, tested_on: Counts, confidence: float = CONFID
             if epsilon > best.epsilon:
                 best = Bound(epsilon, partition, len(cells))
     return best
+
+
+def safe_bound(p: NDArray[np.float64], q: NDArray[np.float64], draws: int) -> float:
+    """What a correct mechanism's bound exceeds nearly always when `draws` are tested.
+
+    `p` and `q` are the probabilities of the events that may be chosen, under the two inputs.
+    """
+    errors = [np.sqrt((1 - share) / (share * draws)) for share in (p, q)]
+    return float((np.log(p / q) - _DEVIATIONS * (errors[0] + errors[1]) - _SAFE * np.hypot(*errors)).max())
 
 
 def _most_telling(p: NDArray[np.int64], q: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Check", "Finding", "first_failure"]
+__all__ = ["Check", "Finding", "Part", "first_failure"]
 
 
 class Finding(NamedTuple):
@@ -14,11 +14,12 @@ class Finding(NamedTuple):
 
 
 Check = Callable[[], Finding]
+Part = tuple[bool, str]
 
 
-def first_failure(*parts: tuple[bool, str]) -> Finding:
-    """The first part that does not hold; when all do, their number."""
+def first_failure(*parts: Part) -> Finding:
+    """The first part that does not hold; when all do, what the first one measured, and how many there are."""
     for holds, figure in parts:
         if not holds:
             return Finding(False, figure)
-    return Finding(True, f"{len(parts)} parts hold")
+    return Finding(True, f"{parts[0][1]} ({len(parts)} figures)")

@@ -4,9 +4,10 @@ import itertools
 import math
 
 import numpy as np
+from auditing.mechanisms import Array, synthetic, worst_signal
 from numpy.typing import NDArray
 
-from auditing.mechanisms import Array, synthetic, worst_signal
+from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.mechanisms import build
 from eyestream.spectrum.difference import integrate
@@ -45,10 +46,12 @@ class Subject:
         self.mechanism = self.with_noise(FixedNoise())
         self.weights = np.ones(n, dtype=np.int64) if k is None else coordinate_weights(n, k)
 
-    def with_noise(self, noise: FixedNoise | None) -> object:
+    def with_noise(self, noise: FixedNoise | None) -> AdditiveMechanism:
         """The same mechanism, made anew with another noise; None is the real one."""
         calibration = synthetic(self.name, self.n, self.features, self.width)
-        return build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
+        mechanism = build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
+        assert isinstance(mechanism, AdditiveMechanism)
+        return mechanism
 
 
 def subjects(epsilon: float = 1.0, width: float = 1e9) -> list[Subject]:
@@ -58,7 +61,7 @@ def subjects(epsilon: float = 1.0, width: float = 1e9) -> list[Subject]:
 
 
 def hostile_chunks(name: str, n: int, k: int | None, step: float) -> Array:
-    """(chunks, n): inside the ball, at its border, far outside, next to where rounding turns, and not numbers at all."""
+    """(chunks, n): in the ball, at its border, far outside, next to where rounding turns, and not numbers at all."""
     rng = np.random.default_rng(1)
     rows = [np.zeros(n), np.ones(n), (-1.0) ** np.arange(n), np.eye(n)[0], np.eye(n)[n // 2], np.linspace(-1, 1, n)]
     rows += list(rng.normal(size=(12, n))) + list(rng.choice((-1.0, 1.0), size=(12, n)))
@@ -77,7 +80,7 @@ def _integrated(name: str, signal: Array) -> Array:
 
 
 def _turning(name: str, n: int, k: int | None, step: float) -> Array:
-    """Chunks (chunks, n) inside the ball whose coordinates stand a little beyond halves, so that each rounds outward."""
+    """Chunks (chunks, n) in the ball whose coordinates stand a little beyond halves, so that each rounds outward."""
     over = 0.5 + 2.0**-10
     if k is None:
         c = np.full(n, math.floor(1 / step / n) - 1 + over)

@@ -6,22 +6,34 @@ projection is part of what is tried. A mechanism joins with an entry in `TRIALS`
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from auditing.estimate import Counts, safe_bound
 from numpy.typing import NDArray
 
-from auditing.estimate import Counts
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provenance
+from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables, Provenance
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import difference, integrate
 from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
 
-__all__ = ["EPSILONS", "FAR", "TRIALS", "Case", "FourierTrial", "Trial", "cases", "count", "synthetic", "worst_signal"]
+__all__ = [
+    "EPSILONS",
+    "FAR",
+    "SHARP",
+    "TRIALS",
+    "Case",
+    "FourierTrial",
+    "Trial",
+    "cases",
+    "count",
+    "synthetic",
+    "synthetic_joint",
+    "worst_signal",
+]
 
 Array = NDArray[np.float64]
 Cells = Mapping[str, NDArray[np.int64]]
@@ -29,6 +41,9 @@ Cells = Mapping[str, NDArray[np.int64]]
 EPSILONS = (0.1, 1.0, 5.0)
 FAR = 1000.0
 """Neighbours are so many radii away from the centre."""
+
+SHARP = 0.9
+"""Share of epsilon that the lower bound must reach; below it the audit is blind."""
 
 _TOGETHER = 1000
 _LEVELS = 40
@@ -54,8 +69,10 @@ class Trial(Protocol):
 
     partitions: Mapping[str, int]
     """Number of cells of each partition."""
-    power: float
-    """Logarithm of the probability of the most telling event under the first neighbour."""
+
+    def sharp(self, draws: int) -> bool:
+        """Whether the bound from `draws` draws must reach `SHARP` of epsilon when all is well; else it may be blind."""
+        ...
 
     def observe(self) -> tuple[Cells, Cells]:
         """Cells of some independent releases of either neighbour, for each partition."""
@@ -109,7 +126,8 @@ class _Laplace:
     """What the trials of this module share: coordinates of either neighbour to cells.
 
     *level*: the log-likelihood ratio under the law that is claimed. *step 2^m*: where the first coordinate's integer
-    lies inside steps of 2^m, for the 2^m next to the shift; a law that is a staircase has its edges there.
+    lies inside steps of 2^m, for the 2^m next to the shift; a law that is a staircase has its edges there. *pair*: how
+    far apart the first two coordinates are; noise that they share falls out of it.
     """
 
     def __init__(self, case: Case, plus: Array, scale: float, noise: Noise | None) -> None:
@@ -125,7 +143,22 @@ class _Laplace:
         middle = max(self._far, 1).bit_length()
         self._bits = range(max(middle - 2, 4), middle + 2)
         self.partitions = {"level": _LEVELS + 2} | {f"step 2^{m}": 3 * _PHASES for m in self._bits}
-        self.power = -math.log(2) * np.count_nonzero(self._shift)
+        if len(self._shift) > 1:
+            self.partitions["pair"] = _LEVELS
+
+    def sharp(self, draws: int) -> bool:
+        """By the events that the law which is claimed would give, each a threshold on the likelihood ratio."""
+        rng = np.random.default_rng(0)  # an integral, no noise
+        ratios = self._ratio(self._shift + rng.laplace(scale=self._scale, size=(200_000, len(self._shift))))
+        events = [ratios >= level * self._epsilon for level in (-0.5, 0.0, 0.5, 0.8, 0.9, 0.95, 1 - 1e-9)]
+        p = np.array([event.mean() for event in events])
+        q = np.array([np.where(event, np.exp(-ratios), 0.0).mean() for event in events])
+        return safe_bound(p, q, draws // 2) >= SHARP * self._epsilon
+
+    def _ratio(self, y: Array) -> Array:
+        """(draws,) log-likelihood ratio of coordinates (draws, M) under the law that is claimed."""
+        ratio: Array = (np.abs(y + self._shift) - np.abs(y - self._shift)).sum(axis=1) / self._scale
+        return ratio
 
     def _coordinates(self, released: Array) -> Array:
         """(draws, M) coordinates of released chunks (draws, n)."""
@@ -137,8 +170,7 @@ class _Laplace:
         return self._cells(coordinates[0::2]), self._cells(coordinates[1::2])
 
     def _cells(self, y: Array) -> Cells:
-        ratio = (np.abs(y + self._shift) - np.abs(y - self._shift)).sum(axis=1) / self._scale
-        share = ratio / (2 * self._epsilon) + 0.5
+        share = self._ratio(y) / (2 * self._epsilon) + 0.5
         level = np.clip(np.floor(share * _LEVELS).astype(np.int64) + 1, 1, _LEVELS)
         level[share > 1 - 1e-9], level[share < 1e-9] = _LEVELS + 1, 0
         cells = {"level": level}
@@ -146,6 +178,9 @@ class _Laplace:
         side = (integers > self._far).astype(np.int64) + (integers >= -self._far)
         for m in self._bits:
             cells[f"step 2^{m}"] = side * _PHASES + ((integers & (2**m - 1)) >> (m - 4))
+        if len(self._shift) > 1:
+            apart = (y[:, 0] - y[:, 1]) / (self._shift[0] - self._shift[1])
+            cells["pair"] = np.clip(np.floor(2 * apart).astype(np.int64) + _LEVELS // 2, 0, _LEVELS - 1)
         return cells
 
 
@@ -178,8 +213,56 @@ class FourierTrial(_Laplace):
         return np.delete(reals, 1, axis=1)[:, : self._count]
 
 
-TRIALS: dict[str, Callable[[Case], Trial]] = {"lpa": LpaTrial, "cfpa": FourierTrial, "dcfpa": FourierTrial}
-"""How each mechanism is tried. A finite codebook needs one partition: a cell for each codeword."""
+class KltTrial:
+    """KLT: chunks at the two ends of the range, as the first of a session; a cell for each code word."""
+
+    def __init__(self, case: Case, noise: Noise | None = None) -> None:
+        self.mechanism = build(synthetic_joint(case.n), case.epsilon, noise=noise)
+        self._epsilon = case.epsilon
+        self._words = math.prod(len(points) for points in self.mechanism.schedule.steps[0].points)
+        self._chunk = np.full((self.mechanism.features, case.n), FAR)
+        self._known: dict[bytes, int] = {}
+        self.partitions = {"word": self._words + 1}
+
+    def sharp(self, draws: int) -> bool:
+        """By the own word, and by one other."""
+        other = 1 / (math.exp(self._epsilon) + self._words - 1)
+        p = np.array([other * math.exp(self._epsilon), 1 - other])
+        return safe_bound(p, np.array([other, 1 - p[0]]), draws // 2) >= SHARP * self._epsilon
+
+    def observe(self) -> tuple[Cells, Cells]:
+        """Cells of five hundred releases of either neighbour."""
+        return self._cells(self._chunk), self._cells(-self._chunk)
+
+    def _cells(self, chunk: Array) -> Cells:
+        known, release = self._known, self.mechanism.release
+        return {"word": np.array([known.setdefault(release(chunk).tobytes(), len(known)) for _ in range(500)])}
+
+
+def synthetic_joint(n: int) -> Calibration:
+    """A calibration for KLT made by hand: three independent features, the mean of each a score."""
+    size = 3
+    tables = JointTables(
+        mean=np.zeros(size),
+        sd=np.ones(size),
+        modes=np.full((1, n), n**-0.5),
+        basis=np.eye(size),
+        expand=np.eye(size),
+        poles=np.array([1.0, 0.5]),
+        covariances=np.stack([n * np.eye(size) / 2] * 2),
+        weights=np.ones(2),
+        residual=np.full(size, 0.5),
+    )
+    return replace(synthetic("cfpa", n, size), mechanism="klt", tables=tables)
+
+
+TRIALS: dict[str, Callable[[Case], Trial]] = {
+    "lpa": LpaTrial,
+    "cfpa": FourierTrial,
+    "dcfpa": FourierTrial,
+    "klt": KltTrial,
+}
+"""How each mechanism is tried."""
 
 
 def count(trial: Trial, draws: int) -> tuple[Counts, Counts]:
@@ -196,6 +279,21 @@ def count(trial: Trial, draws: int) -> tuple[Counts, Counts]:
     return halves[0], halves[1]
 
 
-def cases(quick: bool) -> Iterable[Case]:
-    """Everything that is tried: k = 1 .. 4, every epsilon, in the quick form with the shortest chunk that has k."""
-    raise NotImplementedError
+def cases(quick: bool) -> list[Case]:
+    """Everything that is tried: k = 1 .. 4 and every epsilon; in the quick form with the shortest chunk that has k.
+
+    A small epsilon takes many draws to be seen, and so does a large k, whose most telling event has probability
+    2^-(2k-1). A release of KLT gives one draw, so it gets fewer of them in the quick form.
+    """
+    shapes: list[tuple[str, int, int | None]] = [("lpa", 2, None)]
+    lengths = {1: (2,), 2: (4,), 3: (4,), 4: (8,)} if quick else {1: (2, 8, 32), 2: (4, 32), 3: (4, 8), 4: (8, 32)}
+    shapes += [(name, n, k) for name in ("cfpa", "dcfpa") for k, ns in lengths.items() for n in ns]
+    million = 1_000_000
+    found = []
+    for epsilon in EPSILONS:
+        for name, n, k in shapes:
+            rare = 1.5 if k == 3 and epsilon >= 1 else 5.0 if k in (None, 1) and epsilon < 1 else 1.0
+            found.append(Case(name, n, k, epsilon, round(million * (rare if quick else 10))))
+        few = 100_000 if epsilon >= 1 else 30_000
+        found.append(Case("klt", 4, None, epsilon, few if quick else 2 * million))
+    return found

@@ -1,18 +1,19 @@
-"""The shipped pipeline and ledger around a small mechanism, watched: what is durable when noise is drawn and bytes leave."""
+"""The shipped pipeline and ledger around a small mechanism, watched: what is durable when noise is drawn, and later."""
 
 import asyncio
 import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
+from auditing.mechanisms import Array, synthetic
 from numpy.typing import NDArray
 
-from auditing.mechanisms import Array, synthetic
 from eyestream.device.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.laws import Law
@@ -80,7 +81,9 @@ class Watch:
 
     def keys_since(self, charges: int) -> int:
         """Keys that were taken since `charges` charges are durable."""
-        return self.renewals - next((renewals for spent, renewals in self._renewed_at if spent >= charges), self.renewals)
+        return self.renewals - next(
+            (renewals for spent, renewals in self._renewed_at if spent >= charges), self.renewals
+        )
 
 
 class WatchedNoise(SecureNoise):
@@ -89,7 +92,7 @@ class WatchedNoise(SecureNoise):
     def __init__(self, watch: Watch) -> None:
         super().__init__()
         self._watch = watch
-        self._made: dict[int, tuple[int, int]] = {}
+        self._made: dict[int, tuple[NDArray[np.int64], tuple[int, int]]] = {}  # the arrays are kept: ids stay theirs
         self.bound: list[tuple[int, int]] = []
 
     def renew(self) -> None:
@@ -100,12 +103,14 @@ class WatchedNoise(SecureNoise):
     def ahead(self, law: Law) -> None:
         """As it is."""
         super().ahead(law)
-        self._made.setdefault(id(self._pool[law]), self._now())
+        ready = self._pool[law]
+        if id(ready) not in self._made:
+            self._made[id(ready)] = ready, self._now()
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """As it is."""
         drawn = super().draw(law)
-        self.bound.append(self._made.pop(id(drawn), None) or self._now())
+        self.bound.append(self._made[id(drawn)][1] if id(drawn) in self._made else self._now())
         return drawn
 
     def _now(self) -> tuple[int, int]:
@@ -165,7 +170,10 @@ class Station:
     @contextlib.contextmanager
     def at_work(self) -> Iterator["Station"]:
         """With its ledger open."""
-        with mock.patch("os.fdatasync", self.watch), Ledger(self._path, chunk=self.n, ceilings=self._ceilings) as ledger:
+        with (
+            mock.patch("os.fdatasync", self.watch),
+            Ledger(self._path, chunk=self.n, ceilings=self._ceilings) as ledger,
+        ):
             before = self.watch.spent()
             self.pipeline = Pipeline(
                 [device_settings(self.n, device) for device in "de"],
@@ -188,7 +196,7 @@ class Station:
         payload = encode_raw(session, first, tagged(session, rows), 1, end)
         await self.pipeline.take([Arrival(raw_topic(device), payload, at)], at)
 
-    def run(self, life: Callable[["Station"], "asyncio.Future[None]"]) -> None:
-        """Run the coroutine function `life` to its end, at work."""
+    def run(self, life: Callable[["Station"], Coroutine[Any, Any, None]]) -> None:
+        """Run `life` to its end, at work."""
         with self.at_work():
-            asyncio.run(life(self))  # type: ignore[arg-type]
+            asyncio.run(life(self))

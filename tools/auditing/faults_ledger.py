@@ -1,0 +1,225 @@
+"""Faults of the ledger, the window and the order of things."""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from auditing.planting import Patch, fault
+
+from eyestream.privacy import accountant, charge
+from eyestream.service import ledger, ledger_book, ledger_file, pipeline
+
+# Ledger and window
+
+
+@fault("spend after publish", "order")
+def _() -> list[Patch]:
+    async def late(self: Any, due: Any, asks: Any) -> None:
+        for line, chunk in due:
+            line.answers[chunk.span] = None
+            self._settle(line, chunk)
+        if asks:
+            await self._reserve(asks)
+
+    return [(pipeline.Pipeline, "_treat", late)]
+
+
+@fault("nothing made durable", "order")
+def _() -> list[Patch]:
+    return [(ledger_file.LedgerFile, "sync", lambda self: None)]
+
+
+@fault("noise drawn before the reservation, and kept", "order")
+def _() -> list[Patch]:
+    reserve = pipeline.Pipeline._reserve
+
+    async def early(self: Any, asks: Any) -> None:
+        self._mechanism.prepare()
+        renew, self._renew = self._renew, lambda: None
+        await reserve(self, asks)
+        self._renew = renew
+
+    return [(pipeline.Pipeline, "_reserve", early)]
+
+
+@fault("a withheld chunk is released all the same", "order")
+def _() -> list[Patch]:
+    settle = pipeline.Pipeline._settle
+
+    def generous(self: Any, line: Any, chunk: Any) -> None:
+        if chunk.span in line.answers:
+            line.answers[chunk.span] = None
+        settle(self, line, chunk)
+
+    return [(pipeline.Pipeline, "_settle", generous)]
+
+
+@fault("what is due at the end is released unreserved", "order")
+def _() -> list[Patch]:
+    class Granted(dict[Any, Any]):
+        def __contains__(self, span: object) -> bool:
+            return True
+
+    close = pipeline.Pipeline.close
+
+    def hasty(self: Any, now: float) -> None:
+        for line in self._lines.values():
+            line.answers = Granted(line.answers)
+        close(self, now)
+
+    return [(pipeline.Pipeline, "close", hasty)]
+
+
+@fault("one feature's share charged for a chunk", "order")
+def _() -> list[Patch]:
+    class Share(charge.Charge):
+        @classmethod
+        def of(cls, epsilon: Any, delta: Any = 0) -> Any:
+            return charge.Charge.of(epsilon / 2, delta)
+
+    return [(pipeline, "Charge", Share)]
+
+
+@fault("a ledger without a lock", "alone")
+def _() -> list[Patch]:
+    return [(ledger_file.fcntl, "flock", lambda fd, operation: None)]
+
+
+@fault("a missing ledger made anew", "alone")
+def _() -> list[Patch]:
+    create = ledger.Ledger.__init__
+
+    def making(self: Any, path: Any, **named: Any) -> None:
+        if not path.exists():
+            ledger.create_ledger(path, chunk=4, window=2, created=0)
+        create(self, path, **named)
+
+    return [(ledger.Ledger, "__init__", making)]
+
+
+@fault("damage in the middle of the ledger passed over", "alone")
+def _() -> list[Patch]:
+    return [(ledger_book.Seal, "holds", lambda self, record, index: True)]
+
+
+@fault("a failed fdatasync is tried again", "durable")
+def _() -> list[Patch]:
+    @contextlib.contextmanager
+    def writing(self: Any) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            raise ledger.LedgerError("try again") from None
+
+    return [(ledger.Ledger, "_writing", writing)]
+
+
+@fault("a failed fdatasync is passed over", "durable")
+def _() -> list[Patch]:
+    sync = ledger_file.LedgerFile.sync
+
+    def lenient(self: Any) -> None:
+        with contextlib.suppress(OSError):
+            sync(self)
+
+    return [(ledger_file.LedgerFile, "sync", lenient)]
+
+
+@fault("a torn record is forgotten", "torn")
+def _() -> list[Patch]:
+    return [(ledger_book.Book, "_count_as_spent", lambda self, record: None)]
+
+
+@fault("window summed over the wrong span", "window")
+def _() -> list[Patch]:
+    """w - 1 slots with the new one, instead of w."""
+    return [(accountant.Account, "_newest_slots", lambda self: sum(list(self._slots)[-self._window + 2 :]))]
+
+
+def _after_take(change: Callable[[Any, int], None]) -> list[Patch]:
+    """Before every slot, `change` is given the account and the session of the slot."""
+    take = accountant.Account.take
+    obstacle = accountant.Account.obstacle
+
+    def changed_take(self: Any, number: int, *given: Any, **named: Any) -> None:
+        change(self, number)
+        take(self, number, *given, **named)
+
+    def changed_obstacle(self: Any, request: Any, *given: Any) -> Any:
+        change(self, request.session)
+        return obstacle(self, request, *given)
+
+    return [(accountant.Account, "take", changed_take), (accountant.Account, "obstacle", changed_obstacle)]
+
+
+@fault("window restarting with a session", "window")
+def _() -> list[Patch]:
+    def restart(self: Any, number: int) -> None:
+        if number != self._session:
+            self._slots, self._window_epsilon = deque(maxlen=self._window), 0
+
+    return _after_take(restart)
+
+
+@fault("window restarting with the process", "window")
+def _() -> list[Patch]:
+    create = ledger.Ledger.__init__
+
+    def forgetting(self: Any, *given: Any, **named: Any) -> None:
+        create(self, *given, **named)
+        for entry in self._book.entries.values():
+            entry.account._slots.clear()
+            entry.account._window_epsilon = 0
+
+    return [(ledger.Ledger, "__init__", forgetting)]
+
+
+@fault("window over row numbers: a gap moves it on", "window")
+def _() -> list[Patch]:
+    obstacle = accountant.Account.obstacle
+
+    def gaps_count(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
+        if request.session == self._session:
+            for _ in range(min((request.first_row - self._last_row - 1) // chunk, self._window)):
+                self._window_epsilon = self._newest_slots()
+                self._slots.append(0)
+        return obstacle(self, request, chunk, ceilings, today)
+
+    return [(accountant.Account, "obstacle", gaps_count)]
+
+
+@fault("a day that begins anew when the clock goes back", "window")
+def _() -> list[Patch]:
+    obstacle = accountant.Account.obstacle
+
+    def today_only(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
+        if today != self._day:
+            self._day_epsilon = 0
+        return obstacle(self, request, chunk, ceilings, today)
+
+    return [(accountant.Account, "obstacle", today_only)]
+
+
+@fault("charges rounded down", "exact")
+def _() -> list[Patch]:
+    return [(charge, "charge_units", charge.ceiling_units)]
+
+
+@fault("ceilings rounded up", "exact")
+def _() -> list[Patch]:
+    return [(charge, "ceiling_units", charge.charge_units)]
+
+
+@fault("charges summed in floats", "exact")
+def _() -> list[Patch]:
+    obstacle = accountant.Account.obstacle
+
+    def in_floats(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
+        units = charge.EPSILON_UNITS
+        total = sum([request.charge.epsilon / units] * (self._session_epsilon // request.charge.epsilon + 1))
+        if ceilings.session is not None and total > ceilings.session / units:
+            return "session"
+        return obstacle(self, request, chunk, ceilings, today)
+
+    return [(accountant.Account, "obstacle", in_floats)]

@@ -1,0 +1,166 @@
+"""Faults of the sampler and of its entropy."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from auditing.planting import Patch, fault
+
+from eyestream.privacy import additive, ball, bits, laws, noise, response
+
+# Sampler
+
+
+@fault("float Laplace", "reachable")
+def _() -> list[Patch]:
+    def sample(self: Any, source: Any) -> Any:
+        uniform = (source.words(self.shape[0] * self.shape[1]).reshape(self.shape) + 0.5) / 2**32 - 0.5
+        return -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) * (self.sd / math.sqrt(2))[:, None]
+
+    hold = ball.EuclideanLattice.snap
+    shares = {
+        kind: lambda self, coordinates, kind=kind, hold=hold: np.clip(coordinates * self._per_step, -(2.0**40), 2.0**40)
+        for kind in (ball.EuclideanLattice, ball.TaxicabLattice)
+    }
+    return [(laws.LaplaceLaw, "sample", sample), *((kind, "snap", share) for kind, share in shares.items())]
+
+
+@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
+def _() -> list[Patch]:
+    thresholds = laws._thresholds
+
+    def uniform_low(log_p: Any) -> Any:
+        return thresholds(np.where(log_p > -math.log(2) - 1 / 32, -math.log(2), log_p))
+
+    return [(laws, "_thresholds", uniform_low)]
+
+
+@fault("uniform lowest bits, the finest tenth of a per cent", "sampler")
+def _() -> list[Patch]:
+    thresholds = laws._thresholds
+
+    def uniform_low(log_p: Any) -> Any:
+        return thresholds(np.where(log_p > -math.log(2) - 1e-3, -math.log(2), log_p))
+
+    return [(laws, "_thresholds", uniform_low)]
+
+
+def _drawn(change: Callable[[Any, Any], Any]) -> list[Patch]:
+    sample = laws.LaplaceLaw.sample
+    return [(laws.LaplaceLaw, "sample", lambda self, source: change(self, sample(self, source)))]
+
+
+@fault("noise of one sign", "epsilon cfpa k=1 small", "sampler")
+def _() -> list[Patch]:
+    return _drawn(lambda law, drawn: np.where(drawn < 0, ~drawn, drawn))
+
+
+@fault("two zeros: -G in the place of -(G + 1)", "sampler")
+def _() -> list[Patch]:
+    return _drawn(lambda law, drawn: np.where(drawn < 0, drawn + 1, drawn))
+
+
+@fault("one noise for all coordinates", "epsilon cfpa k=2", "sampler")
+def _() -> list[Patch]:
+    return _drawn(lambda law, drawn: np.repeat(drawn[:, :1], drawn.shape[1], axis=1))
+
+
+@fault("no clamp of the noisy integers", "reachable")
+def _() -> list[Patch]:
+    create = laws.LaplaceLaw.__init__
+
+    def unlimited(self: Any, *given: Any, **named: Any) -> None:
+        create(self, *given, **named)
+        self.limit = 2**60
+
+    return [(laws.LaplaceLaw, "__init__", unlimited)]
+
+
+@fault("public interval too wide for the reach", "reachable")
+def _() -> list[Patch]:
+    create = laws.LaplaceLaw.__init__
+
+    def wide(self: Any, *given: Any, **named: Any) -> None:
+        create(self, *given, **named)
+        self.limit = 1 << len(self._digits.words)
+
+    return [(laws.LaplaceLaw, "__init__", wide)]
+
+
+@fault("response replaces half as often", "epsilon klt", "sampler")
+def _() -> list[Patch]:
+    numerator = response._replace_numerator
+    return [(response, "_replace_numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
+
+
+@fault("response with the whole epsilon for each coordinate", "epsilon klt")
+def _() -> list[Patch]:
+    create = response.ResponseLaw.__init__
+    return [(response.ResponseLaw, "__init__", lambda self, own, epsilon: create(self, own, epsilon * len(own)))]
+
+
+@fault("noise scaled to the chunk's own spread", "reachable")
+def _() -> list[Patch]:
+    noisy, source = additive.AdditiveMechanism._noisy, additive.AdditiveMechanism
+
+    def adaptive(self: Any, admitted: Any) -> Any:
+        own = np.minimum(np.linalg.norm(self._parts.transform.residual(admitted), axis=1, keepdims=True), 1.0)
+        with mock.patch.object(self, "_noise", _Scaled(self._noise, own)):
+            return noisy(self, admitted)
+
+    return [(source, "_noisy", adaptive)]
+
+
+class _Scaled:
+    def __init__(self, source: Any, factor: Any) -> None:
+        self._source, self._factor = source, factor
+
+    def draw(self, law: Any) -> Any:
+        return np.rint(self._factor * self._source.draw(law)).astype(np.int64)
+
+
+@fault("a feature that was not seen gets no noise", "reachable")
+def _() -> list[Patch]:
+    release = additive.AdditiveMechanism.release
+
+    def sparing(self: Any, chunk: Any) -> Any:
+        released = release(self, chunk)
+        released[np.isnan(chunk).all(axis=1)] = 0.0
+        return released
+
+    return [(additive.AdditiveMechanism, "release", sparing)]
+
+
+# Entropy
+
+
+@fault("seeded generator", "entropy")
+def _() -> list[Patch]:
+    return [(bits.os, "urandom", lambda size: bytes(range(size)))]
+
+
+@fault("no new key after a fork", "entropy")
+def _() -> list[Patch]:
+    class Deaf:
+        def add(self, source: Any) -> None: ...
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(())
+
+    return [(bits, "_alive", Deaf())]
+
+
+@fault("noise drawn ahead survives a renewal", "entropy")
+def _() -> list[Patch]:
+    return [(noise.SecureNoise, "_forget_if_renewed", lambda self: None)]
+
+
+@fault("noise drawn ahead is used for every chunk", "entropy")
+def _() -> list[Patch]:
+    def draw(self: Any, law: Any) -> Any:
+        self.ahead(law)
+        return self._pool[law].copy()
+
+    return [(noise.SecureNoise, "draw", draw)]

@@ -1,0 +1,159 @@
+"""Checks of the noise.
+
+`sampler`: it has its law, digit by digit. `entropy`: no two draws share their bits.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from auditing.estimate import lower_epsilon
+from auditing.findings import Finding, Part, first_failure
+from auditing.mechanisms import Array, synthetic
+
+import eyestream
+from eyestream.config import Settings
+from eyestream.privacy.bits import AesBits
+from eyestream.privacy.laws import DIGIT_DEVIATION, LaplaceLaw
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.response import ResponseLaw
+
+__all__ = ["entropy", "sampler"]
+
+
+def sampler() -> Finding:
+    """Digits against the exact law, in the thresholds and in what is drawn; the steps between neighbouring integers."""
+    parts: list[Part] = []
+    for rate in (0.5, 2.0**-6, 2.0**-20.5):
+        law, source = LaplaceLaw(np.array([rate]), 2000, largest=64), SecureNoise()
+        drawn = np.concatenate([source.draw(law)[0] for _ in range(100)])
+        magnitude = np.where(drawn < 0, ~drawn, drawn)
+        count = len(law._digits.words)
+        p = [0.5] + [1 / (1 + math.exp(min(rate * 2.0**i, 700))) for i in range(count)]
+        bits = np.array([drawn < 0, *(((magnitude >> i) & 1).astype(np.bool_) for i in range(count))])
+        parts += _digits(rate, bits, np.array(p))
+        if rate > 0.1:
+            parts.append(_neighbouring_integers(rate, drawn))
+        parts.append(_thresholds(rate, law, count))
+    parts += [_odds(epsilon, words) for epsilon in (0.1, 1.0, 5.0, 48.0) for words in ((1,), (3, 1, 1), (8, 8))]
+    return first_failure(*parts)
+
+
+def _odds(epsilon: float, bits: tuple[int, ...]) -> Part:
+    """The odds that randomised response gives, exactly: 1 + K (1 - rho) / rho."""
+    rho = Fraction(ResponseLaw(bits, epsilon)._threshold, 2**128)
+    odds = 1 + 2 ** sum(bits) * (1 - rho) / rho
+    with localcontext() as context:
+        context.prec = 100
+        share = (Decimal(odds.numerator) / Decimal(odds.denominator)).ln() / Decimal(epsilon)
+    return share <= 1, f"response over {2 ** sum(bits)} words: odds cost {share:.6f} of epsilon {epsilon:g}"
+
+
+def _digits(rate: float, bits: Array, p: Array) -> list[Part]:
+    draws, varies = bits.shape[1], p * bits.shape[1] > 1000
+    off = np.abs(bits.mean(axis=1) - p) / np.sqrt(p * (1 - p) / draws + 1e-12)
+    standard = (bits[varies] - p[varies, None]) / np.sqrt(p * (1 - p))[varies, None]
+    products = np.einsum("id,jd->ij", standard, standard) / draws
+    together = np.abs(products - np.diag(np.diag(products))).max() * math.sqrt(draws)
+    return [
+        (off.max() < 6, f"rate {rate:.3g}: digit {int(off.argmax()) - 1} is off by {off.max():.1f} standard errors"),
+        (together < 6, f"rate {rate:.3g}: two digits correlate by {together:.1f} standard errors"),
+    ]
+
+
+def _neighbouring_integers(rate: float, drawn: Array) -> Part:
+    """One step moves the log-probability by at most the rate."""
+    low, high = -8, 8
+    counts = np.bincount((drawn - low).clip(0, high - low), minlength=high - low + 1)
+    steps = [(int(counts[i]), int(counts[j])) for i in range(1, high - low) for j in (i - 1, i + 1) if j < high - low]
+    worst = max(lower_epsilon(step, (len(drawn), len(drawn)), 1e-5) for step in steps)
+    return worst <= rate, f"one step of {rate:g} changes the log-probability by at least {worst:.3f}"
+
+
+def _thresholds(rate: float, law: LaplaceLaw, count: int) -> Part:
+    """Largest deviation of a digit's logarithms, from the thresholds, in units of what is accounted."""
+    thresholds, words = law._digits.thresholds[0, 0], law._digits.words
+    worst = 0.0
+    for digit in range(count):
+        own = [(int(thresholds[word]) + 1) / 2**32 for word in words[digit]]
+        log_p = sum(map(math.log, own))
+        ideal = -math.log1p(math.exp(rate * 2.0**digit)) if rate * 2.0**digit < 700 else -rate * 2.0**digit
+        worst = max(worst, abs(log_p - ideal))
+        if ideal > -30:
+            worst = max(worst, abs(math.log1p(-math.exp(log_p)) - math.log1p(-math.exp(ideal))))
+    share = worst / DIGIT_DEVIATION
+    return share <= 1 + 1e-3, f"rate {rate:.3g}: a digit deviates by {share:.3g} of what is accounted"
+
+
+def entropy() -> Finding:
+    """Two sources, two forks of one, two releases, and both sides of a renewal: all differ. Nobody can give a seed."""
+    source = AesBits()
+    words = [source.words(8).tobytes(), source.words(8).tobytes(), AesBits().words(8).tobytes()]
+    words += [_in_child(lambda: source.words(8).tobytes()) for _ in (0, 1)]
+    words += [_in_child(lambda: AesBits().words(8).tobytes()) for _ in (0, 1)]
+    source.renew()
+    words.append(source.words(8).tobytes())
+    noise, calibration = SecureNoise(), synthetic("cfpa", 2, 4)
+    mechanism = build(calibration, 4.0, k=1, noise=noise)
+    zeros = np.zeros((4, 2))
+    released = []
+    for _ in range(3):
+        mechanism.prepare()
+        released.append(mechanism.release(zeros).tobytes())
+    mechanism.prepare()
+    released += [_in_child(lambda: mechanism.release(zeros).tobytes()) for _ in (0, 1)]
+    released.append(mechanism.release(zeros).tobytes())
+    mechanism.prepare()
+    drawn_ahead = _of_snapshots(noise, mechanism, zeros)
+    return first_failure(
+        (len(set(words)) == len(words), f"{len(words) - len(set(words))} of {len(words)} sources repeat another"),
+        (len(set(released)) == len(released), f"{len(released) - len(set(released))} releases repeat another's noise"),
+        (len(set(drawn_ahead)) == 2, "noise drawn ahead outlives a renewal"),
+        _no_seed(),
+    )
+
+
+def _in_child(produce: Callable[[], bytes]) -> bytes:
+    """What a forked child produces."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, produce())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with open(reader, "rb") as pipe:
+        return pipe.read()
+
+
+def _of_snapshots(noise: SecureNoise, mechanism: Mechanism, chunk: Array) -> list[bytes]:
+    """Releases of two restored snapshots of one process: the same memory, each renewed before its release."""
+    snapshot = dict(noise._pool)
+    results = []
+    for _ in (0, 1):
+        noise._pool.update(snapshot)
+        noise.renew()
+        results.append(mechanism.release(chunk).tobytes())
+    return results
+
+
+def _no_seed() -> Part:
+    """No key of the configuration and no line that makes noise knows a seed or the environment."""
+    root = Path(eyestream.__file__).parent
+    sources = [*(root / "privacy").glob("*.py"), *(root / "service").glob("*.py"), root / "config.py"]
+    told = [
+        path.name for path in sources for word in ("os.environ", "getenv", "default_rng") if word in path.read_text()
+    ]
+    schema = msgspec.json.schema(Settings, schema_hook=lambda kind: {"type": kind.__name__})
+    keys = {key for table in schema["$defs"].values() for key in table["properties"]}
+    told += sorted(keys & {"seed", "noise", "key", "random", "rng", "entropy", "mode"})
+    return not told, f"randomness can be chosen: {', '.join(told)}"

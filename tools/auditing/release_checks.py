@@ -1,0 +1,203 @@
+"""Checks of one release: what stands before the noise, and what can come out.
+
+`lattice`: no two chunks get integers further apart than epsilon pays for. `radius`: each of the two projections holds
+by itself. `imputation`: nothing outside a chunk counts in it. `reachable`: what comes out under one input could have
+come out under every other, to the last bit. `inverse`: without noise a chunk comes back. `state`: what joint coding
+remembers of a session are released values.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from auditing.findings import Finding, Part, first_failure
+from auditing.hostile import FixedNoise, Subject, subjects
+from auditing.mechanisms import Array, synthetic_joint
+from numpy.typing import NDArray
+
+from eyestream.privacy.laws import LaplaceLaw
+from eyestream.privacy.mechanism import Releaser
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.response import ResponseLaw
+
+__all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "state"]
+
+
+def lattice() -> Finding:
+    """The largest distance of two integer vectors, times the rate of the noise, against epsilon."""
+    shares = []
+    for subject in subjects():
+        mechanism = subject.mechanism
+        noisy = mechanism._noisy(mechanism._admit(subject.chunks))
+        integers = np.rint(noisy / mechanism._parts.steps - 0.5)
+        distance = max(float(np.abs(integers - row).sum(axis=1).max()) for row in integers)
+        rate = float(math.sqrt(2) / mechanism._parts.law.sd.min())
+        shares.append((distance * rate / subject.epsilon, subject.label))
+    (least, blind), (most, widest) = min(shares), max(shares)
+    return first_failure(
+        (most <= 1, f"{widest}: neighbours at {most:.7f} of epsilon"),
+        (least > 0.9, f"{blind}: no neighbours beyond {least:.3f} of epsilon"),
+    )
+
+
+def radius() -> Finding:
+    """Hostile chunks through the projection alone; hostile coordinates through the hold alone; and domain before."""
+    parts: list[Part] = []
+    for subject in subjects(width=1e300):
+        mechanism, pieces = subject.mechanism, subject.mechanism._parts
+        admitted = mechanism._admit(subject.chunks)
+        inside = bool((np.abs(admitted) <= subject.width).all())  # false for NaN
+        parts.append((inside, f"{subject.label}: the domain lets {np.abs(admitted).max():g} through"))
+        order = 1 if subject.k is None else 2
+        residual = pieces.project(pieces.transform.residual(admitted), pieces.radius)
+        norm = float(np.linalg.norm(residual, ord=order, axis=1).max())
+        parts.append((norm <= 1 + 1e-12, f"{subject.label}: projected to {norm:.6g} of the radius"))
+        parts.append(_held(subject))
+    return first_failure(*parts)
+
+
+def _held(subject: Subject) -> Part:
+    """Whether integers are in their ball whatever comes: its radius as privacy-core 4.2 has it, computed here again."""
+    weights, step = subject.weights.astype(np.float64), subject.step
+    worst = np.array([1e300, -1e300, np.inf, np.nan, 3.0, -(2.0**70), 1e6, 0.1])
+    coordinates = np.stack([np.roll(np.resize(worst, len(weights)), i) for i in range(subject.features)])
+    lattice = subject.mechanism._parts.lattice
+    with np.errstate(invalid="ignore", over="ignore"):
+        integers = np.abs(lattice.snap(coordinates)).astype(np.float64)
+    if subject.k is None:
+        share = float(integers.sum(axis=1).max()) / (1 / step + len(weights) / 2)
+    else:
+        rho = math.sqrt(subject.n) / step + math.sqrt(weights.sum() / 4)
+        share = math.sqrt(float((weights * integers**2).sum(axis=1).max())) / rho
+    return share <= 1, f"{subject.label}: integers held to {share:.6g} of the ball"
+
+
+def imputation() -> Finding:
+    """A chunk is imputed from itself alone, as a plain loop does it, whatever came before it."""
+    rng = np.random.default_rng(2)
+    parts: list[Part] = []
+    for subject in subjects():
+        chunk = rng.normal(size=(subject.features, subject.n)) / 10
+        chunk[rng.random(chunk.shape) < 0.5] = np.nan
+        chunk[0] = np.nan
+        released, others = [], (np.zeros_like(chunk), np.full_like(chunk, 7.0), -subject.chunks, 1e308 + 0 * chunk)
+        for before in others:
+            mechanism = subject.with_noise(FixedNoise())
+            mechanism.release(before)
+            released.append(mechanism.release(chunk))
+        changed = sum(int((np.nan_to_num(other) != np.nan_to_num(released[0])).sum()) for other in released[1:])
+        parts.append((changed == 0, f"{subject.label}: {changed} values of a chunk depend on the chunk before"))
+        infinite = np.where(np.isnan(chunk), np.inf, chunk)
+        for form, what in ((_imputed(chunk), "the plain loop"), (infinite, "infinities")):
+            wrong = int((subject.mechanism.release(form) != released[0]).sum())
+            parts.append((wrong == 0, f"{subject.label}: {wrong} values differ from those of {what}"))
+    return first_failure(*parts)
+
+
+def _imputed(chunk: Array) -> Array:
+    full = chunk.copy()
+    for row in full:
+        last = 0.0
+        for i, value in enumerate(row):
+            last = row[i] = value if math.isfinite(value) else last
+    return full
+
+
+def reachable() -> Finding:
+    """Every output is, to the last bit, made of half-integers that every input can get."""
+    parts: list[Part] = []
+    for subject in subjects():
+        mechanism, what = subject.with_noise(None), subject.label
+        released = mechanism.release(subject.chunks)
+        pieces = mechanism._parts
+        signal = released - pieces.output.offset
+        steps = np.broadcast_to(pieces.steps, (subject.features, len(subject.weights)))
+        halves = np.rint(_coordinates(subject, signal) / steps - 0.5) + 0.5
+        again = mechanism._finish(halves * steps)
+        strange = int((again != released).any(axis=1).sum())
+        parts.append((strange == 0, f"{what}: {strange} of {len(released)} outputs out of reach of the other input"))
+        shown = 0
+        for end in _ends(pieces.law):
+            loudest = subject.with_noise(FixedNoise(end))
+            first = loudest.release(subject.chunks)
+            shown += int((loudest.release(np.roll(subject.chunks, 1, axis=0)) != first).any(axis=1).sum())
+        parts.append((shown == 0, f"{what}: {shown} inputs show through the largest noise"))
+        parts.append(_additive(subject))
+        largest = float(np.abs(halves).max())
+        parts.append((largest <= pieces.law.limit + 0.5, f"{what}: integer {largest:g} past the public interval"))
+    return first_failure(*parts)
+
+
+def _additive(subject: Subject) -> Part:
+    """Whether the same noise moves every output by the same, whatever the input."""
+    moved = subject.with_noise(FixedNoise(1 << 18)).release(subject.chunks)
+    moved -= subject.with_noise(FixedNoise()).release(subject.chunks)
+    unlike = int((np.abs(moved - moved[0]) > 1e-9 * np.abs(moved[0]).max()).any(axis=1).sum())
+    return unlike == 0, f"{subject.label}: in {unlike} of {len(moved)} features the noise depends on the input"
+
+
+def _coordinates(subject: Subject, signal: Array) -> Array:
+    """Coordinates from outside, by numpy's transform."""
+    if subject.k is None:
+        return signal
+    if subject.name == "dcfpa":
+        signal = np.diff(signal, axis=1, prepend=0.0)
+    reals = np.fft.rfft(signal, axis=1).view(np.float64)
+    return np.delete(reals, 1, axis=1)[:, : len(subject.weights)]
+
+
+def _ends(law: LaplaceLaw) -> tuple[int, int]:
+    """The largest and the smallest integer that the sampler can draw."""
+    reach = 1 << len(law._digits.words)
+    return reach - 1, -reach
+
+
+def inverse() -> Finding:
+    """With every coefficient and no noise a chunk inside the ball comes back, to the grid."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for subject in subjects(epsilon=100.0):
+        if subject.k not in (None, subject.n // 2 + 1):
+            continue
+        chunk = rng.uniform(-0.1, 0.1, (subject.features, subject.n)) / subject.n
+        error = float(np.abs(subject.mechanism.release(chunk) - chunk).max() / np.abs(chunk).max())
+        parts.append((error < 1e-4, f"{subject.label}: a chunk without noise comes back {error:.2g} off"))
+    return first_failure(*parts)
+
+
+class _Words:
+    """A noise that replaces every code word by the next of a list, the same in every session."""
+
+    certified = False
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(4)
+
+    def ahead(self, law: ResponseLaw) -> None:
+        """Nothing to prepare."""
+
+    def draw(self, law: ResponseLaw) -> NDArray[np.int64]:
+        """Replaced, and by what."""
+        return np.concatenate([[1], self._rng.integers(0, law._masks.astype(np.int64) + 1)])
+
+
+def state() -> Finding:
+    """Two sessions of joint coding with the same released words are the same, whatever was in their chunks."""
+    rng, released = np.random.default_rng(5), []
+    for size in (1.0, -1.0, 1e300, np.nan):
+        session = build(synthetic_joint(4), 5.0, noise=_Words()).session()
+        released.append([session.release(size * (1 + rng.random((3, 4)))).tobytes() for _ in range(12)])
+    differ = sum(len(set(outputs)) > 1 for outputs in zip(*released, strict=True))
+    words = {session.release(sign * np.ones((3, 4))).tobytes() for sign in (1, -1) for session in _sessions()}
+    other = {session.release(sign * np.ones((3, 4))).tobytes() for sign in (1, -1) for session in _sessions()}
+    return first_failure(
+        (differ == 0, f"{differ} of 12 releases depend on more than the released words"),
+        (len(set(released[0])) > 6, "the chunks of a session do not change"),
+        (words == other, f"{len(words)} outputs under one input, {len(other)} under the other, not the same"),
+    )
+
+
+def _sessions() -> Iterator[Releaser]:
+    """Enough sessions that every code word comes out."""
+    mechanism = build(synthetic_joint(4), 0.5)
+    return (mechanism.session() for _ in range(200))
