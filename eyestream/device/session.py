@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.device.chunks import ChunkBuffer, DueChunk, RowSpan
 from eyestream.device.settings import DeviceSettings
+from eyestream.wire.messages import MAX_U64
 
 __all__ = ["Counters", "Session", "Waiting"]
 
@@ -134,7 +135,7 @@ class Session:
         return 0
 
     def close_current(self, ends_session: bool = False) -> None:
-        """The current chunk falls due as it is; the next one is awaited a chunk's length after it."""
+        """The current chunk falls due as it is; the next one, if there is one, is awaited a chunk's length later."""
         values = self._none if self._buffer is None else self._buffer.values()
         span = self._span()
         t0 = span.index * self._settings.chunk_s
@@ -142,7 +143,8 @@ class Session:
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
         self._current += 1
-        self._scheduled = self._due = self._due + self._settings.chunk_s
+        more = self._current <= MAX_U64 // self._settings.n  # behind the last row number nothing is awaited
+        self._scheduled = self._due = self._due + self._settings.chunk_s if more else math.inf
 
     def end(self) -> None:
         """The session is over: an open chunk falls due, an awaited one does not."""
