@@ -63,16 +63,14 @@ class Population:
         missing = sorted(set(by_name) - set(labels)) if labels is not None else []
         if missing:
             raise ConfigError(f"the labels say nothing about recording {missing[0]}")
-        person = {name: labels[name]["person"] if labels is not None else name for name in by_name}
+        labelled = {name: labels[name] if labels is not None else {"person": name} for name in by_name}
+        person = {name: row["person"] for name, row in labelled.items()}
         order = sorted(by_name, key=lambda name: (person[name], name))
         chosen = [by_name[name] for name in order]
-        first = chosen[0]
-        for recording in chosen[1:]:
-            if recording.names != first.names or abs(recording.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
-                raise RecordingError(f"{recording.path} has other features or another rate than {first.path}")
+        first = _alike(chosen)
         if len(set(person.values())) < 4:
             raise ConfigError("the study needs recordings of at least four people: half of them calibrate")
-        columns = [c for c in labels[order[0]] if c != "person"] if labels is not None else []
+        columns = [column for column in labelled[order[0]] if column != "person"]
         return cls(
             names=first.names,
             rate_hz=first.rate_hz,
@@ -80,7 +78,7 @@ class Population:
             starts=np.cumsum([0, *(len(r.features) for r in chosen)]),
             people=tuple(person[name] for name in order),
             hashes=tuple(recording_hash(r.features) for r in chosen),
-            labels={c: tuple(labels[name][c] for name in order) for c in columns} if labels is not None else {},
+            labels={column: tuple(labelled[name][column] for name in order) for column in columns},
         )
 
     def recording(self, index: int) -> Array:
@@ -106,6 +104,15 @@ class Population:
         """Hash of recordings, people and labels."""
         digest = hashlib.blake2b(repr((self.hashes, self.people, sorted(self.labels.items()))).encode(), digest_size=16)
         return digest.hexdigest()
+
+
+def _alike(recordings: Sequence[Recording]) -> Recording:
+    """The first recording, if the others have its features and rate."""
+    first = recordings[0]
+    for recording in recordings[1:]:
+        if recording.names != first.names or abs(recording.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
+            raise RecordingError(f"{recording.path} has other features or another rate than {first.path}")
+    return first
 
 
 def finite_rows(rows: Array) -> Array:

@@ -18,7 +18,7 @@ from eyestream.study import (
     timing,
     utility,
 )
-from eyestream.study.cells import compute
+from eyestream.study.cells import Record, compute
 from eyestream.study.plan import Plan
 from eyestream.study.population import Population
 from eyestream.study.report import write_report, write_tables
@@ -69,24 +69,26 @@ def run(
     world = prepare(population, plan.chunks, progress)
     cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
     measures = {name: part.measure for name, part in PARTS.items()}
+
+    def count(done: int, total: int) -> None:
+        progress(f"{done} of {total} cells done")
+
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        records = compute(
-            world,
-            cells,
-            measures=measures,
-            folder=out / "cells",
-            jobs=jobs,
-            progress=lambda done, total: progress(f"{done} of {total} cells done"),
-        )
-        summary = identification.summarise(records["identification"])
-        summaries = {"identification-summary": summary, "verdicts": identification.verdicts(summary)}
-        summaries["classification-summary"] = classification.summarise(records["classification"])
-        write_tables(out / "csv", records | summaries | ({"published": values} if values else {}))
+        records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
+        write_tables(out / "csv", records | _summaries(records) | ({"published": values} if values else {}))
         progress("drawing the figures")
         return write_report(out, sections(records, values), _settings(plan, world, recordings))
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _summaries(records: dict[str, list[Record]]) -> dict[str, list[Record]]:
+    summary = identification.summarise(records["identification"])
+    return {
+        "identification-summary": summary,
+        "verdicts": identification.verdicts(summary),
+        "classification-summary": classification.summarise(records["classification"]),
+    }
 
 
 def _settings(plan: Plan, world: World, recordings: Sequence[Recording]) -> dict[str, Any]:
