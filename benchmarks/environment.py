@@ -32,7 +32,14 @@ def _python() -> Path:
     if not done.exists():
         print(f"making {folder} with {', '.join(PEERS)} (pip) ...", file=sys.stderr)
         venv.create(folder, with_pip=True, clear=True)
-        wanted = ["numpy", "pyfftw", "msgspec", "cryptography", *PEERS]
+        wanted = [
+            "numpy",
+            "pyfftw",
+            "msgspec",
+            "cryptography",
+            *PEERS,
+            "scikit-learn<1.6",
+        ]  # newer ones break diffprivlib
         subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True, timeout=300, capture_output=True)
         done.touch()
     return python

@@ -1,0 +1,38 @@
+"""Role: the application. ``python -m benchmarks.application PORT TOPIC``; says "up", then, told a line, what came.
+
+What came: a JSON list of [topic, chunk index or null, monotonic nanoseconds], noted once a payload is decoded.
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+from eyestream.config import BrokerSettings
+from eyestream.errors import PayloadError
+from eyestream.service.endpoint import Endpoint
+from eyestream.service.transport import Message, connect
+from eyestream.wire.messages import decode_private
+
+
+async def main() -> None:
+    """Note arrivals until told to say them."""
+    endpoint = Endpoint.of(BrokerSettings(f"mqtt://127.0.0.1:{sys.argv[1]}"))
+    arrivals: list[tuple[str, int | None, int]] = []
+
+    def deliver(message: Message) -> None:
+        try:
+            index = decode_private(message.payload).chunk
+        except PayloadError:
+            index = None
+        arrivals.append((message.topic, index, time.monotonic_ns()))
+
+    async with connect(endpoint, client_id="application", deliver=deliver) as link:
+        await link.subscribe(sys.argv[2], 1)
+        print("up", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+    print(json.dumps(arrivals), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

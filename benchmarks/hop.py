@@ -1,0 +1,134 @@
+"""What the sidecar adds between a chunk's last row and the chunk in an application's hands, beside the null relay."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Timing, of_samples
+from benchmarks.processes import (
+    CALIBRATION,
+    Child,
+    broker,
+    embedded_broker,
+    mosquitto_missing,
+    python_child,
+    sidecar,
+)
+from benchmarks.report import Result, Table, amount
+from eyestream.files import calibrations
+from eyestream.wire.topics import private_topic
+
+__all__ = ["run"]
+
+STALL_US = 10_000
+SUBJECTS = {"hop-sidecar": "sidecar", "hop-relay": "null relay"}
+
+
+def run(quick: bool) -> Result:
+    """Rates of 2, 60, 120 and 1000 rows/s over mosquitto, 120 over the embedded broker, and chunks back to back."""
+    result = Result("hop")
+    calibration = calibrations.load(CALIBRATION)
+    size = {"n": calibration.n, "features": len(calibration.names)}
+    rows: list[list[str]] = []
+    missing = mosquitto_missing()
+    if missing:
+        result.notes.append(missing)
+    else:
+        rates = {1000: 2.0} if quick else {2: 60.0, 60: 60.0, 120: 60.0, 1000: 60.0}
+        rows += _hops(result, "mosquitto", broker, rates, size)
+    rows += _hops(result, "embedded", embedded_broker, {1000: 2.0} if quick else {120: 30.0}, size)
+    columns = ["broker, rows/s", "chunks", "sidecar p50", "p99", "relay p50", "p99", "p50 ratio", "p99 ratio"]
+    result.tables.append(Table("last row sent to chunk decoded in the application, us", columns, rows))
+    if not missing:
+        _stalls(result, size, 200 if quick else 10_000)
+    result.notes += [
+        "one broker, and a process each for tracker, sidecar, null relay and application, not pinned; chunks of the "
+        "two by turns; the relay has the sidecar's links, client library, inbox and QoS, and republishes the bytes of "
+        "its 64 raw messages untouched (16 kB; a released chunk has 13 kB)",
+        "2 rows/s: the first 63 rows come at once and the last one half a second later, so that chunks are not rare",
+    ]
+    return result
+
+
+def _hops(
+    result: Result,
+    name: str,
+    start: Callable[[], AbstractContextManager[int]],
+    rates: dict[int, float],
+    size: dict[str, int],
+) -> list[list[str]]:
+    """Both subjects over one broker; `rates` with the seconds for each."""
+    ours, other = SUBJECTS
+    rows = []
+    with (
+        start() as port,
+        sidecar(port, [ours]),
+        python_child("relay", port, other, size["n"]) as relay,
+    ):
+        relay.line()
+        for rate, seconds in rates.items():
+            plan = {"mode": "alternate", "rate": rate, "seconds": seconds, "devices": list(SUBJECTS)}
+            timings = _latencies(port, plan | size)
+            rows.append(_row(f"{name}, {rate}", timings[ours], timings[other]))
+            for device, timing in timings.items():
+                common = {"benchmark": "hop", "mechanism": "cfpa", "n": size["n"], "F": size["features"]}
+                own = {"broker": name, "rate": rate, "subject": SUBJECTS[device]}
+                result.records.append(common | own | timing.record())
+    return rows
+
+
+def _row(what: str, ours: Timing, relay: Timing) -> list[str]:
+    ratios = ours.median_us / relay.median_us, ours.p99_us / relay.p99_us
+    figures = (ours.median_us, ours.p99_us, relay.median_us, relay.p99_us, *ratios)
+    return [what, str(len(ours.samples)), *map(amount, figures)]
+
+
+def _latencies(port: int, plan: dict[str, Any]) -> dict[str, Timing]:
+    """Carry out a plan; how long each chunk of each device took."""
+    with python_child("application", port, private_topic("any").replace("/any/", "/+/")) as application:
+        application.line()
+        sent = carry_out(port, plan)
+        application.tell("")
+        arrivals: list[tuple[str, int | None, int]] = json.loads(application.line())
+    came: dict[str, list[int]] = {}
+    for topic, _, moment in arrivals:
+        came.setdefault(topic, []).append(moment)
+    taken: dict[str, list[int]] = {device: [] for device in plan["devices"]}
+    for device in taken:
+        own = [moment for name, _, moment in sent if name == device]
+        arrived = came.get(private_topic(device), [])
+        taken[device] = [b - a for a, b in zip(own, arrived, strict=True)]
+    return {device: of_samples(np.array(values[1:])) for device, values in taken.items()}  # the first warms up
+
+
+def carry_out(port: int, plan: dict[str, Any], core: int | None = None) -> list[tuple[str, int, int]]:
+    """Let the trackers of a process of their own do what `plan` says; what they sent."""
+    with python_child("tracker", json.dumps(plan | {"port": port}), core=core) as tracker:
+        return finish(tracker)
+
+
+def finish(tracker: Child) -> list[tuple[str, int, int]]:
+    """Let trackers begin, and wait for their end."""
+    tracker.line()
+    tracker.tell("")
+    sent: list[tuple[str, int, int]] = json.loads(tracker.line())
+    return sent
+
+
+def _stalls(result: Result, size: dict[str, int], chunks: int) -> None:
+    """Chunks back to back, 1 and 4 under way, the ledger in memory: is there a timer in the path?"""
+    rows = []
+    for window in (1, 4):
+        with broker() as port, sidecar(port, ["burst"], fast_disk=True):
+            plan = {"mode": "burst", "devices": ["burst"], "chunks": chunks, "window": window, "seconds": 60}
+            taken = np.array([ns for _, _, ns in carry_out(port, plan | size)][1:])
+        timing, stalls = of_samples(taken), int((taken > 1000 * STALL_US).sum())
+        figures = (timing.median_us, timing.p99_us, float(taken.max()) / 1e3)
+        rows.append([f"{window} under way", str(len(taken)), *map(amount, figures), str(stalls)])
+        common = {"benchmark": "hop", "mechanism": "cfpa", "n": size["n"], "F": size["features"]}
+        result.records.append(common | {"subject": f"back to back, {window}", "stalls": stalls} | timing.record())
+    columns = ["back to back", "chunks", "p50", "p99", "largest", "above 10 ms"]
+    result.tables.append(Table("chunks sent back to back, us (ledger in memory)", columns, rows))

@@ -1,0 +1,33 @@
+"""Every benchmark still runs and says what it must; how fast anything is, no test asserts."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MUST = {"benchmark", "mechanism", "n", "F", "median_us", "p99_us"}
+
+
+@pytest.mark.parametrize("name", ["kernel", "hop", "ingest", "fleet", "footprint", "offline"])
+def test_the_quick_form_runs_and_gives_its_records(name: str, tmp_path: Path) -> None:
+    found = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    if name not in {"kernel", "offline"} and found is None:
+        pytest.skip("mosquitto is not installed")
+    records = tmp_path / "records.json"
+    command = [sys.executable, "-m", "benchmarks", name, "--quick", "--json", str(records)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"== {name} " in done.stdout
+    every = json.loads(records.read_text())
+    assert every
+    for record in every:
+        assert record.keys() >= MUST
+        assert 0 < record["median_us"] <= record["p99_us"]
+    if name == "kernel":
+        main = [r for r in every if (r["mechanism"], r["n"], r["F"], r.get("state")) == ("cfpa", 64, 52, "warm")]
+        assert main[0]["ratio_to_floor"] > 1  # nothing is faster than what it consists of
+        assert {r["mechanism"] for r in every} == {"cfpa", "klt"}
