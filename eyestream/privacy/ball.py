@@ -5,8 +5,8 @@ are then snapped to a grid and *held* to a ball of integers, in integer arithmet
 ball. (What lies outside is first shrunk toward the centre in floating point; what that does not bring inside becomes
 the centre.)
 
-The step of the grid is a power of two, about 2^-20 of the noise's scale. Rounding moves each coordinate by up to half a
-step, so the ball of integers is wider than radius/step by the norm of half a step *in every coordinate*.
+The step of the grid is a power of two, 2^-20 to 2^-21 of the noise's scale. Rounding moves each coordinate by up to
+half a step, so the ball of integers is wider than radius/step by the norm of half a step *in every coordinate*.
 """
 
 import math
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 __all__ = ["EuclideanLattice", "TaxicabLattice", "project_euclidean", "project_taxicab", "steps_for"]
 
 _GRID_BITS = 20
+_COARSEST_GRID_BITS = 10
+_EXTENT_BITS = 30.5
 _LARGEST_SQUARE = 2**62
 _INSIDE = 1 - 2.0**-30  # points are shrunk to this much of the ball, so that rounding does not put them outside again
 
@@ -42,9 +44,20 @@ def _scale(
     return residual
 
 
-def steps_for(scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Grid steps (B,) for noise of `scale` (B,): the power of two in (scale / 2^21, scale / 2^20]."""
-    steps: NDArray[np.float64] = 2.0 ** np.floor(np.log2(scale) - _GRID_BITS)
+def steps_for(scale: NDArray[np.float64], extent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Grid steps (B,) for noise of `scale` (B,): the power of two in (scale / 2^21, scale / 2^20].
+
+    At a very large epsilon, where the integers of a ball whose coordinates have the weighted extent sqrt(sum w) radius
+    (B,) would not fit into 64 bits, the step is the least power of two with which they do, at most scale / 2^10.
+
+    Raises
+    ------
+    OverflowError
+        when that is not enough.
+    """
+    steps: NDArray[np.float64] = np.maximum(2.0 ** np.floor(np.log2(scale) - _GRID_BITS), 2.0 ** np.ceil(np.log2(extent)
+    - _EXTENT_BITS)) if (steps > scale / 2.0**_COARSEST_GRID_BITS).any():
+        raise OverflowError("the coordinates do not fit into 64-bit integers")
     return steps
 
 
@@ -69,22 +82,25 @@ class EuclideanLattice:
     steps
         (B,) grid steps.
     weights
-        (B, M) integer weights; 0 marks a coordinate that is not released: its integer is always 0.
+        (B, M) integer weights 1 or 2; 0 marks a coordinate that is not released: its integer is always 0.
 
     Attributes
     ----------
     largest : bound on every |a_i|.
     taxicab : (B,) largest sum_i |a_i - b_i| between two points of the ball (Cauchy-Schwarz:
         sqrt(sum 1/w_i) times twice rho, rounded down).
-    euclidean : (B,) largest Euclidean distance of two points, for unit weights.
 
     Raises
     ------
     OverflowError
         when sum_i w_i a_i^2 might not fit into 64 bits.
+    ValueError
+        for other weights.
     """
 
     def __init__(self, radius: NDArray[np.float64], steps: NDArray[np.float64], weights: NDArray[np.int64]) -> None:
+        if weights.min() < 0 or weights.max() > 2:
+            raise ValueError("the weights of coordinates are 0, 1 or 2")
         rho = radius / steps + np.sqrt(weights.sum(axis=1) / 4)
         if (weights.sum(axis=1) * (rho + 1) ** 2).max() >= _LARGEST_SQUARE:
             raise OverflowError("the coordinates do not fit into 64-bit integers")
@@ -102,7 +118,6 @@ class EuclideanLattice:
             [math.isqrt(int(4 * s) * int(square)) for s, square in zip(spread, self._squares, strict=True)],
             dtype=np.int64,
         )
-        self.euclidean = 2 * np.sqrt(self._squares.astype(np.float64)) * (1 + 2.0**-50)
 
     def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
         """Integers (B, M) of the ball next to real `coordinates` (B, M)."""

@@ -31,9 +31,13 @@ SCHEMA_VERSION = 1
 
 
 def recording_hash(features: NDArray[np.float64]) -> str:
-    """Hash of a recording's rows (m, F), by which a calibration knows what it was made from; 32 hexadecimal digits."""
+    """Hash of a recording's rows (m, F), by which a calibration knows what it was made from; 32 hexadecimal digits.
+
+    Of the values as float32, so that a recording is known again in another file format.
+    """
     digest = hashlib.blake2b(repr(features.shape).encode(), digest_size=16)
-    digest.update(np.ascontiguousarray(features, dtype="<f8").tobytes())
+    with np.errstate(over="ignore"):
+        digest.update(np.ascontiguousarray(features, dtype="<f4").tobytes())
     return digest.hexdigest()
 
 
@@ -79,6 +83,16 @@ class PerFeatureTables:
     between_people: NDArray[np.float64]
     """(F,) the papers' Delta: largest distance between two people's signals at the same chunk index. Bounds nothing."""
 
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when the figures are not of so many features and rows."""
+        for name in ("centre", "radius", "mean", "spread", "truncation", "overlap", "energy"):
+            if len(getattr(self, name)) != features:
+                raise CalibrationError(f"{name} of the calibration is not of {features} features")
+        if self.centre.shape[1:] != (n,) or self.mean.shape[1:] != (n,):
+            raise CalibrationError(f"centre or mean of the calibration is not of {n} rows")
+        if (self.radius < 0).any():
+            raise CalibrationError("a radius of the calibration is negative")
+
 
 @dataclass(frozen=True, eq=False)
 class JointTables:
@@ -106,6 +120,15 @@ class JointTables:
     """(J,) share of each component's estimate that is released; below 1 to shed identity."""
     residual: NDArray[np.float64]
     """(F,) mean square of a standardised value that the scores do not describe."""
+
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when the figures are not of so many features and rows."""
+        if not self.mean.shape == self.sd.shape == self.residual.shape == (features,) or self.modes.shape[1:] != (n,):
+            raise CalibrationError(f"the moments and modes of the calibration are not of {features} features, {n} rows")
+        components, scores = self.covariances.shape[0], self.basis.shape[1]
+        shapes = (self.poles.shape, self.weights.shape, self.covariances.shape, self.expand.shape[0])
+        if shapes != ((components,), (components,), (components, scores, scores), scores):
+            raise CalibrationError("the model of the calibration does not fit together")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +170,9 @@ class Calibration:
                 raise CalibrationError(f"{name} of the calibration is not one value for each of {features} features")
         if len(self.units) != features:
             raise CalibrationError(f"the calibration has {len(self.units)} units for {features} features")
+        if not 0 < self.rate_hz < np.inf:
+            raise CalibrationError("the rate of the calibration must be positive and finite")
+        self.tables.check(features, self.n)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
         if self.n < 2 or (self.n & (self.n - 1) and self.mechanism != "fpa"):

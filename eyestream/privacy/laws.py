@@ -20,12 +20,6 @@ directions: 2 D a coordinate, accounted *multiplicatively*, in epsilon. (A total
 reach T = 2^t >= 2 A + 64 / alpha and u = T - A - ceil(32 / alpha) >= A + 32 / alpha - 1: every value of the interval is
 reachable from every input, inside it the law is the ideal one, and at its ends the tail that is missing beyond the
 reach changes a probability by a factor of at most 1 + 2 e^-32.
-
-**Discrete K-norm.** P(z) ~ max(exp(-alpha |h|_2), e^-42 exp(-beta |h|_1)) on Z^d, with h = z + 1/2 in every
-coordinate and beta = alpha / sqrt(d). Both logarithms change by at most alpha |dz|_2, hence so does their maximum: the
-law is alpha-Lipschitz in the Euclidean norm, without a normaliser that depends on the input. Sampled by rejection from
-d independent discrete Laplace variables of rate beta, accepted with probability max(exp(-alpha (|h|_2 -
-|h|_1/sqrt(d))), e^-42) against a 128-bit uniform. The number of trials is independent of the accepted value.
 """
 
 import math
@@ -36,14 +30,13 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.bits import Bits
 
-__all__ = ["DIGIT_DEVIATION", "KNormLaw", "LaplaceLaw", "Law", "digits_for", "ideal_rate"]
+__all__ = ["DIGIT_DEVIATION", "LaplaceLaw", "Law", "digits_for", "ideal_rate"]
 
 _WORD = 2.0**32
 _LN2 = math.log(2.0)
 DIGIT_DEVIATION = 2.0**-31  # of log p and of log(1 - p): |p' - p| <= 2^-33 2^-e, and p > 2^-1 2^-e (or p >= 1/4, e = 0)
 _MARGIN = 64.0  # in units of 1 / rate, on both sides of the interval together
 _LARGEST_DIGITS = 34
-_FLOOR = 42.0  # acceptance probabilities of the K-norm sampler are at least exp(-42)
 
 
 def digits_for(rate: float, largest: int) -> int:
@@ -191,74 +184,6 @@ class LaplaceLaw:
     def sample(self, bits: Bits) -> NDArray[np.int64]:
         """One draw, (rows, count)."""
         return self._digits.draw(bits)
-
-
-class KNormLaw:
-    """Discrete noise on Z^d that is `rate`-Lipschitz in the Euclidean norm; see the module for its law.
-
-    Parameters
-    ----------
-    rate
-        alpha, per unit of the integers.
-    count
-        d, the number of integers released together.
-    largest
-        Bound on the absolute value of the integers that the noise is added to.
-
-    Attributes
-    ----------
-    shape : (1, d) of a draw.
-    limit : the public interval of the noisy integers is [-limit, limit].
-    sd : (1,) standard deviation of one coordinate; the continuous law has E|h|^2 = d (d + 1) / alpha^2.
-    """
-
-    def __init__(self, rate: float, count: int, largest: int) -> None:
-        self._rate = rate
-        self._beta = rate / math.sqrt(count)
-        digits = digits_for(self._beta / 2, largest)  # far out the law falls by at least beta / 2 a step
-        self.shape = (1, count)
-        self.limit = 2**digits - largest - math.ceil(_MARGIN / self._beta)
-        self.sd = np.array([math.sqrt(count + 1.0) / rate])
-        self._trials = max(1, min(256, math.ceil(1.5 / self.acceptance(count))))
-        self._digits = _Digits(np.array([self._beta]), digits, self._trials * count)
-
-    @staticmethod
-    def acceptance(count: int) -> float:
-        """Share of the trials that are accepted, for d = `count`: 2 pi^(d/2) Gamma(d) / Gamma(d/2) / (2 sqrt(d))^d."""
-        d = count
-        return math.exp(
-            math.log(2)
-            + d / 2 * math.log(math.pi)
-            + math.lgamma(d)
-            - math.lgamma(d / 2)
-            - d * math.log(2 * math.sqrt(d))
-        )
-
-    def sample(self, bits: Bits) -> NDArray[np.int64]:
-        """One draw, (1, d)."""
-        while True:
-            trials = self._digits.draw(bits).reshape(self._trials, self.shape[1])
-            half = trials + 0.5
-            euclidean = np.sqrt(np.einsum("ij,ij->i", half, half))
-            exponent = self._rate * euclidean - self._beta * np.abs(half).sum(axis=1)
-            accepted = _bernoulli(np.exp(-np.clip(exponent, 0.0, _FLOOR)), bits)
-            if accepted.any():
-                chosen: NDArray[np.int64] = trials[np.argmax(accepted)][None]
-                return chosen
-
-
-def _bernoulli(p: NDArray[np.float64], bits: Bits) -> NDArray[np.bool_]:
-    """Whether a 128-bit uniform is below p, for each p of (m,); p in (0, 1]."""
-    words = bits.words(4 * len(p)).reshape(4, len(p))
-    below = np.zeros(len(p), dtype=np.bool_)
-    level = np.ones(len(p), dtype=np.bool_)  # all words so far equal those of p
-    rest = p * _WORD
-    for word in words:
-        digit = np.minimum(np.floor(rest), _WORD - 1)
-        below |= level & (word < digit)
-        level &= word == digit
-        rest = (rest - digit) * _WORD
-    return below
 
 
 class Law(Protocol):

@@ -70,7 +70,7 @@ class LPA(_PerFeature):
         active, tables, n = self._active, self._tables, self.n
         radius, centre = tables.radius[active], tables.centre[active]
         scale = 2 * radius * len(active) / self.epsilon
-        steps = steps_for(scale)
+        steps = steps_for(scale, radius)
         lattice = TaxicabLattice(radius, steps, n)
         law = self._law(lattice.taxicab, n, lattice.largest)
         gain = np.ones((len(active), 1))
@@ -135,7 +135,7 @@ class CFPA(_PerFeature):
         """(A,) number of coefficients of each feature, given or least in expected error; `scale` is 2 r / eps_f."""
         active, tables, count = self._active, self._tables, len(self._noise_factors())
         if k is not None:
-            if not 1 <= k <= count:
+            if type(k) is not int or not 1 <= k <= count:
                 raise ConfigError(f"k must lie between 1 and n/2 + 1 = {count}, not {k}")
             return np.full(len(active), k, dtype=np.intp)
         noise = self._noise_factors() * scale[:, None] ** 2
@@ -155,10 +155,10 @@ class CFPA(_PerFeature):
         unit = 2 * radius * len(active) / self.epsilon
         kept = self._coefficients(k, unit, shrink)
         most = int(kept.max())
-        steps = steps_for(np.sqrt(n * kept) * unit)
         weights = np.zeros((len(active), coordinate_count(n, most)), dtype=np.int64)
         for row, own in enumerate(kept):
             weights[row, : coordinate_count(n, int(own))] = coordinate_weights(n, int(own))
+        steps = steps_for(np.sqrt(n * kept) * unit, np.sqrt(n * weights.sum(axis=1)) * radius)
         lattice = EuclideanLattice(np.sqrt(n) * radius, steps, weights)
         law = self._law(lattice.taxicab, weights.shape[1], lattice.largest)
         transform = self._transform(np.zeros_like(centre), most)
