@@ -12,6 +12,7 @@ import logging
 import math
 import random
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
@@ -27,7 +28,10 @@ CONNECT_SECONDS = 3.0
 """Wait for CONNACK, SUBACK or the end of a DISCONNECT: a peer that accepts and says nothing costs no more than this."""
 
 KEEPALIVE_SECONDS = 20
-"""A half-open link is noticed within one and a half of these."""
+"""Silence after which we ask whether the broker is there; a half-open link is noticed within one and a half of it."""
+
+_LOOK_SECONDS = 0.25
+"""How often we look whether a ping is answered; paho, which looks once a second, would wait for a whole keep-alive."""
 
 _MQTT = logging.getLogger("eyestream.mqtt")
 _MQTT.addHandler(logging.NullHandler())
@@ -105,12 +109,23 @@ class Link:
         LinkError
             Always; that is how it ends.
         """
+        unanswered = asyncio.create_task(self._unanswered(), name="ping watch")
         try:
             async for _ in self._client.messages:
                 raise AssertionError
         except aiomqtt.MqttError:
             pass
+        finally:
+            unanswered.cancel()
         raise LinkError("the link to the broker is lost")
+
+    async def _unanswered(self) -> None:
+        """Break the link when a ping is not answered in time."""
+        patience = KEEPALIVE_SECONDS / 2 - 1 - 2 * _LOOK_SECONDS
+        while not 0 < self._client._client._ping_t < time.monotonic() - patience:  # noqa: ASYNC110  paho has no event
+            await asyncio.sleep(_LOOK_SECONDS)
+        if not self._client._disconnected.done():
+            self._client._disconnected.set_exception(aiomqtt.MqttError("no answer to a ping"))
 
 
 @contextlib.asynccontextmanager
@@ -158,13 +173,17 @@ async def connect(
         queue_type=cast(Any, lambda maxsize: _Inlet(deliver)),
         logger=_MQTT,
     )
+    client._client.connect_timeout = CONNECT_SECONDS  # also of each answer in a TLS handshake; paho's is 5 s
     await _enter(client, endpoint)
     try:
         async with _until_lost(Link(client)) as link:
             yield link
     finally:
-        with contextlib.suppress(aiomqtt.MqttError):
-            await client.__aexit__(None, None, None)
+        try:
+            with contextlib.suppress(aiomqtt.MqttError):
+                await client.__aexit__(None, None, None)
+        finally:
+            client._client._sock_close()  # of a half-open link aiomqtt leaves the socket behind
 
 
 _leaving: set["asyncio.Task[None]"] = set()
@@ -174,6 +193,7 @@ _leaving: set["asyncio.Task[None]"] = set()
 async def _enter(client: aiomqtt.Client, endpoint: Endpoint) -> None:
     """Connect; a cancelled caller leaves at once and the attempt, which a thread makes, is tidied up behind it."""
     abandoned = asyncio.Event()
+    _heed_hanging_up(client)
 
     async def attempt() -> None:
         try:
@@ -194,6 +214,19 @@ async def _enter(client: aiomqtt.Client, endpoint: Endpoint) -> None:
         _leaving.add(task)
         task.add_done_callback(_left)
         raise
+
+
+def _heed_hanging_up(client: aiomqtt.Client) -> None:
+    """Let a peer that closes before its CONNACK end the attempt; aiomqtt would wait for the whole timeout."""
+    lost = client._client.on_disconnect
+
+    def on_disconnect(*details: Any) -> None:
+        if client._connected.done():
+            cast(Any, lost)(*details)
+        else:
+            client._connected.set_exception(aiomqtt.MqttError("it hung up before it answered"))
+
+    client._client.on_disconnect = on_disconnect
 
 
 def _left(task: "asyncio.Task[None]") -> None:
