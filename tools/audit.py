@@ -131,10 +131,8 @@ def run(quick: bool) -> bool:
             submit("faults", _caught_by_number, index, fault.checks if quick else everything)
         left = [job for part in jobs.values() for job in part]
         for done, _ in enumerate(concurrent.futures.as_completed(left), 1):
-            print(
-                f"\r{done} of {len(left)} done, {time.monotonic() - began:.0f} s", end="", file=sys.stderr, flush=True
-            )
-    print(file=sys.stderr)
+            if done % 10 == 0 or done == len(left):
+                print(f"{done} of {len(left)} done after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     rows = {part: [job.result() for job in own] for part, own in jobs.items()}
     heads = ("mechanism", "n", "k", "epsilon", "draws", "lower bound", "share", "must be sharp", "verdict")
     print(table("Lower bounds on epsilon, 99.9 % confidence", heads, rows["estimates"]))

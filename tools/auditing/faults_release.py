@@ -29,7 +29,7 @@ def _sensitivity(change: Callable[[Any, np.ndarray, int], np.ndarray]) -> list[P
     return [(mechanisms._PerFeature, "_law", changed)]
 
 
-@fault("missing sqrt(n)", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(n)", "shipped", "epsilon cfpa k=2", "lattice")
 def _() -> list[Patch]:
     return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt(self.n))
 
@@ -44,7 +44,7 @@ def _() -> list[Patch]:
     return _sensitivity(lambda self, sensitivity, count: sensitivity / 2)
 
 
-@fault("every feature gets the whole epsilon", "epsilon cfpa k=1", "lattice")
+@fault("every feature gets the whole epsilon", "shipped", "epsilon cfpa k=1", "lattice")
 def _() -> list[Patch]:
     return _sensitivity(lambda self, sensitivity, count: sensitivity / len(self._active))
 
@@ -177,7 +177,7 @@ def _() -> list[Patch]:
 
 @fault("differences across a chunk border", "imputation", "inverse")
 def _() -> list[Patch]:
-    last = {}
+    last: dict[tuple[int, ...], Any] = {}
     plain = transforms.difference
 
     def across(signals: Any) -> Any:

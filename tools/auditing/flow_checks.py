@@ -145,7 +145,8 @@ async def _two_attempts(place: Path) -> list[bytes]:
     """Payloads that a sidecar hands to two links in turn, for one chunk."""
     settings = _settings(place / "other")
     create_ledger(settings.sidecar.ledger, chunk=4, window=2, created=0)
-    noise, sent = SecureNoise(), []
+    noise = SecureNoise()
+    sent: list[bytes] = []
     mechanism = build(synthetic("cfpa", 4, FEATURES), EPSILON, k=1, noise=noise)
     with Ledger(settings.sidecar.ledger, chunk=4, ceilings=WIDE) as ledger:
         sidecar = Sidecar(settings, mechanism, ledger, renew=noise.renew, today=lambda: 20_000)

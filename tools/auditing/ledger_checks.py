@@ -92,15 +92,15 @@ def _ask(index: int) -> Request:
 
 def alone() -> Finding:
     """What cannot be trusted is not opened: missing, held by another, of another kind, changed in the middle."""
-    opened = []
+    opened: list[str] = []
     with folder() as place:
         path, other = place / "ledger", place / "other"
-        for name in (path, other):
-            create_ledger(name, chunk=4, window=2, created=0)
-            with Ledger(name, chunk=4, ceilings=WIDE) as ledger:
+        for one in (path, other):
+            create_ledger(one, chunk=4, window=2, created=0)
+            with Ledger(one, chunk=4, ceilings=WIDE) as ledger:
                 for i in range(4):
                     ledger.reserve([_ask(i)], 100)
-                opened += ["one in use"] if _opens(name) else []
+                opened += ["one in use"] if _opens(one) else []
         whole, foreign = path.read_bytes(), other.read_bytes()
         damaged = {
             "a missing one": None,

@@ -15,6 +15,7 @@ from auditing.estimate import Counts, safe_bound
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables, Provenance
+from eyestream.privacy.klt import KLT
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import difference, integrate
@@ -67,8 +68,10 @@ class Case:
 class Trial(Protocol):
     """One case at work."""
 
-    partitions: Mapping[str, int]
-    """Number of cells of each partition."""
+    @property
+    def partitions(self) -> Mapping[str, int]:
+        """Number of cells of each partition."""
+        ...
 
     def sharp(self, draws: int) -> bool:
         """Whether the bound from `draws` draws must reach `SHARP` of epsilon when all is well; else it may be blind."""
@@ -217,7 +220,7 @@ class KltTrial:
     """KLT: chunks at the two ends of the range, as the first of a session; a cell for each code word."""
 
     def __init__(self, case: Case, noise: Noise | None = None) -> None:
-        self.mechanism = build(synthetic_joint(case.n), case.epsilon, noise=noise)
+        self.mechanism = KLT(synthetic_joint(case.n), case.epsilon, noise=noise)
         self._epsilon = case.epsilon
         self._words = math.prod(len(points) for points in self.mechanism.schedule.steps[0].points)
         self._chunk = np.full((self.mechanism.features, case.n), FAR)

@@ -1,26 +1,33 @@
 """Checks of one release: what stands before the noise, and what can come out.
 
-`lattice`: no two chunks get integers further apart than epsilon pays for. `radius`: each of the two projections holds
+`lattice`: no two chunks get integers further apart than epsilon pays for; `shipped`: nor with the calibrations that
+come with the product. `radius`: each of the two projections holds
 by itself. `imputation`: nothing outside a chunk counts in it. `reachable`: what comes out under one input could have
 come out under every other, to the last bit. `inverse`: without noise a chunk comes back. `state`: what joint coding
 remembers of a session are released values.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from auditing.findings import Finding, Part, first_failure
 from auditing.hostile import FixedNoise, Subject, subjects
-from auditing.mechanisms import Array, synthetic_joint
+from auditing.mechanisms import Array, synthetic_joint, worst_signal
 from numpy.typing import NDArray
 
+import eyestream
+from eyestream.files import calibrations
+from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.mechanism import Releaser
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.response import ResponseLaw
+from eyestream.spectrum.difference import integrate
 
-__all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "state"]
+__all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "shipped", "state"]
 
 
 def lattice() -> Finding:
@@ -38,6 +45,38 @@ def lattice() -> Finding:
         (most <= 1, f"{widest}: neighbours at {most:.7f} of epsilon"),
         (least > 0.9, f"{blind}: no neighbours beyond {least:.3f} of epsilon"),
     )
+
+
+def shipped() -> Finding:
+    """The features' distances times their rates, summed, for chunks that are extreme in every feature at once."""
+    names = sorted(path.stem for path in (Path(eyestream.__file__).parent / "data" / "calibrations").glob("*.npz"))
+    shares = []
+    for name in names:
+        calibration = calibrations.load(name)
+        for epsilon in (4.8, 4800.0):
+            mechanism = build(calibration, epsilon, noise=FixedNoise())
+            if isinstance(mechanism, AdditiveMechanism):
+                shares.append((_summed(mechanism) / epsilon, f"{name} at {epsilon:g}"))
+    most, where = max(shares)
+    return Finding(
+        len(shares) >= 3 and most <= 1, f"{where}: neighbours at {most:.7f} of epsilon ({len(shares)} figures)"
+    )
+
+
+def _summed(mechanism: AdditiveMechanism) -> float:
+    """What the farthest of some neighbours costs, all features together."""
+    pieces, rng = mechanism._parts, np.random.default_rng(6)
+    signals = list(rng.choice((-1e6, 1e6), size=(8, mechanism.n)))
+    signals += [1e6 * form(worst_signal(mechanism.n, k)[1]) for k in (1, 2, 3) for form in (np.asarray, integrate)]
+    integers = []
+    for signal in signals:
+        for chunk in (signal, -signal):
+            admitted = mechanism._admit(np.repeat(chunk[None], mechanism.features, axis=0))
+            steps = np.broadcast_to(pieces.steps, pieces.law.shape)
+            noisy = mechanism._noisy(admitted)
+            integers.append(np.rint(np.divide(noisy, steps, out=np.full_like(noisy, 0.5), where=steps > 0) - 0.5))
+    rates = math.sqrt(2) / pieces.law.sd
+    return max(float((np.abs(a - b).sum(axis=1) * rates).sum()) for a, b in itertools.combinations(integers, 2))
 
 
 def radius() -> Finding:

@@ -1,0 +1,146 @@
+"""The audit's arithmetic against known figures, and the quick audit itself."""
+
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from auditing.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound  # noqa: E402
+from auditing.mechanisms import TRIALS, Case, count  # noqa: E402
+
+FAULTS = [
+    "missing sqrt(n)",
+    "missing sqrt(k)",
+    "noise on real parts only",
+    "noise before projection",
+    "radius not enforced",
+    "sensitivity of the raw signal for differences",
+    "float Laplace",
+    "seeded generator",
+    "spend after publish",
+    "window summed over the wrong span",
+    "window restarting with a session",
+    "fresh noise on a retry",
+    "hold-last across a chunk border",
+    "NaN that skips the projection",
+    "uniform low bits in the sampler",
+    "rounding counted once instead of per coordinate",
+    "a change of chunk length that re-releases rows",
+    "two-term integration",
+]
+
+
+def upper_share(hits: int, draws: int, alpha: float) -> float:
+    return 1 - lower_share(draws - hits, draws, alpha)
+
+
+def test_incomplete_beta_in_closed_form():
+    assert incomplete_beta(1, 1, 0.3) == pytest.approx(0.3, rel=1e-12)
+    assert incomplete_beta(2, 3, 0.5) == pytest.approx(0.6875, rel=1e-12)
+    assert incomplete_beta(3, 1, 0.9) == pytest.approx(0.729, rel=1e-12)
+    assert incomplete_beta(0.5, 0.5, 0.25) == pytest.approx(1 / 3, rel=1e-12)  # 2/pi asin(sqrt(x))
+    assert (incomplete_beta(2, 3, 0), incomplete_beta(2, 3, 1)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("hits", "draws", "low", "high"),
+    [(0, 10, 0.0, 0.308497), (1, 10, 0.002529, 0.445016), (5, 10, 0.187086, 0.812914), (81, 263, 0.2527, 0.3676)],
+)
+def test_clopper_pearson_in_tables(hits: int, draws: int, low: float, high: float):
+    """95 % intervals; the last is example 1 of Newcombe, Statistics in Medicine 17, 1998, to its four digits."""
+    tolerance = 6e-5 if draws == 263 else 1e-6
+    assert lower_share(hits, draws, 0.025) == pytest.approx(low, abs=tolerance)
+    assert upper_share(hits, draws, 0.025) == pytest.approx(high, abs=tolerance)
+
+
+@pytest.mark.parametrize(("hits", "draws", "alpha"), [(3, 40, 1e-4), (20, 60, 0.01), (59, 60, 1e-6)])
+def test_clopper_pearson_against_the_exact_tail(hits: int, draws: int, alpha: float):
+    p = Fraction(lower_share(hits, draws, alpha))
+    tail = sum(math.comb(draws, i) * p**i * (1 - p) ** (draws - i) for i in range(hits, draws + 1))
+    assert float(tail) == pytest.approx(alpha, rel=1e-9)
+
+
+def test_clopper_pearson_with_many_draws():
+    draws = 5_000_000
+    for hits in (4, 1000, 2_500_000, 4_999_990):
+        low, high = lower_share(hits, draws, 1e-4), upper_share(hits, draws, 1e-4)
+        assert low < hits / draws < high
+        assert incomplete_beta(hits, draws - hits + 1, low) == pytest.approx(1e-4, rel=1e-6)
+    deviation = (0.5 - lower_share(2_500_000, draws, 1e-4)) / math.sqrt(0.25 / draws)
+    assert deviation == pytest.approx(3.719, abs=0.01)  # the normal quantile
+
+
+def test_a_bound_has_no_more_than_its_chance_to_be_wrong():
+    """With a chance of a tenth it is wrong about as often, and near the truth; with the audit's never."""
+    rng = np.random.default_rng(1)
+    p, q = 0.3, 0.3 / math.e
+    hits = [(int(rng.binomial(20_000, p)), int(rng.binomial(20_000, q))) for _ in range(400)]
+    loose = [lower_epsilon(pair, (20_000, 20_000), 0.1) for pair in hits]
+    assert sum(bound > 1 for bound in loose) <= 40
+    assert np.median(loose) > 0.95
+    assert max(lower_epsilon(pair, (20_000, 20_000), 1e-4) for pair in hits) <= 1
+    assert lower_epsilon((0, 5), (100, 100), 0.1) == -math.inf
+
+
+def test_events_are_chosen_on_the_other_half():
+    """Cells that only look telling in the first half say nothing in the second."""
+    rng = np.random.default_rng(2)
+    halves = [{"cells": rng.multinomial(20_000, np.full(1000, 1e-3), size=2)} for _ in (0, 1)]
+    assert lower_bound(halves[0], halves[0]).epsilon > 0.2
+    assert lower_bound(*halves).epsilon < 0.01
+
+
+def test_the_safe_bound_is_what_nearly_every_bound_exceeds():
+    rng = np.random.default_rng(3)
+    p, q = np.array([0.2, 0.8]), np.array([0.2 / math.e, 0.8])
+    safe = safe_bound(p[:1], q[:1], 50_000)
+    found = []
+    for _ in range(100):
+        halves = [{"two": np.stack([rng.multinomial(50_000, [s, 1 - s]) for s in (p[0], q[0])])} for _ in (0, 1)]
+        found.append(lower_bound(*halves).epsilon)
+    assert 0.8 < safe < min(found) < max(found) < 1
+
+
+class HalfNoise:
+    """Noise of half the scale: a fault that an estimate must see."""
+
+    certified = False
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(4)
+
+    def ahead(self, law: object) -> None: ...
+
+    def draw(self, law: object) -> np.ndarray:
+        scale = law.sd[:, None] / math.sqrt(2) / 2
+        return np.rint(self._rng.laplace(scale=scale, size=law.shape)).astype(np.int64)
+
+
+@pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
+def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str):
+    case = Case(mechanism, 2, None if mechanism == "lpa" else 1, 1.0, 100_000)
+    right = TRIALS[mechanism](case)
+    assert 0.9 < lower_bound(*count(right, case.draws)).epsilon <= 1
+    wrong = TRIALS[mechanism](case, noise=HalfNoise())
+    assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
+
+
+@pytest.mark.timeout(600)
+def test_the_quick_audit_holds():
+    command = [sys.executable, str(ROOT / "tools" / "audit.py"), "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    lines = done.stdout.strip().splitlines()
+    assert lines[-1].startswith("audit holds: ")
+    for fault in FAULTS:
+        [line] = [line for line in lines if line.startswith(fault + "  ")]
+        assert "NOTHING" not in line
+    for mechanism in TRIALS:
+        assert {"0.1", "1", "5"} <= {line.split()[3] for line in lines if line.startswith(mechanism + " ")}
