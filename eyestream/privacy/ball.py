@@ -55,8 +55,9 @@ def steps_for(scale: NDArray[np.float64], extent: NDArray[np.float64]) -> NDArra
     OverflowError
         when that is not enough.
     """
-    steps: NDArray[np.float64] = np.maximum(2.0 ** np.floor(np.log2(scale) - _GRID_BITS), 2.0 ** np.ceil(np.log2(extent)
-    - _EXTENT_BITS)) if (steps > scale / 2.0**_COARSEST_GRID_BITS).any():
+    fine, fitting = np.floor(np.log2(scale) - _GRID_BITS), np.ceil(np.log2(extent) - _EXTENT_BITS)
+    steps: NDArray[np.float64] = 2.0 ** np.maximum(fine, fitting)
+    if (steps > scale / 2.0**_COARSEST_GRID_BITS).any():
         raise OverflowError("the coordinates do not fit into 64-bit integers")
     return steps
 
