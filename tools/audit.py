@@ -95,15 +95,20 @@ def checked(name: str) -> Row:
 def caught(fault: Fault, names: tuple[str, ...]) -> Row:
     """The fault planted, and which of the checks fail."""
     found: list[tuple[str, str]] = []
+    survives = "it survives"
     with planted(fault), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for name in names:
-            holds, figure = CHECKS[name]()
+            try:
+                holds, figure = CHECKS[name]()
+            except Exception as error:  # code with a fault may do anything; that it stops is no finding
+                survives = f"{name} stopped with {type(error).__name__}"
+                continue
             if not holds:
                 found.append((name, figure))
     expected = any(name in fault.checks for name, _ in found)
     by = ", ".join(name for name, _ in found) or "NOTHING"
-    figure = next((figure for name, figure in found if name in fault.checks), "it survives")
+    figure = next((figure for name, figure in found if name in fault.checks), survives)
     return Row(expected, (fault.name, by, figure))
 
 

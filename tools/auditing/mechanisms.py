@@ -181,7 +181,7 @@ class _Laplace:
         side = (integers > self._far).astype(np.int64) + (integers >= -self._far)
         for m in self._bits:
             cells[f"step 2^{m}"] = side * _PHASES + ((integers & (2**m - 1)) >> (m - 4))
-        if len(self._shift) > 1:
+        if "pair" in self.partitions:
             apart = (y[:, 0] - y[:, 1]) / (self._shift[0] - self._shift[1])
             cells["pair"] = np.clip(np.floor(2 * apart).astype(np.int64) + _LEVELS // 2, 0, _LEVELS - 1)
         return cells
@@ -289,14 +289,12 @@ def cases(quick: bool) -> list[Case]:
     2^-(2k-1). A release of KLT gives one draw, so it gets fewer of them in the quick form.
     """
     shapes: list[tuple[str, int, int | None]] = [("lpa", 2, None)]
-    lengths = {1: (2,), 2: (4,), 3: (4,), 4: (8,)} if quick else {1: (2, 8, 32), 2: (4, 32), 3: (4, 8), 4: (8, 32)}
+    lengths = {1: (2,), 2: (4,), 3: (4,), 4: (8,)} if quick else {1: (2, 32), 2: (4, 32), 3: (4, 8), 4: (8, 32)}
     shapes += [(name, n, k) for name in ("cfpa", "dcfpa") for k, ns in lengths.items() for n in ns]
-    million = 1_000_000
-    found = []
+    million, found = 1_000_000, []
     for epsilon in EPSILONS:
         for name, n, k in shapes:
             rare = 1.5 if k == 3 and epsilon >= 1 else 5.0 if k in (None, 1) and epsilon < 1 else 1.0
             found.append(Case(name, n, k, epsilon, round(million * (rare if quick else 10))))
-        few = 100_000 if epsilon >= 1 else 30_000
-        found.append(Case("klt", 4, None, epsilon, few if quick else 2 * million))
+        found.append(Case("klt", 4, None, epsilon, 2 * million if not quick else 100_000 if epsilon >= 1 else 30_000))
     return found
