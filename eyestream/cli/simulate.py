@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eyestream.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 from eyestream.errors import ConfigError
+from eyestream.files import recordings
+from eyestream.files.recordings import Recording
 
 __all__ = ["add_parser", "main"]
 
@@ -43,7 +44,14 @@ def main(options: argparse.Namespace) -> None:
     for person, features in enumerate(drawn):
         try:
             options.out.mkdir(parents=True, exist_ok=True)
-            _write(options.out / f"sim-{person:03d}.npz", features, options.seed)
+            recording = Recording(
+                t=np.arange(len(features)) / RATE_HZ,
+                features=features.astype(np.float64),
+                names=NAMES,
+                simulated=True,
+                simulation=(GENERATOR, options.seed),
+            )
+            recordings.save(recording, options.out / f"sim-{person:03d}.npz")
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
         if sys.stderr.isatty():
@@ -51,15 +59,3 @@ def main(options: argparse.Namespace) -> None:
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(f"{options.people} simulated people, {len(features)} rows each, seed {options.seed}: {options.out}/sim-*.npz")
-
-
-def _write(path: Path, features: NDArray[np.float32], seed: int) -> None:
-    np.savez_compressed(
-        path,
-        t=np.arange(len(features)) / RATE_HZ,
-        features=features,
-        names=np.array(NAMES),
-        simulated=np.array(True),
-        generator=np.array(GENERATOR),
-        seed=np.array(seed),
-    )

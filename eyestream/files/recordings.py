@@ -36,6 +36,7 @@ class Recording:
     names : F names.
     path : the file it comes from, for messages.
     simulated : whether it was made by `eyestream simulate`.
+    simulation : version of its generator and its seed, when the file tells them.
     named : whether the file holds the names; if not, they are the 52 usual ones, or made up.
     others : keys of the file that are not part of a recording; nothing reads them.
     """
@@ -45,6 +46,7 @@ class Recording:
     names: tuple[str, ...]
     path: str = ""
     simulated: bool = False
+    simulation: tuple[int, int] | None = None
     named: bool = True
     others: tuple[str, ...] = ()
 
@@ -52,6 +54,9 @@ class Recording:
     def rate_hz(self) -> float:
         """Nominal rows a second: the inverse of the median step."""
         return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
+
+
+_KEYS = {"t", "features", "names", "simulated", "generator", "seed"}
 
 
 def load(path: str | Path) -> Recording:
@@ -82,6 +87,8 @@ def save(recording: Recording, path: str | Path) -> None:
             arrays["names"] = np.array(recording.names)
         if recording.simulated:
             arrays["simulated"] = np.array(True)
+        if recording.simulation is not None:
+            arrays["generator"], arrays["seed"] = map(np.array, recording.simulation)
         with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
             np.savez_compressed(file, **arrays)
         return
@@ -123,14 +130,16 @@ def _load_npz(path: Path) -> Recording:
                 raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")
             features = arrays["features"].astype(np.float64)
             named = "names" in arrays.files
+            told = {"generator", "seed"} <= set(arrays.files)
             recording = Recording(
                 t=arrays["t"].astype(np.float64),
                 features=features,
                 names=tuple(map(str, arrays["names"])) if named else _default_names(features.shape[-1]),
                 path=str(path),
                 simulated="simulated" in arrays.files and bool(arrays["simulated"]),
+                simulation=(int(arrays["generator"]), int(arrays["seed"])) if told else None,
                 named=named,
-                others=tuple(sorted(set(arrays.files) - {"t", "features", "names", "simulated"})),
+                others=tuple(sorted(set(arrays.files) - _KEYS)),
             )
     except (*_DAMAGED, TypeError, IndexError) as error:
         raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
