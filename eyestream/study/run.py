@@ -52,8 +52,8 @@ def run(
 ) -> Path:
     """Run a study and write its report.
 
-    Cells that are finished lie in `out`/cells and are not computed again. To spread them over a cluster, call this
-    inside `joblib.parallel_config(backend=...)` with `jobs` None.
+    Calibrations lie in `out`/calibrations, finished cells in `out`/cells; neither is computed again. To spread the
+    cells over a cluster, call this inside `joblib.parallel_config(backend=...)` with `jobs` None.
 
     Returns
     -------
@@ -66,14 +66,14 @@ def run(
     """
     population = Population.of(recordings, labels)
     values = utility.published_values(published) if published is not None else []
-    world = prepare(population, plan.chunks, progress)
-    cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
     measures = {name: part.measure for name, part in PARTS.items()}
 
     def count(done: int, total: int) -> None:
         progress(f"{done} of {total} cells done")
 
     try:
+        world = prepare(population, plan.chunks, progress, out / "calibrations")
+        cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
         records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
         write_tables(out / "csv", records | _summaries(records) | ({"published": values} if values else {}))
         progress("drawing the figures")

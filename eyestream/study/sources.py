@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from eyestream.corpus.calibrate import Corpus, calibrate_per_feature
 from eyestream.corpus.calibrate_joint import calibrate_joint
 from eyestream.errors import ConfigError
+from eyestream.files import calibrations as files
 from eyestream.files.recordings import Recording
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
@@ -148,8 +150,16 @@ class World:
         return release
 
 
-def prepare(population: Population, chunks: tuple[int, ...], progress: Callable[[str], None]) -> World:
+def prepare(
+    population: Population, chunks: tuple[int, ...], progress: Callable[[str], None], folder: Path | None = None
+) -> World:
     """Calibrate every mechanism at every chunk length, on the people at even positions.
+
+    Parameters
+    ----------
+    folder
+        Where calibrations are kept. A study that goes on needs the very same ones: the last bits of a new one depend on
+        how the transforms were planned, and on the number of threads of the linear algebra.
 
     Raises
     ------
@@ -164,7 +174,16 @@ def prepare(population: Population, chunks: tuple[int, ...], progress: Callable[
         corpus = Corpus.of([_recording(population, i) for i in population.calibrating], n)
         for mechanism, calibrate in CALIBRATORS.items():
             progress(f"calibrating {mechanism}, chunks of {n} rows")
+            kept = None if folder is None else folder / f"{mechanism}-{n}-{population.content_hash}.npz"
+            if kept is not None and kept.is_file():
+                calibrations[mechanism, n] = files.load(kept)
+                continue
             calibrations[mechanism, n] = calibrate(corpus)
+            if kept is not None:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                partial = kept.with_suffix(".partial")
+                files.save(calibrations[mechanism, n], partial)
+                partial.replace(kept)  # whole or not at all
     return World(population, calibrations)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.files.recordings import Recording
+from eyestream.study import sources
 from eyestream.study.cells import Cell, compute, key_of
 from eyestream.study.population import Population, finite_rows, read_labels
 from eyestream.study.sources import SOURCES
@@ -43,6 +44,15 @@ def test_key_changes_with_settings_people_and_calibration(world):
     keys = {key_of(world, Cell("part", cell.settings | change)) for change in ({}, {"epsilon": 2.0}, {"n": 64})}
     keys |= {key_of(world, Cell("part", cell.settings | {"mechanism": "dcfpa"})), key_of(world, Cell("other", {}))}
     assert len(keys) == 5
+
+
+def test_a_study_that_goes_on_has_the_very_same_calibrations(world, tmp_path, monkeypatch):
+    first = sources.prepare(world.population, (32,), lambda text: None, tmp_path)
+    monkeypatch.setattr(sources, "CALIBRATORS", dict.fromkeys(sources.CALIBRATORS))  # none can be made any more
+    second = sources.prepare(world.population, (32,), lambda text: None, tmp_path)
+    assert {key: c.content_hash for key, c in first.calibrations.items()} == {
+        key: c.content_hash for key, c in second.calibrations.items()
+    }
 
 
 def recording(name, rows=64, value=0.0):
