@@ -1,7 +1,8 @@
 """Run in the peers' environment: Laplace noise of 52 x 64 values, and scipy.fft, beside eyestream; JSON on stdout.
 
-All add Laplace noise to zeros at scale 1: OpenDP on its grid (with its own guarantee), by the array; diffprivlib by the
-value, as its interface asks; numpy's float noise is the common measure.
+All add Laplace noise to zeros: OpenDP by the array, to float64 at scale 1 (its default, on the finest grid) and to
+integers at scale 2^20 (what eyestream draws); diffprivlib by the value, as its interface asks; numpy's float noise is
+the common measure.
 """
 
 import json
@@ -31,11 +32,14 @@ def _noises() -> dict[str, Callable[[], object]]:
     law = LaplaceLaw(np.full(FEATURES, 2.0**-20), N, 2**20)
     space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l1_distance(T=float)
     laplace = opendp.m.make_laplace(*space, scale=1.0)
-    zeros, one = [0.0] * size, diffprivlib.Laplace(epsilon=1.0, sensitivity=1.0)
+    whole = opendp.vector_domain(opendp.atom_domain(T=opendp.i64)), opendp.l1_distance(T=opendp.i64)
+    discrete = opendp.m.make_laplace(*whole, scale=2.0**20)
+    zeros, integers, one = [0.0] * size, [0] * size, diffprivlib.Laplace(epsilon=1.0, sensitivity=1.0)
     return {
         "numpy": lambda: rng.laplace(size=(FEATURES, N)),
         "eyestream": lambda: secure.draw(law),
-        "opendp": lambda: laplace(zeros),
+        "opendp, float64": lambda: laplace(zeros),
+        "opendp, integers": lambda: discrete(integers),
         "diffprivlib": lambda: [one.randomise(0.0) for _ in range(size)],
     }
 

@@ -21,6 +21,7 @@ from eyestream.errors import LedgerError, PayloadError
 from eyestream.privacy.accountant import Obstacle, Request
 from eyestream.privacy.charge import Charge
 from eyestream.privacy.mechanism import Mechanism, Releaser
+from eyestream.service.alarms import Alarms
 from eyestream.service.ledger import Ledger, Withheld
 from eyestream.wire.messages import PrivateChunk, Status, decode_raw, encode_private
 from eyestream.wire.topics import private_topic, raw_topic
@@ -125,6 +126,7 @@ class Pipeline:
         self._publish = publish
         self._changed = changed
         self._lines = {raw_topic(settings.id, settings.stream): self._line(settings) for settings in devices}
+        self._alarms: Alarms[_Line] = Alarms()
         self.counters = Counters()
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
@@ -139,8 +141,7 @@ class Pipeline:
 
     def next_due(self) -> float | None:
         """When `take` must be called if no message comes; None: nothing is awaited."""
-        times = [due for line in self._lines.values() if (due := line.device.next_due()) is not None]
-        return min(times, default=None)
+        return self._alarms.next()
 
     async def take(self, arrivals: Iterable[Arrival], now: float) -> None:
         """Take messages in the order of their arrival, then let the clock close what is due by `now`."""
@@ -159,10 +160,12 @@ class Pipeline:
                 continue
             self.counters.taken += 1
             self._collect(line, line.device.feed(rows, arrival.at), due, asks)
-        for line in self._lines.values():
+        for line in self._alarms.due(now):
             awaited = line.device.next_due()
             if awaited is not None and awaited <= now:
                 self._collect(line, line.device.tick(now), due, asks)
+            else:
+                self._alarms.set(line, awaited)
         await self._treat(due, asks)
 
     def close(self, now: float) -> None:
@@ -183,7 +186,7 @@ class Pipeline:
         due: list[tuple[_Line, DueChunk]],
         asks: list[tuple[_Line, RowSpan]],
     ) -> None:
-        """Note what fell due and what must be reserved: chunks that are due unasked, and a newly opened one."""
+        """Note what fell due, what to reserve (what is due unasked, a newly opened chunk), and when to look again."""
         self.counters.due += len(chunks)
         due += [(line, chunk) for chunk in chunks]
         opened = line.device.open_chunk
@@ -191,6 +194,7 @@ class Pipeline:
             if line.asked is None or (line.asked.session, line.asked.first_row) < (span.session, span.first_row):
                 line.asked = span
                 asks.append((line, span))
+        self._alarms.set(line, line.device.next_due())
 
     async def _treat(self, due: list[tuple[_Line, DueChunk]], asks: list[tuple[_Line, RowSpan]]) -> None:
         """Release what was reserved before; then reserve, off the loop, and release the rest."""

@@ -190,9 +190,10 @@ class Sidecar:
         """Take what arrives and what the clock makes due, in batches, until we stop."""
         loop = asyncio.get_running_loop()
         while not self._stopping:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(self.pipeline.next_due()):
-                    await self._inbox.wait()
+            if not self._inbox:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(self.pipeline.next_due()):
+                        await self._inbox.wait()
             await self.pipeline.take(self._inbox.take_most(_BATCH), loop.time())
             await asyncio.sleep(0)  # a flood of messages leaves the links their turn
         self.pipeline.close(loop.time())
