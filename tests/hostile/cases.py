@@ -2,7 +2,8 @@
 
 `parts` is a list of [hex, count]: pieces repeated so often, one after the other; payloads too large to write down. A
 `reason` of null is a payload that is to be taken, whose `missing` lists [row, feature] of the values that are not
-there. In `topics.jsonl` a case has a `topic` instead of bytes.
+there. In `topics.jsonl` a case has a `topic` instead of bytes. `found.jsonl` has the payloads that a fuzzer found, and
+`kept.jsonl` inputs of the fuzz targets, which are no cases.
 """
 
 import json
@@ -34,4 +35,5 @@ def payload(case: dict[str, Any]) -> bytes:
 
 def every() -> list[dict[str, Any]]:
     """All cases with bytes."""
-    return [case for path in sorted(HERE.glob("*.jsonl")) for case in read(path.stem) if "topic" not in case]
+    files = [read(path.stem) for path in sorted(HERE.glob("*.jsonl")) if path.stem not in ("kept", "topics")]
+    return [case for cases in files for case in cases]

@@ -115,22 +115,24 @@ async def test_a_bad_payload_does_not_cost_its_batch(tmp_path: Path) -> None:
 
 async def test_no_value_reaches_a_counter_nor_breaks_a_release(tmp_path: Path) -> None:
     """Chunks full of extremes: finite out, inside the range, and every count as for ordinary rows."""
-    extremes = [np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.4e38, -3.4e38, 1.0]
-    calm, wild = World(tmp_path / "calm"), World(tmp_path / "wild")
+    extremes = [np.float32(value) for value in (np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.4e38, -3.4e38, 1.0)]
     random_ = random.Random(1)
-    for seq in range(400):
-        ordinary = struct.pack("<3f", 1.0, 2.0, 3.0)
-        odd = struct.pack("<3f", *random_.choices([np.float32(value) for value in extremes], k=3))
-        for world, values in ((calm, ordinary), (wild, odd)):
+    worlds = []
+    for name, choices in (("calm", [np.float32(1.0)]), ("wild", extremes)):
+        world = World(tmp_path / name)
+        for seq in range(400):
+            values = struct.pack("<3f", *random_.choices(choices, k=3))
             fields = {"v": 1, "schema": SCHEMA, "session": 1, "seq": seq, "shape": [1, 3], "values": values}
-            world.releases.clear()
             await world.take(world.arrival(msgpack.packb(fields)))
+        worlds.append(world)
+    calm, wild = worlds
     assert calm.pipeline.counters == wild.pipeline.counters
     assert calm.device().counters == wild.device().counters
+    assert [len(data) for _, data in wild.published] == [len(data) for _, data in calm.published]
     assert len(wild.published) == 100
-    sizes = {len(data) for _, data in calm.published + wild.published}
-    assert len(sizes) <= 3, "chunk numbers take one, two or three bytes; nothing else may show in a size"
-    wild._check_stream()
+    for _, data in wild.published:
+        chunk = np.frombuffer(msgpack.unpackb(data)["values"], "<f4")
+        assert np.isfinite(chunk).all()
 
 
 @pytest.mark.parametrize("rounds", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])

@@ -57,13 +57,18 @@ def calibration(n: int = N) -> Calibration:
 class WatchedMechanism(CFPA):
     """The real one, that notes the serial numbers in each chunk it is given."""
 
-    def watch(self, releases: list[list[int]]) -> "WatchedMechanism":
-        self.releases = releases
-        return self
+    releases: list[list[int]]
 
     def release(self, chunk: np.ndarray) -> np.ndarray:
         self.releases.append([int(serial) for serial in chunk[0] if not np.isnan(serial)])
         return super().release(chunk)
+
+
+@cache
+def _mechanism() -> tuple[WatchedMechanism, SecureNoise]:
+    """One for all worlds, one after the other: to build it takes longer than most lives in the fuzzer."""
+    noise = SecureNoise()
+    return WatchedMechanism(calibration(), EPSILON, noise=noise), noise
 
 
 class WatchedLedger(Ledger):
@@ -109,13 +114,15 @@ class World:
         self.now = 0.0
         self.ledger = WatchedLedger(self._path, chunk=N, ceilings=self._ceilings)
         self.ledger.granted = self.granted
-        self.noise = SecureNoise()
+        mechanism, noise = _mechanism()
+        mechanism.releases = self.releases
+        noise.renew()
         self.outbox = Outbox(self._held, LIFETIME_S)
         self.pipeline = Pipeline(
             self.settings,
-            WatchedMechanism(calibration(), EPSILON, noise=self.noise).watch(self.releases),
+            mechanism,
             self.ledger,
-            renew=self.noise.renew,
+            renew=noise.renew,
             today=lambda: self.day,
             publish=self._publish,
             changed=lambda: None,
