@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,14 @@ from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
 from eyestream.files import calibrations, recordings
 from eyestream.files.recordings import Recording
+from eyestream.privacy.accountant import Request
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, Charge
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.privacy.whole import chunk_count, release_rows
+from eyestream.service.ledger import Ledger, Withheld
+from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]
 
@@ -38,6 +43,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--shrink", action="store_true", help="shrink toward the corpus mean (free post-processing)")
     parser.add_argument("--clip", action="store_true", help="clip to the calibrated range (free post-processing)")
     parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FILE",
+        help="book what is spent in this ledger first, made for these chunks with `eyestream budget --new --window 0`",
+    )
+    parser.add_argument("--device", metavar="ID", help="with --ledger: the pseudonym of the person's device")
+    parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
 
@@ -49,17 +61,25 @@ def main(options: argparse.Namespace) -> None:
     ------
     ConfigError
         Epsilon is refused, two recordings share a name, or DIR is where a recording lies or cannot be written.
+    LedgerError
+        The ledger cannot be used.
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
     if options.whole and (options.shrink or options.clip):
         raise ConfigError("--whole releases plainly: --shrink and --clip are not for it")
+    if (options.ledger is None) != (options.device is None):
+        raise ConfigError("--ledger and --device go together")
+    if options.ledger is not None and options.whole:
+        raise ConfigError("--ledger counts chunks: it is not for --whole")
     calibration = calibrations.load(options.calibration)
     loaded = [recordings.load(path) for path in options.recordings]
     _check_targets(options.recordings, options.out)
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
     print(_price(options, calibration))
+    if options.ledger is not None:
+        _book(options, calibration, [len(recording.t) for recording in loaded])
     try:
         options.out.mkdir(parents=True, exist_ok=True)
         for index, (path, recording) in enumerate(zip(options.recordings, loaded, strict=True), start=1):
@@ -81,6 +101,27 @@ def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int)
     if options.whole:
         return FPA(calibration, options.epsilon, rows, k=calibration.k or 1)
     return build(calibration, options.epsilon, shrink=options.shrink, clip=options.clip)
+
+
+def _book(options: argparse.Namespace, calibration: Calibration, lengths: list[int]) -> None:
+    """Reserve every chunk of every recording, durably, before the first is released; a session for each recording."""
+    n, charge = calibration.n, Charge.of(options.epsilon, 0.0)
+    with Ledger(options.ledger, chunk=n, ceilings=Ceilings()) as ledger:
+        if (ledger.header.chunk, ledger.header.window) != (n, 0):
+            raise ConfigError(f"--ledger {options.ledger}: was not made with --chunk {n} --window 0")
+        mark = ledger.mark(options.device, FEATURE_STREAM)
+        first = 0 if mark is None else mark.session + 1
+        requests = [
+            Request(options.device, FEATURE_STREAM, session, start, min(start + n, rows) - 1, charge)
+            for session, rows in enumerate(lengths, start=first)
+            for start in range(0, rows, n)
+        ]
+        answers = ledger.reserve(requests, int(time.time()) // 86_400)
+        if any(isinstance(answer, Withheld) for answer in answers):
+            raise ConfigError(f"--ledger {options.ledger}: does not allow the release")
+        odometer = ledger.odometer(options.device, FEATURE_STREAM)
+        assert odometer is not None
+    print(f"{options.ledger}: epsilon {odometer.epsilon / EPSILON_UNITS:g} for {options.device} since the ledger began")
 
 
 def _check_targets(sources: list[Path], out: Path) -> None:

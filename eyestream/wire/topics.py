@@ -12,6 +12,7 @@ from eyestream.errors import ConfigError
 from eyestream.wire.envelope import VERSION, refuse
 
 __all__ = [
+    "FEATURE_STREAM",
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 Leaf = Literal["raw", "private", "meta", "status"]
+FEATURE_STREAM = "features"
 SIDECAR_STREAM = "sidecar"
 
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
@@ -46,22 +48,22 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def raw_topic(device: str, stream: str = "features") -> str:
+def raw_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where a tracker publishes rows; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "raw")
 
 
-def private_topic(device: str, stream: str = "features") -> str:
+def private_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where released chunks appear; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "private")
 
 
-def meta_topic(device: str, stream: str = "features") -> str:
+def meta_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where the retained description of a stream is; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "meta")
 
 
-def status_topic(device: str, stream: str = "features") -> str:
+def status_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where the retained status of a stream is; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "status")
 

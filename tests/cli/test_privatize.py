@@ -12,6 +12,7 @@ from eyestream.cli.main import main
 from eyestream.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.files import calibrations, recordings
 from eyestream.files.recordings import Recording
+from eyestream.service.ledger import look
 
 Array = NDArray[np.float64]
 CONSTANTS = [name in ("wb1_min", "wb2_min", "wb3_min", "wb4_min") for name in NAMES]
@@ -203,3 +204,40 @@ def test_the_installed_command(folder: Path, tmp_path: Path) -> None:
     bad = subprocess.run([*words, *rest, "1e9"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2
     assert bad.stderr.count("\n") == 1
+
+
+def test_a_ledger_books_every_chunk_before_the_release(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = tmp_path / "ledger"
+    main(["budget", "--ledger", str(ledger), "--new", "--chunk", "32", "--window", "0"])
+    book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8"]
+    for _ in range(2):
+        run(folder, "whole.npz", "everyday-klt-32", tmp_path / "out", *book)
+    said = capsys.readouterr().out
+    assert "epsilon 24 for p0 since the ledger began" in said  # 150 rows are 5 chunks of 32
+    assert "epsilon 48 for p0 since the ledger began" in said
+    (odometer,) = look(ledger)[1].values()
+    assert (odometer.released, odometer.epsilon) == (10, 48 * 10**12)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--ledger", "L"], "go together"),
+        (["--device", "p0"], "go together"),
+        (["--ledger", "L", "--device", "p0"], "was not made with --chunk 32 --window 0"),
+        (["--ledger", "L", "--device", "p0", "--whole"], "not for --whole"),
+        (["--ledger", "none", "--device", "p0"], "none"),
+    ],
+)
+def test_a_ledger_that_does_not_fit_stops_the_release(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    main(["budget", "--ledger", str(tmp_path / "L"), "--new", "--chunk", "64", "--window", "0"])
+    options = [str(tmp_path / o) if o in {"L", "none"} else o for o in options]
+    with pytest.raises(SystemExit) as stopped:
+        run(folder, "whole.npz", "everyday-klt-32", tmp_path / "out", "--epsilon", "4.8", *options)
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
