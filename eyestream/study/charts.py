@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from eyestream.study.cells import Record
-from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, panels, short
+from eyestream.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, log_values, panels, short
 
 __all__ = [
     "choice_chart",
@@ -20,6 +20,8 @@ __all__ = [
     "published_chart",
     "utility_chart",
 ]
+
+_NMSE_LINES = {("nmse_abs", "ours, mean of |NMSE|"): "-", ("nmse_median", "ours, median"): "--"}
 
 
 def distinct(records: Sequence[Record], name: str) -> list[Any]:
@@ -67,11 +69,9 @@ def published_chart(records: Sequence[Record], published: Sequence[Record]) -> F
     figure, axes = panels(len(names), columns=4)
     for axis, name in zip(axes, names, strict=True):
         own = [r for r in records if r["source"] == name and r["n"] == 32]
-        for which, style in (("nmse_abs", "-"), ("nmse_median", "--")):
-            label = "ours, mean of |NMSE|" if which == "nmse_abs" else "ours, median"
-            axis.plot(
-                *points(own, "epsilon", which), color=colour(name), marker="o", markersize=4, ls=style, label=label
-            )
+        for which, style in _NMSE_LINES.items():
+            axis.plot(*points(own, "epsilon", which[0]), color=colour(name), marker="o", markersize=4, ls=style)
+            axis.plot([], [], color="#000000", marker="o", markersize=4, ls=style, label=which[1])
         theirs = [r for r in published if r["source"] == name and r["n"] in (None, 32)]
         for dataset, mark in zip(distinct(theirs, "dataset"), "x+1", strict=False):
             x, y = points([r for r in theirs if r["dataset"] == dataset], "epsilon", "nmse")
@@ -114,7 +114,6 @@ def leakage_chart(records: Sequence[Record]) -> Figure:
     axes[0].set(xlabel="chunk", ylabel="leakage of one chunk / epsilon", xlim=(1, None))
     axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_title(f"4 states, chunks of {lengths[0]} rows", fontsize=9)
-    axes[0].legend(fontsize=7)
     for n in lengths:
         for dash, states in zip(DASHES, distinct(records, "states"), strict=False):
             own = [r for r in records if r["t"] is None and r["n"] == n and r["states"] == states]
@@ -124,7 +123,8 @@ def leakage_chart(records: Sequence[Record]) -> Figure:
     axes[1].set_title("supremum for time without end", fontsize=9)
     axes[1].set_ylabel("supremum / epsilon", fontsize=9)
     log_axis(axes[1], epsilons, "epsilon of a chunk")
-    axes[1].legend(fontsize=7, ncols=2)
+    log_values(axes[1])
+    legend_below(figure, axes)
     for axis in axes:
         axis.xaxis.label.set_fontsize(9)
         axis.yaxis.label.set_fontsize(9)
@@ -144,7 +144,7 @@ def error_chart(records: Sequence[Record]) -> Figure:
             axis.plot(*points(own, "k", "simulated"), "x", color=colour(name), label=f"{name}, simulated")
             best = int(np.argmin(y))
             axis.plot(x[best], y[best], "o", color=colour(name), markersize=8, fillstyle="none", label="least")
-        axis.set_yscale("log")
+        log_values(axis)
         axis.set_title(f"epsilon {short(epsilon)}", fontsize=9)
         log_axis(axis, (1, 2, 4, 8, 16), "coefficients kept, k")
     for axis in axes[::4]:

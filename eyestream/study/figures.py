@@ -2,16 +2,29 @@
 
 import base64
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from eyestream.study.sources import COLOURS
 
-__all__ = ["DASHES", "MARKERS", "colour", "legend_below", "log_axis", "panels", "short", "to_data_url", "to_png"]
+__all__ = [
+    "DASHES",
+    "MARKERS",
+    "colour",
+    "legend_below",
+    "log_axis",
+    "log_values",
+    "panels",
+    "short",
+    "to_data_url",
+    "to_png",
+]
 
 MARKERS = {32: "o", 64: "s", 128: "^"}
 """Marker for each chunk length."""
@@ -42,12 +55,27 @@ def panels(count: int, *, columns: int = 3, height: float = 3.0, share_y: bool =
 
 
 def log_axis(axis: Axes, ticks: Sequence[float], label: str) -> None:
-    """A logarithmic horizontal axis with exactly these ticks."""
+    """A logarithmic horizontal axis with exactly these ascending ticks; labels that would touch are left out."""
+    least = math.log(ticks[-1] / ticks[0]) / 12 if len(ticks) > 1 else 0.0
+    labels, last = [], -math.inf
+    for tick in ticks:
+        labels.append(short(tick) if math.log(tick) - last >= least else "")
+        last = math.log(tick) if labels[-1] else last
     axis.set_xscale("log")
-    axis.set_xticks(list(ticks), [short(tick) for tick in ticks])
+    axis.set_xticks(list(ticks), labels)
     axis.tick_params(axis="x", labelrotation=45 if len(ticks) > 4 else 0)
-    axis.minorticks_off()
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel(label, fontsize=9)
+
+
+def log_values(axis: Axes) -> None:
+    """A logarithmic vertical axis that has labels also where the values span less than two decades."""
+    axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    if high < 100 * low:
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def short(number: float) -> str:
