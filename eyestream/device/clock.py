@@ -38,6 +38,5 @@ class Clock:
         return deadline <= self.time + _ROUNDING_S
 
     def reading(self, deadline: float) -> float:
-        """What the caller's clock shows at `deadline`; there has been a reading."""
-        assert self._offset is not None
-        return deadline - self._offset
+        """What the caller's clock shows at `deadline`; before any finite reading that is not known: at once."""
+        return -math.inf if self._offset is None else deadline - self._offset

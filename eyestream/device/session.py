@@ -125,7 +125,7 @@ class Session:
             if chunk < self._current:
                 until = min(stop, self._current * n)
                 self._count_late(row, until, time)
-            elif self._advance(chunk):
+            elif self._advance(chunk, time):
                 until = min(stop, (chunk + 1) * n)
                 self._put(row, rows[row - seq : until - seq], time)
             else:
@@ -172,14 +172,19 @@ class Session:
         if until - 1 > self._newest:  # then the current chunk has no row yet
             self._due = max(self._scheduled, time + self._time_left(until - 1))
 
-    def _advance(self, chunk: int) -> bool:
-        """Make `chunk` the current one; False where that is too far, or too many chunks wait for the clock."""
+    def _advance(self, chunk: int, time: float) -> bool:
+        """Make `chunk` the current one; False where that is too far, or too many chunks wait for the clock.
+
+        Those whose time has come wait for the caller alone, which may be late: that is no fault of the tracker.
+        """
         gap = chunk - self._current
         if gap > self._settings.jump_chunks:
             return False
         opens = gap > 0 or self._buffer is None
-        if self._settings.release == "on_clock" and opens and len(self._closed) + gap >= self._room:
-            return False
+        if self._settings.release == "on_clock" and opens:
+            waiting = sum(closed.at > time for closed in self._closed)
+            if waiting + gap >= self._room:
+                return False
         for _ in range(gap):
             self.close_current()
         return True

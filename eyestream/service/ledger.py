@@ -35,6 +35,7 @@ from eyestream.privacy.charge import Ceilings
 from eyestream.service.ledger_book import MOST_UNSYNCED, Book, Entry
 from eyestream.service.ledger_file import LedgerFile, create_file, read_pieces
 from eyestream.service.ledger_records import (
+    LAST_DAY,
     MOST_PIECES,
     RELEASED,
     WITHHELD,
@@ -174,7 +175,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            The ledger could not be written, now or before: none of the requests may be released.
+            The ledger could not be written, now or before, or `day` is no day: none of the requests may be released.
         ValueError
             A request with more rows than a chunk has, or a name that cannot be one. Nothing was recorded.
         """
@@ -182,6 +183,8 @@ class Ledger:
             check_name(request.device, request.stream)
             if request.last_row - request.first_row >= self._chunk:
                 raise ValueError("expected at most a chunk of rows")
+        if day > LAST_DAY:  # days never go back: once written, it would stay the day for ever
+            raise LedgerError(f"{self._path}: the host's clock is past every day that a ledger can hold")
         with self._lock, self._writing():
             return [
                 answer

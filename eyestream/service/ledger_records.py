@@ -23,6 +23,7 @@ from typing import NamedTuple
 from eyestream.errors import LedgerError
 
 __all__ = [
+    "LAST_DAY",
     "MENDED",
     "MOST_PIECES",
     "NAME",
@@ -54,6 +55,8 @@ _HEADER = struct.Struct("<8sIIIIQ16s8s8s")
 _MAGIC = b"EYELEDGR"
 _VERSION = 1
 MOST_PIECES = 4
+LAST_DAY = 2**32 - 1
+"""The last day that a record has room for; eleven million years from now."""
 
 
 class Header(NamedTuple):

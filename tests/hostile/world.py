@@ -18,7 +18,7 @@ import numpy as np
 
 from eyestream.device.settings import DeviceSettings
 from eyestream.files import calibrations
-from eyestream.privacy.accountant import Request
+from eyestream.privacy.accountant import Obstacle, Request
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import CFPA
@@ -72,13 +72,15 @@ def _mechanism() -> tuple[WatchedMechanism, SecureNoise]:
 
 
 class WatchedLedger(Ledger):
-    """The real one, that notes what it has granted."""
+    """The real one, that notes what it has granted, and every answer."""
 
     granted: list[Request]
+    answers: list[tuple[Request, Obstacle | None]]
 
     def reserve(self, requests: Sequence[Request], day: int) -> list[Reservation | Withheld]:
         answers = super().reserve(requests, day)
         self.granted += [answer.request for answer in answers if isinstance(answer, Reservation)]
+        self.answers += [(a.request, a.obstacle if isinstance(a, Withheld) else None) for a in answers]
         return answers
 
 
@@ -103,6 +105,7 @@ class World:
         self.origin: dict[int, tuple[str, int, int]] = {}
         self.releases: list[list[int]] = []
         self.granted: list[Request] = []
+        self.answers: list[tuple[Request, Obstacle | None]] = []
         self.published: list[tuple[str, bytes]] = []
         self.delivered: list[bytes] = []
         create_ledger(self._path, chunk=N, window=self._ceilings.window_chunks, created=0)
@@ -113,7 +116,7 @@ class World:
         self.received = 0
         self.now = 0.0
         self.ledger = WatchedLedger(self._path, chunk=N, ceilings=self._ceilings)
-        self.ledger.granted = self.granted
+        self.ledger.granted, self.ledger.answers = self.granted, self.answers
         mechanism, noise = _mechanism()
         mechanism.releases = self.releases
         noise.renew()
