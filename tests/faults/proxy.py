@@ -141,7 +141,7 @@ class FaultProxy:
                 passing = data[: int(min(len(data), limit))]
                 await _write(writer, passing, fault)
                 limit -= len(passing)
-                if limit <= 0:
+                if limit < 1:
                     for end in ends:
                         _reset(end)
                     return
