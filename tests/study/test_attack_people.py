@@ -67,6 +67,12 @@ def test_summary_and_pass_rule_by_hand():
     assert (verdict["passed"], verdict["attacks"], verdict["hides"]) == (1, 2, False)
     assert (verdict["protocol"], verdict["rate"]) == ("raw to private", 0.75)
     assert identification.verdicts(summary[:1])[0]["hides"]
+    # rates 1/2, 1/2, 3/4, 1/2: 0.5625 with a standard error of 0.0625 is 5 of them above chance
+    middling = [
+        base | {"protocol": "white box", "ranks": ranks} for ranks in ("1 1 3 4", "2 1 1 3", "1 1 1 2", "1 4 4 1")
+    ]
+    record = identification.summarise(middling)[0]
+    assert (record["standard_error"], record["passes"]) == (pytest.approx(0.0625), False)
 
 
 def test_splits_share_no_gaze():

@@ -31,6 +31,8 @@ def test_private_choice_keeps_its_epsilon_and_prefers_the_best():
     ratios = np.log(law[:, None] / law[None])
     assert np.abs(ratios).max() <= 3.0
     np.testing.assert_allclose(law.sum(axis=1), 1)
+    odds = coefficients.choice_law(np.array([[0.0, -2.0]]), 1.0, 2.0)  # epsilon u / (2 sensitivity): e^2 to 1
+    assert odds[0, 0] / odds[0, 1] == pytest.approx(np.exp(2.0))
     assert (np.argmax(law, axis=1) == 8).all()
 
 
