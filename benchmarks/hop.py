@@ -1,6 +1,7 @@
 """What the sidecar adds between a chunk's last row and the chunk in an application's hands, beside the null relay."""
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -66,7 +67,7 @@ def _hops(
     with (
         start() as port,
         sidecar(port, [ours]),
-        python_child("relay", port, other, size["n"]) as relay,
+        python_child("relay", port, other, *size.values()) as relay,
     ):
         relay.line()
         for rate, seconds in rates.items():
@@ -91,17 +92,17 @@ def _latencies(port: int, plan: dict[str, Any]) -> dict[str, Timing]:
     with python_child("application", port, private_topic("any").replace("/any/", "/+/")) as application:
         application.line()
         sent = carry_out(port, plan)
+        time.sleep(1.0)
         application.tell("")
         arrivals: list[tuple[str, int | None, int]] = json.loads(application.line())
-    came: dict[str, list[int]] = {}
-    for topic, _, moment in arrivals:
-        came.setdefault(topic, []).append(moment)
-    taken: dict[str, list[int]] = {device: [] for device in plan["devices"]}
-    for device in taken:
-        own = [moment for name, _, moment in sent if name == device]
-        arrived = came.get(private_topic(device), [])
-        taken[device] = [b - a for a, b in zip(own, arrived, strict=True)]
-    return {device: of_samples(np.array(values[1:])) for device, values in taken.items()}  # the first warms up
+    timings = {}
+    for device in plan["devices"]:
+        own = np.array([moment for name, _, moment in sent if name == device])
+        came = np.array([moment for topic, _, moment in arrivals if topic == private_topic(device)])
+        chunk = np.searchsorted(own, came, side="right") - 1  # chunks are far apart: it is the last one that was sent
+        _, first = np.unique(chunk, return_index=True)
+        timings[device] = of_samples((came[first] - own[chunk[first]])[1:])  # the first warms up
+    return timings
 
 
 def carry_out(port: int, plan: dict[str, Any], core: int | None = None) -> list[tuple[str, int, int]]:

@@ -1,7 +1,7 @@
-"""Role: the null relay. ``python -m benchmarks.relay PORT DEVICE N``.
+"""Role: the null relay. ``python -m benchmarks.relay PORT DEVICE N FEATURES``.
 
 A sidecar without its work: the same client library, two links, inbox, QoS and process; what it publishes are the bytes
-of N raw messages, untouched, one after the other (about as many as a chunk has).
+of a chunk's raw messages, untouched, one after the other (about as many as the released chunk has).
 """
 
 import asyncio
@@ -11,12 +11,13 @@ from eyestream.config import BrokerSettings
 from eyestream.service.buffer import DropOldest
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.transport import Message, connect
+from eyestream.wire.messages import decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 
 
 async def main() -> None:
     """Relay until killed."""
-    port, device, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    port, device, n, features = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     endpoint = Endpoint.of(BrokerSettings(f"mqtt://127.0.0.1:{port}"))
     inbox: DropOldest[Message] = DropOldest(4096)
     held: list[bytes] = []
@@ -27,8 +28,12 @@ async def main() -> None:
         await raw.subscribe(raw_topic(device), 1)
         print("up", flush=True)
         while True:
-            held.append((await inbox.get()).payload)
-            if len(held) == count:
+            message = await inbox.get()
+            if message.topic != raw_topic(device):
+                continue  # the embedded broker has been seen to deliver what nobody subscribed to
+            held.append(message.payload)
+            rows = decode_raw(held[-1], features, 1)
+            if (rows.seq + len(rows.rows)) % n == 0:
                 await private.publish(private_topic(device), b"".join(held), qos=1)
                 held.clear()
 

@@ -76,7 +76,7 @@ class ChunkBuffer:
     """
 
     def __init__(self, n: int, features: int) -> None:
-        self._rows = np.full((n, features), np.nan, dtype=np.float32)
+        self._values = np.full((features, n), np.nan)
         self._present = np.zeros(n, dtype=np.bool_)
 
     def put(self, offset: int, rows: NDArray[np.float32]) -> int:
@@ -85,15 +85,17 @@ class ChunkBuffer:
         present = self._present[here]
         duplicates = int(np.count_nonzero(present))
         if duplicates:
-            self._rows[here][~present] = rows[~present]
+            self._values[:, here][:, ~present] = rows[~present].T
         else:
-            self._rows[here] = rows
+            self._values[:, here] = rows.T
         present[:] = True
         return duplicates
 
     def values(self) -> NDArray[np.float64]:
-        """(F, n), a read-only copy, NaN where a value is missing."""
-        values = np.full(self._rows.shape[::-1], np.nan)
-        np.copyto(values, self._rows.T, where=np.isfinite(self._rows.T))
-        values.flags.writeable = False
-        return values
+        """(F, n), read-only, NaN where a value is missing; nothing can be put any more.
+
+        The rows have been laid out as they came: this is on the way of the release.
+        """
+        np.copyto(self._values, np.nan, where=np.isinf(self._values))
+        self._values.flags.writeable = False
+        return self._values

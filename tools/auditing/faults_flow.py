@@ -111,7 +111,7 @@ def _() -> list[Patch]:
 
     def reusing(self: Any, n: int, features: int) -> None:
         create(self, n, features)
-        self._rows = kept.setdefault((n, features), self._rows)
+        self._values = kept.setdefault((n, features), self._values)
 
     return [(chunks.ChunkBuffer, "__init__", reusing)]
 
