@@ -27,7 +27,7 @@ def run(quick: bool) -> Result:
         return result
     calibration, own = calibrations.load(CALIBRATION), cores()
     n, features = calibration.n, len(calibration.names)
-    rows, seconds = [], 4 if quick else 40
+    rows, seconds = [], 4 if quick else 30
     counts = [20] if quick else [1, 10, 100, 1000]
     while counts:
         count = counts.pop(0)

@@ -61,7 +61,7 @@ def _running(result: Result, times: int, seconds: float) -> None:
     calibration = calibrations.load(CALIBRATION)
     n, features = calibration.n, len(calibration.names)
     ready, first = [], []
-    for _ in range(times):
+    for turn in range(times):
         with broker() as port, tempfile.TemporaryDirectory() as folder:
             path = write_config(Path(folder), port, ["foot"])
             client = Client(port, "watcher")
@@ -72,7 +72,8 @@ def _running(result: Result, times: int, seconds: float) -> None:
                 took = carry_out(port, plan | {"n": n, "features": features})
                 first.append(took[0][2] / 1e6)
                 idle = child.resident_mib()
-                plan = {"mode": "alternate", "rate": 120, "seconds": seconds, "devices": ["foot"]}
+                plan = {"mode": "alternate", "rate": 120, "devices": ["foot"]}
+                plan["seconds"] = seconds if turn == times - 1 else 0
                 carry_out(port, plan | {"n": n, "features": features})
                 loaded = child.resident_mib()
             client.close()

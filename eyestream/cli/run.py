@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import resource
 import signal
@@ -43,6 +44,7 @@ def main(options: argparse.Namespace) -> None:
     with assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
         start_log()
         _LOG.info("chunks of %s: %s", ", ".join(device.id for device in settings.device), sidecar.guarantee)
+        gc.freeze()  # what is here now stays: no collection has to look at it again while a chunk waits
         asyncio.run(_run(sidecar))
 
 
