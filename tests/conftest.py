@@ -49,12 +49,16 @@ class Mosquitto:
         deadline = time.monotonic() + 10
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                self.knock()
                 return
             except OSError:
                 assert self._process.poll() is None, "mosquitto ended at once"
                 assert time.monotonic() < deadline, "mosquitto does not listen"
                 time.sleep(0.01)
+
+    def knock(self) -> None:
+        """Raise OSError when it does not accept connections."""
+        socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
 
     def stop(self, *, kill: bool = False) -> None:
         """Stop it; `kill` gives it no time to say goodbye."""

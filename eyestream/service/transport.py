@@ -159,7 +159,7 @@ async def connect(
     """
     client = aiomqtt.Client(
         endpoint.host,
-        endpoint.port,
+        endpoint.port or 1883,  # paho insists on one, also where there is none
         identifier=client_id,
         username=endpoint.username,
         password=endpoint.password,

@@ -95,7 +95,9 @@ class Traffic:
 
 
 @contextlib.asynccontextmanager
-async def traffic(url: str, rows: int = 32, pause_s: float = 0.02, device: str = "hmd-1") -> AsyncIterator[Traffic]:
+async def traffic(
+    url: str | BrokerSettings, rows: int = 32, pause_s: float = 0.02, device: str = "hmd-1"
+) -> AsyncIterator[Traffic]:
     """Send `rows` rows each `pause_s` seconds beside the body."""
     block = rows_of_a_stranger(rows, len(NAMES))
     async with Publisher(url, device, NAMES, 2.0) as publisher:
