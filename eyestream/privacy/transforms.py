@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.spectrum.difference import difference, integrate
-from eyestream.spectrum.fourier import RealFourier
+from eyestream.spectrum.fourier import RealFourier, coordinate_count
 
 __all__ = ["DifferenceFourierTransform", "FourierTransform", "TimeTransform", "Transform"]
 
@@ -75,7 +75,16 @@ class FourierTransform:
 
 
 class DifferenceFourierTransform(FourierTransform):
-    """The same of the difference signal (DCFPA): differences inside the chunk in, cumulative sum out."""
+    """The same of the difference signal (DCFPA): differences inside the chunk in, cumulative sum out.
+
+    Inverse transform and cumulative sum are one product with the cumulative sums of the cosines and sines: for all but
+    the largest k that costs less than the cumulative sum of a chunk alone.
+    """
+
+    def __init__(self, centre: Array, k: int) -> None:
+        super().__init__(centre, k)
+        n, count = centre.shape[1], coordinate_count(centre.shape[1], k)
+        self._synthesis = integrate(RealFourier(count, n, k).signals(np.eye(count)))
 
     def residual(self, chunk: Array) -> Array:
         """(F, n) difference signal minus the centre, which is a difference signal too."""
@@ -83,4 +92,4 @@ class DifferenceFourierTransform(FourierTransform):
 
     def chunk(self, coordinates: Array) -> Array:
         """(F, n) cumulative sum of the inverse transform."""
-        return integrate(super().chunk(coordinates))
+        return coordinates @ self._synthesis
