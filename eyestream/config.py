@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,11 +21,15 @@ __all__ = [
     "BudgetSettings",
     "DeviceEntry",
     "LimitSettings",
+    "LogSettings",
+    "LoginSettings",
+    "MetricsSettings",
     "PrivacySettings",
     "Settings",
     "SidecarSettings",
     "StreamSettings",
     "load",
+    "load_login",
 ]
 
 _NAME = r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # as `eyestream.wire.topics.is_name`
@@ -35,6 +39,7 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
+Table = TypeVar("Table", bound=msgspec.Struct)
 
 
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +100,27 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadline_s: Positive = 60.0
 
 
+class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[log]``: how log lines look, on stderr."""
+
+    format: Literal["text", "json"] = "text"
+
+
+class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[metrics]``: /metrics and /healthz on this port of 127.0.0.1; without the table nothing listens."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class LoginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How somebody other than the sidecar logs in, as far as a check needs to know."""
+
+    username: Text | None = None
+    password_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+
 class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[[device]]``: one tracker, by its pseudonym."""
 
@@ -112,6 +138,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: Annotated[tuple[DeviceEntry, ...], msgspec.Meta(min_length=1)]
     raw: BrokerSettings | None = None
     limits: LimitSettings = LimitSettings()
+    log: LogSettings = LogSettings()
+    metrics: MetricsSettings | None = None
 
     @property
     def raw_broker(self) -> BrokerSettings:
@@ -127,6 +155,21 @@ def load(path: Path) -> Settings:
     ConfigError
         The file cannot be read, is not TOML, or has a key that is unknown, missing, of another type or out of range.
     """
+    settings = _read(path, Settings)
+    _check_together(path, settings)
+    return _anchored(settings, path.parent)
+
+
+def load_login(path: Path) -> LoginSettings:
+    """Read how somebody logs in: a TOML file with the keys of `LoginSettings`. Raises as `load`."""
+    login = _read(path, LoginSettings)
+    keys = ("password_file", "cert_file", "key_file")
+    given = {key: path.parent / getattr(login, key) for key in keys if getattr(login, key) is not None}
+    return msgspec.structs.replace(login, **given)
+
+
+def _read(path: Path, kind: type[Table]) -> Table:
+    """The TOML file `path` as one table of `kind`."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -139,11 +182,9 @@ def load(path: Path) -> Settings:
         if not math.isfinite(number):
             raise ConfigError(f"{path}: {_place(where)}: expected a finite number")
     try:
-        settings = msgspec.convert(table, Settings, dec_hook=_path)
+        return msgspec.convert(table, kind, dec_hook=_path)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {_sentence(str(error))}") from None
-    _check_together(path, settings)
-    return _anchored(settings, path.parent)
 
 
 def _floats(value: object, where: str) -> Iterator[tuple[str, float]]:

@@ -39,8 +39,8 @@ class Publisher:
 
     It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
     was seen. Send a row of NaN for a lost eye; pass `seq` to leave numbers out. While the broker is away rows are lost,
-    counted in `lost`, and numbered all the same, so that the receiver sees the gap; after a long outage the numbers go on
-    in a new session.
+    counted in `lost`, and numbered all the same, so that the receiver sees the gap; after a long outage the numbers go
+    on in a new session.
 
     Parameters
     ----------
