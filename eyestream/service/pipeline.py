@@ -16,6 +16,7 @@ import numpy as np
 
 from eyestream.device.chunks import DueChunk, RowMark, RowSpan
 from eyestream.device.device import Device
+from eyestream.device.session import Counters as RowCounters
 from eyestream.device.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
 from eyestream.privacy.accountant import Obstacle, Request
@@ -138,6 +139,10 @@ class Pipeline:
     def status(self, device: str) -> Status:
         """The state of one device as far as its chunks go."""
         return Status("degraded", "ledger") if self.failed else self._lines[raw_topic(device)].status
+
+    def rows(self, device: str) -> RowCounters:
+        """What became of the rows of one device: live, to be read only."""
+        return self._lines[raw_topic(device)].device.counters
 
     def next_due(self) -> float | None:
         """When `take` must be called if no message comes; None: nothing is awaited."""

@@ -110,6 +110,8 @@ class Sidecar:
         self._own_topic = sidecar_status_topic(name)
         self._inbox: DropOldest[Arrival] = DropOldest(limits.raw_messages)
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
+        self.received = 0
+        """Raw messages that came in: always those rejected, dropped from the inbox, taken, and still in the inbox."""
         self._statements = Statements()
         self._wake = asyncio.Event()
         self._stopping = self._leaving = self._raw_stands = self._private_stands = False
@@ -144,6 +146,11 @@ class Sidecar:
         self._say_status()
 
     @property
+    def inbox_held(self) -> int:
+        """Raw messages that wait."""
+        return len(self._inbox)
+
+    @property
     def inbox_dropped(self) -> int:
         """Raw messages dropped because too many waited."""
         return self._inbox.dropped
@@ -168,6 +175,7 @@ class Sidecar:
 
     def _receive(self, message: Message) -> None:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
+        self.received += 1
         if len(message.payload) > MAX_PAYLOAD_BYTES:
             self.pipeline.counters.rejected["oversize"] += 1
         elif message.retain:

@@ -147,7 +147,7 @@ class _Life:
 
     def odd_time(self) -> None:
         odd = self.orders.one_of(ODD_TIMES)
-        self.batch += [Arrival(a.topic, a.payload, odd) for a in self.batch[-1:]]
+        self.batch[-1:] = [Arrival(a.topic, a.payload, odd) for a in self.batch[-1:]]
         self.flush(odd)
 
     def pass_time(self) -> None:

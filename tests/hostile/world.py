@@ -195,7 +195,7 @@ class World:
         counters, outbox = self.pipeline.counters, self.outbox
         assert self.received == counters.rejected.total() + counters.taken
         for index in range(len(self.settings)):
-            c = self.device(index).counters
+            c = self.pipeline.rows(f"d{index}")
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump
         assert counters.due == counters.released + counters.withheld.total() + counters.dropped.total()
         assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + len(outbox)

@@ -1,0 +1,197 @@
+"""A whole sidecar without a broker: messages go in where the raw link delivers them, chunks come out to a link of ours.
+
+What the process holds is measured at the process, and what became of everything is asked of its own counters.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.config import (
+    BrokerSettings,
+    BudgetSettings,
+    DeviceEntry,
+    LimitSettings,
+    PrivacySettings,
+    Settings,
+    SidecarSettings,
+    StreamSettings,
+)
+from eyestream.files import calibrations
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import SecureNoise
+from eyestream.service.ledger import Ledger, create_ledger
+from eyestream.service.sidecar import Sidecar
+from eyestream.service.transport import Message
+from eyestream.wire.messages import encode_raw, rows_per_message
+
+SCHEMA, N = 1, 32
+CALIBRATION = calibrations.load("everyday-cfpa-32")
+FEATURES = len(CALIBRATION.names)
+MOST_ROWS = rows_per_message(FEATURES)
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def rss_bytes() -> int:
+    """Resident memory of this process now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+def open_files() -> int:
+    """File descriptors of this process now."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+class PrivateLink:
+    """A broker that acknowledges at once, or, while `blocked`, never."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Event()
+        self._free.set()
+        self.chunks = 0
+        self.statements = 0
+        self.oldest_s = 0.0
+        """The longest that a delivered chunk had waited when it was handed over."""
+        self.on_chunk: Callable[[str, bytes], None] = lambda topic, payload: None
+
+    def block(self, blocked: bool) -> None:
+        """Stop acknowledging, or go on."""
+        if blocked:
+            self._free.clear()
+        else:
+            self._free.set()
+
+    async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
+        """As the link's: returns with the acknowledgement."""
+        await self._free.wait()
+        await asyncio.sleep(0)
+        if topic.endswith("/private"):
+            self.chunks += 1
+            self.on_chunk(topic, payload)
+        else:
+            self.statements += 1
+
+
+def settings_for(folder: Path, devices: int, limits: LimitSettings, **stream: Any) -> Settings:
+    given = {"rate_hz": CALIBRATION.rate_hz, "grace_s": 1.0, "idle_s": 60.0, "release": "on_row"} | stream
+    return Settings(
+        sidecar=SidecarSettings(name="sidecar", ledger=folder / "ledger"),
+        private=BrokerSettings("mqtt://127.0.0.1:1"),
+        stream=StreamSettings(schema=SCHEMA, window_s=30.0, names=CALIBRATION.names, **given),
+        privacy=PrivacySettings(calibration="everyday-cfpa-32", epsilon=4.8),
+        budget=BudgetSettings(window_chunks=2, window_epsilon=1e6, session_epsilon=1e6, day_epsilon=1e6),
+        device=tuple(DeviceEntry(f"d{i}") for i in range(devices)),
+        limits=limits,
+    )
+
+
+class Flood:
+    """The sidecar under load and those who send to it."""
+
+    def __init__(self, sidecar: Sidecar, link: PrivateLink, devices: int) -> None:
+        self.sidecar, self.link = sidecar, link
+        self.devices = [f"d{i}" for i in range(devices)]
+        self.seq = dict.fromkeys(self.devices, 0)
+        self.session = dict.fromkeys(self.devices, 1)
+        self._rows = np.random.default_rng(1).normal(20.0, 5.0, (MOST_ROWS, FEATURES)).astype(np.float32)
+
+    def send(self, payload: bytes, device: str = "d0", *, retain: bool = False) -> None:
+        """A message arrives."""
+        self.sidecar._receive(Message(f"eyestream/v1/{device}/features/raw", payload, retain))
+
+    def rows(self, m: int, device: str = "d0", *, end: bool = False) -> bytes:
+        """The next `m` rows of a device."""
+        payload = encode_raw(self.session[device], self.seq[device], self._rows[:m], SCHEMA, end=end)
+        self.seq[device] += m
+        return payload
+
+    def next_session(self, device: str = "d0") -> None:
+        """The tracker begins anew."""
+        self.session[device] += 1
+        self.seq[device] = 0
+
+    async def room(self, most: int) -> None:
+        """Wait until no more than `most` messages wait: the fastest sender that loses nothing."""
+        await asyncio.sleep(0)
+        while self.sidecar.inbox_held > most:  # noqa: ASYNC110  there is no event for it
+            await asyncio.sleep(0.001)
+
+    async def quiet(self) -> None:
+        """Wait until nothing is under way inside; what waits for the broker may go on waiting."""
+        still = 0
+        while still < 3:
+            await asyncio.sleep(0.01)
+            counters = self.sidecar.pipeline.counters
+            busy = self.sidecar.inbox_held or counters.due != self.settled
+            still = 0 if busy else still + 1
+
+    @property
+    def settled(self) -> int:
+        """Chunks whose fate is known."""
+        counters = self.sidecar.pipeline.counters
+        return counters.released + counters.withheld.total() + counters.dropped.total()
+
+    def check(self, *, quiet: bool) -> None:
+        """The law of conservation; chunks between due and settled only while a write to the ledger is under way."""
+        sidecar = self.sidecar
+        counters, outbox = sidecar.pipeline.counters, sidecar.outbox
+        messages = counters.rejected.total() + sidecar.inbox_dropped + counters.taken + sidecar.inbox_held
+        assert sidecar.received == messages, "messages"
+        for device in self.devices:
+            c = sidecar.pipeline.rows(device)
+            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump, "rows"
+        assert counters.due == self.settled if quiet else counters.due >= self.settled, "chunks"
+        held = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
+        assert counters.released == held, "released chunks"
+
+
+@contextlib.asynccontextmanager
+async def flooding(
+    folder: Path, *, devices: int = 1, limits: LimitSettings | None = None, **stream: Any
+) -> AsyncIterator[Flood]:
+    """A sidecar at work, with a private link that stands."""
+    limits = limits or LimitSettings(raw_messages=256, released_chunks=256, deadline_s=1.0)
+    settings = settings_for(folder, devices, limits, **stream)
+    create_ledger(settings.sidecar.ledger, chunk=N, window=2, created=0)
+    noise, link = SecureNoise(), PrivateLink()
+    mechanism = build(CALIBRATION, settings.privacy.epsilon, noise=noise)
+    with Ledger(settings.sidecar.ledger, chunk=N, ceilings=Ceilings.of(2, 1e6)) as ledger:
+        sidecar = Sidecar(settings, mechanism, ledger, renew=noise.renew, today=lambda: 20_000)
+        _note_age(sidecar, link)
+        work = asyncio.create_task(sidecar._work(), name="devices")
+        private = asyncio.create_task(sidecar._serve_private(link), name="private link")  # type: ignore[arg-type]
+        try:
+            yield Flood(sidecar, link, devices)
+        finally:
+            sidecar._stopping = True
+            sidecar._inbox.wake()
+            await work
+            private.cancel()
+            await asyncio.gather(private, return_exceptions=True)
+
+
+def _note_age(sidecar: Sidecar, link: PrivateLink) -> None:
+    """Let the link note how long each chunk had waited when it was handed over."""
+    outbox, clock = sidecar.outbox, asyncio.get_running_loop().time
+    first = outbox.first
+
+    def noted(now: float) -> Any:
+        parcel = first(now)
+        if parcel is not None:
+            link.oldest_s = max(link.oldest_s, clock() - (parcel.deadline - outbox._lifetime_s))
+        return parcel
+
+    outbox.first = noted  # type: ignore[method-assign]
+
+
+def slope(samples: deque[tuple[float, float]] | list[tuple[float, float]]) -> float:
+    """Least-squares slope of (time, value)."""
+    times, values = np.array(samples).T
+    return float(np.polyfit(times - times[0], values, 1)[0])

@@ -1,0 +1,22 @@
+"""The long run, shortly: tools/soak.py in a process of its own, whose memory is measured from its start."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "soak.py"
+
+
+def test_a_short_soak(tmp_path: Path) -> None:
+    command = [sys.executable, str(TOOL), "--seconds", "5", "--round", "5", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+    assert done.stdout, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    late = {"the event loop is late"}  # on a machine that has other work
+    assert set(figures["faults"]) <= late, figures
+    assert figures["rss_peak_mb"] < 150
+    assert figures["looks"] > 20
+    for count in ("rejected", "inbox_dropped", "overflow", "expired", "delivered"):
+        assert figures[count] > 0, count
+    assert figures["open_files"][0] == figures["open_files"][1]
