@@ -1,4 +1,4 @@
-"""What the audit tries on the mechanisms: worst-case neighbours, and cells for what comes out.
+"""What the audit tries: worst-case neighbours, and cells for what comes out.
 
 One release of a synthetic calibration of a thousand equal features is a thousand independent releases of one feature at
 epsilon; half of them get the first neighbour, half the second. The neighbours lie far outside the ball, so that the
@@ -27,7 +27,6 @@ __all__ = [
     "SHARP",
     "TRIALS",
     "Case",
-    "FourierTrial",
     "Trial",
     "cases",
     "count",
@@ -46,9 +45,7 @@ FAR = 1000.0
 SHARP = 0.9
 """Share of epsilon that the lower bound must reach; below it the audit is blind."""
 
-_TOGETHER = 1000
-_LEVELS = 40
-_PHASES = 16
+_TOGETHER, _LEVELS, _PHASES = 1000, 40, 16
 
 
 @dataclass(frozen=True)
@@ -283,18 +280,20 @@ def count(trial: Trial, draws: int) -> tuple[Counts, Counts]:
 
 
 def cases(quick: bool) -> list[Case]:
-    """Everything that is tried: k = 1 .. 4 and every epsilon; in the quick form with the shortest chunk that has k.
+    """Everything that is tried: k = 1 .. 4 and every epsilon, with the shortest chunk that has k; and longer chunks.
 
     A small epsilon takes many draws to be seen, and so does a large k, whose most telling event has probability
     2^-(2k-1). A release of KLT gives one draw, so it gets fewer of them in the quick form.
     """
-    shapes: list[tuple[str, int, int | None]] = [("lpa", 2, None)]
-    lengths = {1: (2,), 2: (4,), 3: (4,), 4: (8,)} if quick else {1: (2, 32), 2: (4, 32), 3: (4, 8), 4: (8, 32)}
-    shapes += [(name, n, k) for name in ("cfpa", "dcfpa") for k, ns in lengths.items() for n in ns]
     million, found = 1_000_000, []
+    fourier = [(name, n, k) for name in ("cfpa", "dcfpa") for k, n in ((1, 2), (2, 4), (3, 4), (4, 8))]
+    shapes: list[tuple[str, int, int | None]] = [("lpa", 2, None), *fourier]
     for epsilon in EPSILONS:
         for name, n, k in shapes:
             rare = 1.5 if k == 3 and epsilon >= 1 else 5.0 if k in (None, 1) and epsilon < 1 else 1.0
-            found.append(Case(name, n, k, epsilon, round(million * (rare if quick else 10))))
-        found.append(Case("klt", 4, None, epsilon, 2 * million if not quick else 100_000 if epsilon >= 1 else 30_000))
+            long = 40 if k == 2 and epsilon < 1 else 10
+            found.append(Case(name, n, k, epsilon, round(million * (rare if quick else long))))
+        found.append(Case("klt", 4, None, epsilon, million if not quick else 100_000 if epsilon >= 1 else 30_000))
+    if not quick:
+        found += [Case(name, n, k, 1.0, 10 * million) for name, _, k in fourier for n in (16, 32)]
     return found
