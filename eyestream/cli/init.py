@@ -53,7 +53,7 @@ def _write(path: Path) -> None:
     template = resources.files("eyestream").joinpath("data/sidecar.toml").read_text(encoding="utf-8")
     text = re.sub(r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"', template, flags=re.MULTILINE)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None

@@ -15,6 +15,7 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "see it happen: broker, recording, sidecar and application in one terminal",
     "init": "write a configuration and a new ledger",
+    "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",
     "run": "the sidecar: raw rows in, private chunks out",
     "replay": "publish a recording as if a tracker sent it live",
     "listen": "receive private chunks as an application does",

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import gc
 import logging
-import resource
 import signal
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from eyestream import config
 from eyestream.cli.options import one_line_faults, start_log
 from eyestream.service.assembly import assemble
+from eyestream.service.sealing import seal
 from eyestream.service.sidecar import Sidecar
 
 __all__ = ["add_parser", "main"]
@@ -39,7 +39,7 @@ def main(options: argparse.Namespace) -> None:
     ConfigError, CalibrationError, LedgerError
         What must be mended before it can start.
     """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold raw rows
+    seal()
     settings = config.load(options.config)
     with assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
         start_log()

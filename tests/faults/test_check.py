@@ -1,0 +1,204 @@
+"""`eyestream check`: every fault of a deployment is seen, named, and a mend is said; a sound one passes."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Mosquitto
+from deployment import Deployment
+
+from eyestream import config
+from eyestream.service.assembly import new_ledger
+from eyestream.service.check_brokers import broker_findings
+from eyestream.service.check_host import host_findings
+
+COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
+SHIPPED = Path(__file__).resolve().parents[2] / "config" / "sidecar.toml"
+
+
+def check(path: Path, *more: str) -> tuple[int, list[str], list[str]]:
+    """Exit code, and what passes and fails."""
+    words = [*COMMAND, "check", "--config", str(path), *more]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    lines = done.stdout.splitlines()
+    assert all(line.startswith(("pass  ", "fail  ")) for line in lines), done
+    assert "Traceback" not in done.stderr
+    return done.returncode, [x[6:] for x in lines if x[0] == "p"], [x[6:] for x in lines if x[0] == "f"]
+
+
+def configure(folder: Path, *edits: tuple[str, str]) -> Path:
+    """The shipped configuration, edited, in a private directory, with its ledger."""
+    folder.mkdir(mode=0o700)
+    text = SHIPPED.read_text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = folder / "sidecar.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    new_ledger(config.load(path), created=int(time.time()))
+    return path
+
+
+@pytest.fixture
+def deployment(tmp_path_factory: pytest.TempPathFactory, mosquitto: Mosquitto) -> Iterator[Deployment]:
+    made = Deployment(tmp_path_factory.mktemp("d"))
+    yield made
+    made.stop()
+
+
+def hard(deployment: Deployment, folder: Path) -> Path:
+    """A configuration for the brokers that we ship."""
+    secret = f'username = "sidecar"\npassword_file = "{deployment.folder}/sidecar.password"\n'
+    private = f'url = "{deployment.private.tls_url}"\nca_file = "{deployment.authority.pem}"\n{secret}'
+    raw = f'\n[raw]\nurl = "{deployment.raw.url}"\n{secret}\n[stream]'
+    for role in ("tracker", "application"):
+        login = f'username = "{role}"\npassword_file = "{role}.password"\n'
+        (deployment.folder / f"{role}.toml").write_text(login)
+    [line] = [line for line in SHIPPED.read_text().splitlines() if line.startswith("url = ")]
+    return configure(folder, (line, private), ("\n[stream]", raw))
+
+
+def test_a_demo_broker_fails_where_it_should(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    code, passed, failed = check(configure(tmp_path / "conf", ("mqtt://localhost:1883", mosquitto.url)))
+    assert code == 1
+    faults = "\n".join(failed)
+    for what in (
+        "raw rows have a listener of their own",
+        "raw broker: a Unix socket, or TLS",
+        "raw broker: nobody gets in without a login",
+        "raw broker: nobody gets in with a wrong login",
+        "raw broker: the sidecar writes no raw rows",
+        "raw broker: a stranger writes no raw rows",
+        "raw broker: a stranger reads no raw rows",
+        "raw broker: raw rows are not retained",
+        "private broker: nobody gets in without a login",
+        "private broker: a stranger writes no private chunks",
+    ):
+        assert what in faults
+    for mend in ("allow_anonymous false", "acl_file", "retain_available false", "password_file", "mqtts://"):
+        assert mend in faults
+    assert "the ledger opens and fits" in passed
+    assert "no core dumps, no debugger" in passed
+    assert not any("ledger" in line or "clock" in line for line in failed)
+
+
+def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -> None:
+    deployment.start()
+    path = hard(deployment, tmp_path / "conf")
+    code, passed, failed = check(path)
+    assert (code, failed) == (0, [])
+    assert len(passed) > 15
+    folder = deployment.folder
+    logins = ("--tracker", f"{folder}/tracker.toml", "--application", f"{folder}/application.toml")
+    code, passed, failed = check(path, *logins)
+    assert (code, failed) == (0, [])
+    for what in (
+        "raw broker: the tracker's rows reach the sidecar",
+        "raw broker: the tracker reads no raw rows",
+        "raw broker: the application reads no raw rows",
+        "raw broker: the application writes no raw rows",
+        "raw broker: raw rows are not retained",
+        "private broker: what the sidecar writes reaches the application",
+        "private broker: the application writes no private chunks",
+        "private broker: the tracker writes no private chunks",
+    ):
+        assert what in passed
+
+
+FAULTS = [
+    ("raw", "conf", "allow_anonymous false", "allow_anonymous true", "raw broker: nobody gets in without"),
+    ("raw", "conf", "acl_file", "# acl_file", "raw broker: the application reads no raw rows"),
+    ("raw", "acl", "user sidecar", "user application", "raw broker: the tracker's rows reach the sidecar"),
+    ("raw", "conf", "retain_available false", "", "raw broker: raw rows are not retained"),
+    ("private", "acl", "topic read", "topic readwrite", "private broker: the application writes no private"),
+    ("private", "acl", "topic write", "# topic write", "private broker: what the sidecar writes reaches"),
+    ("raw", "passwd", None, "", "raw broker: the sidecar gets in"),
+    ("raw", "acl", None, "\n", "raw broker: the tracker's rows reach the sidecar"),
+]
+"""Broker, its file, what is replaced in it (None: all) by what, and how the fault that is found begins."""
+
+
+@pytest.mark.usefixtures("mosquitto")
+async def test_every_fault_of_a_broker_is_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A deployment for each fault, all checked at once."""
+
+    async def faulty(side: str, file: str, old: str | None, new: str, what: str) -> None:
+        deployment = Deployment(tmp_path_factory.mktemp("d"))
+        path = (deployment.raw if side == "raw" else deployment.private).socket.parent / f"{side}.{file}"
+        text = path.read_text()
+        assert old is None or old in text
+        path.write_text(new if old is None else text.replace(old, new))
+        deployment.start()
+        try:
+            settings = config.load(hard(deployment, deployment.folder / "conf"))
+            logins = [config.load_login(deployment.folder / f"{role}.toml") for role in ("tracker", "application")]
+            failed = [str(finding) for finding in await broker_findings(settings, *logins) if not finding.passed]
+        finally:
+            deployment.stop()
+        assert any(line.startswith(f"fail  {what}") for line in failed), (what, failed)
+
+    await asyncio.gather(*(faulty(*fault) for fault in FAULTS))
+
+
+def host(
+    path: Path, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
+) -> list[str]:
+    """What fails on this machine."""
+    found = host_findings(config.load(path), path, wall=wall, monotonic=monotonic, pause=time.sleep)
+    return [str(finding) for finding in found if not finding.passed]
+
+
+def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
+    path = configure(tmp_path / "conf", ("# username", "username"), ("# password_file", "password_file"))
+    secret = path.parent / "password"
+    secret.touch(0o600)
+    secret.write_text("x")
+    assert host(path) == []
+    for file, mode, mend in (
+        (path, 0o622, "chmod 600"),
+        (secret, 0o640, "chmod 600"),
+        (path.parent, 0o755, "chmod 700"),
+        (path.parent / "ledger", 0o644, "chmod 600"),
+    ):
+        before = file.stat().st_mode
+        file.chmod(mode)
+        [fault] = host(path)
+        assert mend in fault
+        assert str(file) in fault
+        file.chmod(before)
+    if os.geteuid() == 0:
+        os.chown(secret, 12345, -1)
+        assert "chown" in host(path)[0]
+        os.chown(secret, 0, -1)
+    assert "it says 1970" in host(path, wall=lambda: 0.0)[0]
+    assert "monotonic" in host(path, monotonic=lambda: 5.0)[0]
+    jumps = iter([1_800_000_000.0] * 2 + [1_900_000_000.0] * 9)
+    assert "was set while we looked" in host(path, wall=lambda: next(jumps))[0]
+    path.write_text(path.read_text().replace("klt-shed-64", "cfpa-32"))
+    assert "it counts in (rows, window) [(64, 2)], the configuration in (32, 2)" in host(path)[0]
+    (path.parent / "ledger").unlink()
+    assert any("there is no ledger" in fault for fault in host(path))
+
+
+def test_a_broker_that_is_down_is_one_fault_and_usage_is_another_code(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    path = configure(tmp_path / "conf", ("mqtt://localhost:1883", mosquitto.url))
+    mosquitto.stop()
+    code, _, failed = check(path)
+    assert code == 1
+    assert sum("gets in" in line for line in failed) == 2
+    assert check(tmp_path / "none.toml")[0] == 2
+
+
+def test_both_copies_of_the_commented_configuration_are_one() -> None:
+    packaged = Path(config.__file__).parent / "data" / "sidecar.toml"
+    one, other = (
+        re.sub(r'^id = "hmd-\w+"$', "", text, flags=re.M) for text in (packaged.read_text(), SHIPPED.read_text())
+    )
+    assert one == other
