@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from auditing.planting import Patch, fault
 
 from eyestream.device import chunks, device, session

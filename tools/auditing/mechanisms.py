@@ -92,6 +92,8 @@ def synthetic(mechanism: str, n: int, features: int, width: float = 1e9) -> Cali
         overlap=row,
         energy=row,
         diameter=np.full(features, 2.0),
+        stays=column,
+        forgets=column,
         between_people=column,
     )
     return Calibration(
