@@ -9,7 +9,7 @@ from eyestream.config import load
 from eyestream.privacy.guarantee import describe
 from eyestream.privacy.noise import SecureNoise
 from eyestream.service.assembly import mechanism_of
-from eyestream.service.sidecar import deployment_of
+from eyestream.service.description import deployment_of
 
 __all__ = ["add_parser", "main"]
 

@@ -2,15 +2,17 @@
 
 import argparse
 import asyncio
+import json
 import logging
 import math
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from eyestream.config import BrokerSettings
 
-__all__ = ["add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
+__all__ = ["JsonLines", "add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:
@@ -52,10 +54,27 @@ def speed(text: str) -> float:
     return math.inf if text == "max" else positive(text)
 
 
-def start_log(level: int = logging.INFO) -> None:
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time (UTC), level, logger, message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The object; no traceback, which might hold more than a message may."""
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        return json.dumps(said)
+
+
+def start_log(
+    level: int = logging.INFO,
+    formatter: logging.Formatter = logging.Formatter("%(asctime)s %(levelname)s %(message)s"),  # noqa: B008  immutable
+) -> None:
     """Log lines of eyestream on stderr, one line each."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(formatter)
     log = logging.getLogger("eyestream")
     log.handlers[:] = [handler]
     log.setLevel(level)

@@ -2,16 +2,22 @@
 
 import argparse
 import asyncio
-import gc
+import contextlib
 import logging
+import os
 import signal
 import time
 from pathlib import Path
 from typing import Any
 
 from eyestream import config
-from eyestream.cli.options import one_line_faults, start_log
+from eyestream.cli.options import JsonLines, one_line_faults, start_log
+from eyestream.config import MetricsSettings
+from eyestream.errors import OperatorError
 from eyestream.service.assembly import assemble
+from eyestream.service.loopback import serve
+from eyestream.service.metrics import health, metrics
+from eyestream.service.notify import Notifier
 from eyestream.service.sealing import seal
 from eyestream.service.sidecar import Sidecar
 
@@ -38,20 +44,57 @@ def main(options: argparse.Namespace) -> None:
     ------
     ConfigError, CalibrationError, LedgerError
         What must be mended before it can start.
+    LinkError
+        The port for metrics is taken.
     """
     seal()
     settings = config.load(options.config)
     with assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
-        start_log()
+        if settings.log.format == "json":
+            start_log(formatter=JsonLines())
+        else:
+            start_log()
         _LOG.info("chunks of %s: %s", ", ".join(device.id for device in settings.device), sidecar.guarantee)
-        gc.freeze()  # what is here now stays: no collection has to look at it again while a chunk waits
-        asyncio.run(_run(sidecar))
+        asyncio.run(_run(sidecar, options.config, settings.metrics))
 
 
-async def _run(sidecar: Sidecar) -> None:
+async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> None:
     one_line_faults()
+    notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def leave() -> None:
+        notifier.say("STOPPING=1")
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await sidecar.run(stop)
+        loop.add_signal_handler(number, leave)
+    loop.add_signal_handler(signal.SIGHUP, _reload, sidecar, path)
+    async with contextlib.AsyncExitStack() as stack:
+        if window is not None:
+            await stack.enter_async_context(serve(window.port, _pages(sidecar)))
+        watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
+        notifier.say("READY=1")
+        try:
+            await sidecar.run(stop)
+        finally:
+            watch.cancel()
+
+
+def _reload(sidecar: Sidecar, path: Path) -> None:
+    """SIGHUP: take lower ceilings over, or keep everything as it is and say why."""
+    try:
+        sidecar.tighten(config.load(path))
+    except OperatorError as error:
+        _LOG.error("the old configuration stays: %s", error)
+    else:
+        _LOG.warning("the ceilings of %s hold from now on", path)
+
+
+def _pages(sidecar: Sidecar) -> dict[str, Any]:
+    def healthz() -> tuple[int, str]:
+        word = health(sidecar)
+        return (200 if word == "ok" else 503), f"{word}\n"
+
+    return {"/metrics": lambda: (200, metrics(sidecar)), "/healthz": healthz}

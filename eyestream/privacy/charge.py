@@ -90,6 +90,12 @@ class Ceilings:
         if not 0 <= self.window_chunks < 2**32 or (self.window is not None and self.window_chunks == 0):
             raise ValueError("expected the ceiling of a window together with its length, at least one chunk")
 
+    def within(self, other: "Ceilings") -> bool:
+        """Whether these ceilings, of windows of the same length, allow nothing that `other` does not."""
+        pairs = ((self.window, other.window), (self.session, other.session), (self.day, other.day))
+        lower = all(theirs is None or (ours is not None and ours <= theirs) for ours, theirs in pairs)
+        return lower and self.window_chunks == other.window_chunks
+
     @classmethod
     def of(
         cls,

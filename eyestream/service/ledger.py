@@ -152,6 +152,12 @@ class Ledger:
         """What the ledger was made with."""
         return self._book.header
 
+    def lower(self, ceilings: Ceilings) -> None:
+        """Let lower ceilings hold from the next reservation on; `ValueError` when one of them is higher."""
+        if not ceilings.within(self._ceilings):
+            raise ValueError("expected ceilings that are no higher")
+        self._ceilings = ceilings
+
     def mark(self, device: str, stream: str) -> RowMark | None:
         """Up to where the rows of the device are refused for ever; None: it has none."""
         entry = self._book.entries.get(check_name(device, stream))

@@ -11,25 +11,23 @@ import logging
 from collections.abc import Callable
 
 from eyestream.config import Settings
-from eyestream.device.settings import DeviceSettings
-from eyestream.privacy.guarantee import Deployment, text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.service.buffer import DropOldest
+from eyestream.service.description import STREAM, device_settings, meta_of
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.keeper import Keeper
 from eyestream.service.ledger import Ledger
 from eyestream.service.outbox import Outbox
 from eyestream.service.pipeline import Arrival, Pipeline
 from eyestream.service.statements import Statements
+from eyestream.service.tightening import lowered_ceilings
 from eyestream.service.transport import Link, Message, Will
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES, Meta, Status, encode_meta, encode_status
+from eyestream.wire.messages import MAX_PAYLOAD_BYTES, Status, encode_meta, encode_status
 from eyestream.wire.topics import meta_topic, raw_topic, sidecar_status_topic, status_topic
 
-__all__ = ["STREAM", "Sidecar", "deployment_of", "device_settings"]
+__all__ = ["Sidecar"]
 
 _LOG = logging.getLogger("eyestream.sidecar")
-
-STREAM = "features"
 
 GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
@@ -38,39 +36,6 @@ _BATCH = 64
 """Messages that are treated together, at most: their reservations share one write to the disk."""
 
 _STOPPED = encode_status(Status("offline", "stopped"))
-
-
-def device_settings(settings: Settings, n: int) -> list[DeviceSettings]:
-    """Every configured device, with chunks of `n` rows."""
-    stream = settings.stream
-    return [
-        DeviceSettings(
-            id=device.id,
-            stream=STREAM,
-            schema=stream.schema,
-            names=stream.names,
-            rate_hz=stream.rate_hz,
-            n=n,
-            grace_s=stream.grace_s,
-            idle_s=stream.idle_s,
-            jump_chunks=stream.jump_chunks,
-            release=stream.release,
-        )
-        for device in settings.device
-    ]
-
-
-def deployment_of(settings: Settings) -> Deployment:
-    """What stands around the mechanism, for the words of the guarantee."""
-    stream, budget = settings.stream, settings.budget
-    return Deployment(
-        rate_hz=stream.rate_hz,
-        window_s=stream.window_s,
-        window_chunks=budget.window_chunks,
-        window_epsilon=budget.window_epsilon,
-        session_epsilon=budget.session_epsilon,
-        day_epsilon=budget.day_epsilon,
-    )
 
 
 class Sidecar:
@@ -106,7 +71,8 @@ class Sidecar:
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
         self.guarantee = mechanism.guarantee
-        self._devices = [device.id for device in settings.device]
+        self.devices = tuple(device.id for device in settings.device)
+        self._settings, self._mechanism, self._ledger = settings, mechanism, ledger
         self._own_topic = sidecar_status_topic(name)
         self._inbox: DropOldest[Arrival] = DropOldest(limits.raw_messages)
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
@@ -114,6 +80,7 @@ class Sidecar:
         """Raw messages that came in: always those rejected, dropped from the inbox, taken, and still in the inbox."""
         self._statements = Statements()
         self._wake = asyncio.Event()
+        self._turned = asyncio.Event()
         self._stopping = self._leaving = self._raw_stands = self._private_stands = False
         self.pipeline = Pipeline(
             device_settings(settings, mechanism.n),
@@ -140,10 +107,23 @@ class Sidecar:
             clean_session=False,
             will=Will(self._own_topic, encode_status(Status("offline", "lost"))),
         )
-        meta = encode_meta(_meta(settings, mechanism))
-        for device in self._devices:
-            self._statements.say(meta_topic(device, STREAM), meta)
+        self._describe()
         self._say_status()
+
+    @property
+    def raw_stands(self) -> bool:
+        """Whether the link to the raw broker is up."""
+        return self._raw_stands
+
+    @property
+    def private_stands(self) -> bool:
+        """Whether the link to the private broker is up."""
+        return self._private_stands
+
+    @property
+    def links(self) -> dict[str, int]:
+        """Links that stood since the start, by side."""
+        return {"raw": self._raw.links, "private": self._private.links}
 
     @property
     def inbox_held(self) -> int:
@@ -173,6 +153,30 @@ class Sidecar:
                     await private
         self._log_totals()
 
+    async def pulse(self) -> None:
+        """Return when the work on what arrives and falls due has come round once more: a sign of life."""
+        self._turned.clear()
+        self._inbox.wake()
+        await self._turned.wait()
+
+    def tighten(self, settings: Settings) -> None:
+        """Let the lower ceilings of another configuration hold from now on.
+
+        Raises
+        ------
+        ConfigError
+            It differs in anything else, or a ceiling is higher; nothing has changed.
+        """
+        self._ledger.lower(lowered_ceilings(self._settings, settings, self._mechanism.epsilon))
+        self._settings = settings
+        self._describe()
+        self._wake.set()
+
+    def _describe(self) -> None:
+        meta = encode_meta(meta_of(self._settings, self._mechanism))
+        for device in self.devices:
+            self._statements.say(meta_topic(device, STREAM), meta)
+
     def _receive(self, message: Message) -> None:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
         self.received += 1
@@ -185,7 +189,7 @@ class Sidecar:
 
     async def _serve_raw(self, link: Link) -> None:
         try:
-            for device in self._devices:
+            for device in self.devices:
                 await link.subscribe(raw_topic(device, STREAM), 1)
             self._raw_stands = True
             self._say_status()
@@ -203,6 +207,7 @@ class Sidecar:
                     async with asyncio.timeout_at(self.pipeline.next_due()):
                         await self._inbox.wait()
             await self.pipeline.take(self._inbox.take_most(_BATCH), loop.time())
+            self._turned.set()
             await asyncio.sleep(0)  # a flood of messages leaves the links their turn
         self.pipeline.close(loop.time())
 
@@ -216,7 +221,7 @@ class Sidecar:
             return
         link = Status("online", "ready") if self._raw_stands else Status("degraded", "raw_link")
         worst = link
-        for device in self._devices:
+        for device in self.devices:
             status = self.pipeline.status(device)
             if status.state == "online":
                 status = link
@@ -248,7 +253,7 @@ class Sidecar:
             self._private_stands = False
 
     async def _say_goodbye(self, link: Link) -> None:
-        for topic in [*(status_topic(device, STREAM) for device in self._devices), self._own_topic]:
+        for topic in [*(status_topic(device, STREAM) for device in self.devices), self._own_topic]:
             await link.publish(topic, _STOPPED, qos=1, retain=True)
 
     def _log_totals(self) -> None:
@@ -266,20 +271,3 @@ class Sidecar:
             self.outbox.delivered,
             counters.released - self.outbox.delivered,
         )
-
-
-def _meta(settings: Settings, mechanism: Mechanism) -> Meta:
-    calibration = mechanism.calibration
-    return Meta(
-        names=settings.stream.names,
-        units=calibration.units,
-        rate_hz=settings.stream.rate_hz,
-        n=mechanism.n,
-        mechanism=mechanism.name,
-        k=mechanism.k,
-        epsilon=mechanism.epsilon,
-        delta=mechanism.delta,
-        noise_sd=mechanism.noise_sd.astype("float32"),
-        guarantee=text(mechanism, deployment_of(settings)),
-        calibration=calibration.content_hash,
-    )
