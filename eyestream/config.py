@@ -81,6 +81,7 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     k: Count | None = None
     shrink: bool = False
     clip: bool = False
+    smooth: bool = False
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

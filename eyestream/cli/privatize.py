@@ -41,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
     parser.add_argument("--shrink", action="store_true", help="shrink toward the corpus mean (free post-processing)")
+    parser.add_argument("--smooth", action="store_true", help="filter the chunks of a recording (free post-processing)")
     parser.add_argument("--clip", action="store_true", help="clip to the calibrated range (free post-processing)")
     parser.add_argument(
         "--ledger",
@@ -66,8 +67,8 @@ def main(options: argparse.Namespace) -> None:
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
-    if options.whole and (options.shrink or options.clip):
-        raise ConfigError("--whole releases plainly: --shrink and --clip are not for it")
+    if options.whole and (options.shrink or options.clip or options.smooth):
+        raise ConfigError("--whole releases plainly: --shrink, --clip and --smooth are not for it")
     if (options.ledger is None) != (options.device is None):
         raise ConfigError("--ledger and --device go together")
     if options.ledger is not None and options.whole:
@@ -100,7 +101,8 @@ def main(options: argparse.Namespace) -> None:
 def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int) -> Mechanism:
     if options.whole:
         return FPA(calibration, options.epsilon, rows, k=calibration.k or 1)
-    return build(calibration, options.epsilon, shrink=options.shrink, clip=options.clip)
+    extras = {"shrink": options.shrink, "clip": options.clip, "smooth": options.smooth}
+    return build(calibration, options.epsilon, **extras)
 
 
 def _book(options: argparse.Namespace, calibration: Calibration, lengths: list[int]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.corpus.calibrate import WORDBOOK_MINIMA, Corpus
+from eyestream.corpus.persistence import FORGETTING, lagged_moments, staying_part
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables, Provenance
 from eyestream.privacy.schedule import inverse_root
@@ -25,11 +26,10 @@ MODES = 4
 SCORES = 24
 TAIL = 0.005
 """Share of the corpus' rows clipped at each end: a few events make some features' tails very heavy."""
-POLES = (1.0, 0.5)
+POLES = (1.0, FORGETTING)
 """A component that stays with the person, and one that forgets by half a chunk."""
 SHRINKAGE = 0.5
 """Of the person's covariance, known from few people, toward the shape of the whole."""
-MOST_LAGS = 20
 
 
 def calibrate_joint(
@@ -167,18 +167,9 @@ def _cosines(n: int, count: int) -> Array:
 def _person_covariance(own: list[Array], whole: Array) -> Array:
     """(d, d) covariance of what stays with a person, from scores (T, d) of each, and the covariance of all, diagonal.
 
-    The lag-k covariances are fitted, entry by entry, with stays + POLES[1]^k forgets by least squares, lag 0 counting
-    three times; then the part that stays is shrunk toward the shape of the whole.
+    What does not decay of the lagged moments, made positive, and shrunk toward the shape of the whole.
     """
-    lags = [whole]
-    for lag in range(1, min(MOST_LAGS, min(map(len, own)) - 1) + 1):
-        moment = sum((s[:-lag].T @ s[lag:] for s in own), np.zeros_like(whole)) / sum(len(s) - lag for s in own)
-        lags.append((moment + moment.T) / 2)
-    k = np.arange(len(lags))
-    weight = np.sqrt(np.where(k == 0, 3.0, 1.0))[:, None]
-    design = np.stack([np.ones(len(lags)), POLES[1] ** k], axis=1)
-    fitted = np.linalg.lstsq(design * weight, np.array(lags).reshape(len(lags), -1) * weight, rcond=None)[0][0]
-    stays = _positive(fitted.reshape(whole.shape), 0.0)
+    stays = _positive(staying_part(lagged_moments(own)), 0.0)
     share = float(np.clip(np.trace(stays) / np.trace(whole), 0.02, 0.9))
     return (1 - SHRINKAGE) * stays + SHRINKAGE * share * whole
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.laws import LaplaceLaw
-from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.noise import Noise
+from eyestream.privacy.smoothing import Smoother, SmootherState
 from eyestream.privacy.transforms import Transform
 
 __all__ = ["AdditiveMechanism", "Lattice", "Output", "Parts", "Project"]
@@ -81,6 +82,8 @@ class AdditiveMechanism(Mechanism):
         Shrink toward the corpus mean by the gain that minimises the expected error: post-processing.
     clip
         Clip the released values to the calibrated range: post-processing.
+    smooth
+        Filter the chunks of a session instead (`eyestream.privacy.smoothing`), which shrinks too: post-processing.
 
     Raises
     ------
@@ -97,11 +100,12 @@ class AdditiveMechanism(Mechanism):
         noise: Noise | None = None,
         shrink: bool = False,
         clip: bool = False,
+        smooth: bool = False,
     ) -> None:
         super().__init__(calibration, epsilon, noise)
         active = self._active
         try:
-            parts = self._assemble(k if k is not None else calibration.k, shrink)
+            parts = self._assemble(k if k is not None else calibration.k, shrink and not smooth)
         except OverflowError as error:
             raise ConfigError(f"epsilon {epsilon:g} is outside what the arithmetic can hold: {error}") from None
         self._parts = parts
@@ -112,6 +116,9 @@ class AdditiveMechanism(Mechanism):
         self._clip = (calibration.lo[active][:, None], calibration.hi[active][:, None]) if clip else None
         self.noise_sd = np.zeros(self.features)
         self.noise_sd[active] = parts.noise_sd
+        self._smoother = self._make_smoother() if smooth else None
+        if self._smoother is not None:
+            self.noise_sd[active] = self._smoother.sd
 
     @abstractmethod
     def _assemble(self, k: int | None, shrink: bool) -> Parts:
@@ -123,7 +130,17 @@ class AdditiveMechanism(Mechanism):
 
     def release(self, chunk: Array) -> Array:
         """One private release of a chunk (F, n); see `Mechanism.release`."""
-        return self._finish(self._noisy(self._admit(chunk)))
+        if self._smoother is not None:
+            return self.session().release(chunk)
+        return self._finish(self._plain(chunk))
+
+    @abstractmethod
+    def _make_smoother(self) -> Smoother:
+        """The filter for the chunks of a session."""
+
+    def session(self) -> Releaser:
+        """What releases the chunks of one session in order: the mechanism itself, unless it smooths."""
+        return self if self._smoother is None else _SmoothedSession(self, SmootherState(self._smoother))
 
     def _noisy(self, admitted: Array) -> Array:
         """The private step: noisy coordinates (B, M) of the chunk (A, n), relative to those of the ball's centre."""
@@ -135,10 +152,26 @@ class AdditiveMechanism(Mechanism):
         np.minimum(integers, parts.law.limit, out=integers)
         return (integers + 0.5) * parts.steps
 
-    def _finish(self, coordinates: Array) -> Array:
-        """Post-processing: noisy coordinates (B, M) to a chunk (F, n)."""
+    def _plain(self, chunk: Array) -> Array:
+        """(A, n) the released features of a chunk (F, n)."""
         output = self._parts.output
-        released = output.offset + self._parts.transform.chunk(output.gain * coordinates)
+        released: Array = output.offset + self._parts.transform.chunk(output.gain * self._noisy(self._admit(chunk)))
+        return released
+
+    def _finish(self, released: Array) -> Array:
+        """(F, n) clipped if asked for, with the constants in their places."""
         if self._clip is not None:
             np.clip(released, *self._clip, out=released)
         return self._complete(released)
+
+
+class _SmoothedSession:
+    """The chunks of one session, filtered."""
+
+    def __init__(self, mechanism: AdditiveMechanism, state: SmootherState) -> None:
+        self._mechanism, self._state = mechanism, state
+
+    def release(self, chunk: Array) -> Array:
+        """One private release of the session's next chunk (F, n); see `Mechanism.release`."""
+        mechanism = self._mechanism
+        return mechanism._finish(self._state.smooth(mechanism._plain(chunk)))

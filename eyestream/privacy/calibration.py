@@ -78,6 +78,11 @@ class PerFeatureTables:
     """(F, K) A(k) of `eyestream.privacy.error_model`."""
     energy: NDArray[np.float64]
     """(F, K) B(k)."""
+    stays: NDArray[np.float64]
+    forgets: NDArray[np.float64]
+    detail: NDArray[np.float64]
+    """(F,) variance of a chunk's mean that stays with a person, that which halves from chunk to chunk, and variance of
+    a value around the mean of its chunk; all without the corpus' outermost hundredth."""
     diameter: NDArray[np.float64]
     """(F,) largest distance between any two signals of the corpus."""
     between_people: NDArray[np.float64]
@@ -85,7 +90,7 @@ class PerFeatureTables:
 
     def check(self, features: int, n: int) -> None:
         """Raise CalibrationError when the figures are not of so many features and rows."""
-        for name in ("centre", "radius", "mean", "spread", "truncation", "overlap", "energy"):
+        for name in ("centre", "radius", "mean", "spread", "truncation", "overlap", "energy", "stays"):
             if len(getattr(self, name)) != features:
                 raise CalibrationError(f"{name} of the calibration is not of {features} features")
         if self.centre.shape[1:] != (n,) or self.mean.shape[1:] != (n,):
@@ -267,6 +272,9 @@ def declared_range(calibration: Calibration, n: int) -> Calibration:
         truncation=truncation,
         overlap=np.zeros((features, count)),
         energy=np.zeros((features, count)),
+        stays=nothing,
+        forgets=nothing,
+        detail=nothing,
         diameter=2 * radius,
         between_people=nothing,
     )

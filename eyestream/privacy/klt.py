@@ -40,7 +40,7 @@ class KLT(Mechanism):
         As for every mechanism.
     k
         Must be None: the directions follow from epsilon.
-    shrink, clip
+    shrink, clip, smooth
         Part of the mechanism, whatever is asked.
 
     Attributes
@@ -60,6 +60,7 @@ class KLT(Mechanism):
         noise: Noise | None = None,
         shrink: bool = True,
         clip: bool = True,
+        smooth: bool = True,
     ) -> None:
         super().__init__(calibration, epsilon, noise)
         tables = calibration.tables

@@ -24,6 +24,7 @@ from eyestream.privacy.klt import KLT
 from eyestream.privacy.laws import LaplaceLaw, ideal_rate
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise
+from eyestream.privacy.smoothing import Smoother
 from eyestream.privacy.transforms import DifferenceFourierTransform, FourierTransform, TimeTransform, Transform
 from eyestream.spectrum.difference import difference
 from eyestream.spectrum.fourier import coordinate_count, coordinate_weights
@@ -51,12 +52,28 @@ class _PerFeature(AdditiveMechanism):
 
     def _gain(self, noise: Array, k: NDArray[np.intp]) -> Array:
         """(A, 1) gains toward the corpus mean for N (A,) times squared scale, and k (A,)."""
+        self._need_corpus()
         tables, active = self._tables, self._active
-        if not tables.spread[active].all():
-            raise CalibrationError("shrink needs the figures of a corpus; this calibration has a declared range alone")
         overlap, energy = tables.overlap[active, k - 1], tables.energy[active, k - 1]
         gain: Array = np.clip(overlap / (energy + noise), 0.0, 1.0)[:, None]
         return gain
+
+    def _need_corpus(self) -> None:
+        if not self._tables.spread[self._active].all():
+            raise CalibrationError("shrink and smooth need figures of a corpus; this calibration has a range alone")
+
+    def _make_smoother(self) -> Smoother:
+        self._need_corpus()
+        tables, active, parts = self._tables, self._active, self._parts
+        components = np.stack([tables.stays[active], tables.forgets[active]], axis=1)
+        coordinate_sd = np.broadcast_to(parts.law.sd[:, None] * parts.steps, parts.law.shape)
+        level = np.zeros(len(active))
+        for index in range(parts.law.shape[1]):  # variance of a chunk's mean, coordinate by coordinate
+            unit = np.zeros(parts.law.shape)
+            unit[:, index] = coordinate_sd[:, index]
+            level += parts.transform.chunk(unit).mean(axis=1) ** 2
+        around = np.maximum(parts.noise_sd**2 - level, 0.0)
+        return Smoother(tables.mean[active], components, tables.detail[active], level, around)
 
 
 class LPA(_PerFeature):
@@ -115,10 +132,11 @@ class CFPA(_PerFeature):
         noise: Noise | None = None,
         shrink: bool = False,
         clip: bool = False,
+        smooth: bool = False,
         fill_band: bool = False,
     ) -> None:
-        self._fill_band = fill_band
-        super().__init__(calibration, epsilon, k=k, noise=noise, shrink=shrink, clip=clip)
+        self._fill_band = fill_band or smooth
+        super().__init__(calibration, epsilon, k=k, noise=noise, shrink=shrink, clip=clip, smooth=smooth)
 
     def _noise_factors(self) -> Array:
         """N(k) of the error model, (K,)."""

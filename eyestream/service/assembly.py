@@ -55,7 +55,15 @@ def mechanism_of(settings: Settings, noise: Noise) -> Mechanism:
         As `fitting_calibration`.
     """
     calibration, privacy = fitting_calibration(settings), settings.privacy
-    return build(calibration, privacy.epsilon, k=privacy.k, noise=noise, shrink=privacy.shrink, clip=privacy.clip)
+    return build(
+        calibration,
+        privacy.epsilon,
+        k=privacy.k,
+        noise=noise,
+        shrink=privacy.shrink,
+        clip=privacy.clip,
+        smooth=privacy.smooth,
+    )
 
 
 @contextmanager

@@ -94,6 +94,7 @@ def synthetic(mechanism: str, n: int, features: int, width: float = 1e9) -> Cali
         diameter=np.full(features, 2.0),
         stays=column,
         forgets=column,
+        detail=column,
         between_people=column,
     )
     return Calibration(

@@ -1,0 +1,103 @@
+"""Smoothing: against a filter written out for one feature, and that it sees releases alone."""
+
+import numpy as np
+import pytest
+from noise import SeededNoise
+
+from eyestream.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
+from eyestream.corpus.persistence import lagged_moments, staying_part
+from eyestream.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.errors import CalibrationError
+from eyestream.files.recordings import Recording
+from eyestream.privacy.calibration import declared_range
+from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
+from eyestream.privacy.smoothing import Smoother, SmootherState
+
+
+def people(count: int, seed: int) -> list[Recording]:
+    return [
+        Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), NAMES)
+        for rows in simulate(load_statistics(), count, 400.0, seed)
+    ]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus.of(people(12, 2), 32)
+
+
+def test_one_feature_by_hand() -> None:
+    """The textbook recursion in plain numbers, for 90 chunks: past the end of the schedule too."""
+    rng = np.random.default_rng(1)
+    u, v, noise = 2.0, 0.7, 3.0
+    smoother = Smoother(np.zeros((1, 4)), np.array([[u, v]]), np.array([0.0]), np.array([noise]), np.array([1.0]))
+    state, x, p = SmootherState(smoother), np.zeros(2), np.diag([u, v])
+    f, q = np.diag([1.0, 0.5]), np.diag([0.0, v * 0.75])
+    for turn in range(90):
+        seen = float(rng.normal())
+        if turn:
+            x = f @ x
+            p = f @ p @ f + q
+        gain = p.sum(axis=1) / (p.sum() + noise)
+        x = x + gain * (seen - x.sum())
+        p = p - np.outer(gain, p.sum(axis=0))
+        ours = state.smooth(np.full((1, 4), seen))
+        np.testing.assert_allclose(ours, x.sum(), rtol=0, atol=1e-9 if turn < 60 else 0.02)
+    assert smoother.sd[0] == pytest.approx(np.sqrt(p.sum()), rel=0.02)
+
+
+@pytest.mark.parametrize("mechanism", [LPA, CFPA, DCFPA])
+def test_a_smoothed_session_is_a_function_of_the_plain_one(mechanism: type, corpus: Corpus) -> None:
+    """Two people whose plain releases agree (made so by hand) get the same smoothed ones."""
+    calibration = calibrate_per_feature(corpus, mechanism.name)
+    ours, theirs = (mechanism(calibration, 48.0, noise=SeededNoise(3), smooth=True) for _ in range(2))
+    rng = np.random.default_rng(0)
+    plain = [rng.normal(size=(len(ours._active), 32)) for _ in range(6)]
+    for own in (ours, theirs):
+        released = iter(plain)
+        own._plain = lambda chunk, released=released: next(released)
+    one, two = ours.session(), theirs.session()
+    for chunk in corpus.chunks[:6]:
+        np.testing.assert_array_equal(one.release(chunk), two.release(chunk * 0))
+
+
+def explained(corpus: Corpus, mechanism: str, epsilon: float, **options: bool) -> float:
+    calibration = calibrate_per_feature(corpus, mechanism)
+    active = ~calibration.constant
+    error = base = 0.0
+    for recording in people(6, 40):
+        session = build(calibration, epsilon, noise=SeededNoise(1), **options).session()
+        for chunk in whole_chunks(recording.features, 32):
+            error = error + ((session.release(chunk) - chunk)[active] ** 2).sum(axis=1)
+            base = base + ((chunk - calibration.tables.mean)[active] ** 2).sum(axis=1)
+    return float(np.median(1 - error / base))
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), [("cfpa", 200.0), ("lpa", 3000.0)])
+def test_smoothing_is_better_than_shrinking_is_better_than_nothing(
+    corpus: Corpus, mechanism: str, epsilon: float
+) -> None:
+    plain, shrunk, smooth = (
+        explained(corpus, mechanism, epsilon, **options) for options in ({}, {"shrink": True}, {"smooth": True})
+    )
+    assert plain < shrunk < smooth
+    assert smooth > 0.1
+
+
+def test_a_range_alone_cannot_smooth(corpus: Corpus) -> None:
+    ranged = declared_range(calibrate_per_feature(corpus, "cfpa"), 32)
+    with pytest.raises(CalibrationError, match="smooth"):
+        CFPA(ranged, 48.0, smooth=True)
+
+
+def test_what_stays_is_told_from_what_is_forgotten() -> None:
+    rng = np.random.default_rng(7)
+    own = []
+    for _ in range(400):
+        forgotten = [rng.normal()]
+        for _ in range(39):
+            forgotten.append(0.5 * forgotten[-1] + np.sqrt(0.75) * rng.normal())
+        own.append(np.array(forgotten)[:, None] + 1.5 * rng.normal())
+    stays = staying_part(lagged_moments(own))[0, 0]
+    assert stays == pytest.approx(2.25, rel=0.15)
+    assert staying_part(lagged_moments(own)[:1])[0, 0] == 0
