@@ -6,6 +6,8 @@ import json
 import logging
 import math
 import secrets
+import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -79,6 +81,7 @@ def main(options: argparse.Namespace) -> None:
     """
     view = View() if options.json else open_view()
     start_log(logging.WARNING)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of everything that tidies up
     with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
         figures = asyncio.run(_demo(options, Path(folder), view))
     if options.json:

@@ -81,7 +81,7 @@ class Sidecar:
         self._statements = Statements()
         self._wake = asyncio.Event()
         self._turned = asyncio.Event()
-        self._stopping = self._leaving = self._raw_stands = self._private_stands = False
+        self._asked = self._stopping = self._leaving = self._raw_stands = self._private_stands = False
         self.pipeline = Pipeline(
             device_settings(settings, mechanism.n),
             mechanism,
@@ -156,6 +156,7 @@ class Sidecar:
     async def pulse(self) -> None:
         """Return when the work on what arrives and falls due has come round once more: a sign of life."""
         self._turned.clear()
+        self._asked = True  # a wake alone would be missed by a worker that is about to wait
         self._inbox.wake()
         await self._turned.wait()
 
@@ -202,10 +203,11 @@ class Sidecar:
         """Take what arrives and what the clock makes due, in batches, until we stop."""
         loop = asyncio.get_running_loop()
         while not self._stopping:
-            if not self._inbox:
+            if not self._inbox and not self._asked:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(self.pipeline.next_due()):
                         await self._inbox.wait()
+            self._asked = False
             await self.pipeline.take(self._inbox.take_most(_BATCH), loop.time())
             self._turned.set()
             await asyncio.sleep(0)  # a flood of messages leaves the links their turn

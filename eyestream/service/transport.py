@@ -225,6 +225,7 @@ def _heed_hanging_up(client: aiomqtt.Client) -> None:
             cast(Any, lost)(*details)
         else:
             client._connected.set_exception(aiomqtt.MqttError("it hung up before it answered"))
+            client._connected.exception()  # looked at: nobody does when the attempt has failed already
 
     client._client.on_disconnect = on_disconnect
 
