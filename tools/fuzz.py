@@ -5,8 +5,8 @@
 The time is shared among the targets of tests/hostile/lives.py. Where `atheris` is installed (`pip install atheris`) it
 drives; else a small loop of our own, guided by the pairs of lines that an input goes through. An input that breaks a
 promise ends its target's run, is written to --folder and makes the exit code 1. Mend the fault, then append the input
-to tests/hostile/kept.jsonl, or to found.jsonl with its reason when it is a payload. `--keep` writes the inputs that are
-worth keeping to tests/hostile/kept.jsonl: a smallest set with the same coverage, as atheris sees it.
+to tests/hostile/kept.jsonl, or to found.jsonl with its reason when it is a payload. `--keep` adds the inputs that are
+worth keeping to tests/hostile/kept.jsonl: a small set with the same coverage in lines and the steps between them.
 """
 
 import argparse
@@ -26,10 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ROOT / "tests" / "hostile"
 sys.path[:0] = [str(HOSTILE), str(ROOT)]
 
-SHARES = {"payload": 0.2, "life": 0.8}
+SHARES = {"payload": 0.1, "life": 0.6, "release": 0.1, "configuration": 0.1, "ledger": 0.1}
 """Of the time: a life takes some thousand times as long as a payload."""
-LONGEST = 700
-KEPT_BYTES, KEPT_COUNT = 300, 250
+LONGEST = 4096
+KEPT_BYTES = 400
 
 
 def by_atheris(name: str, arguments: list[str]) -> None:
@@ -78,8 +78,7 @@ def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str,
     from mutation import mutants, seeds  # noqa: PLC0415
 
     pool, coverage, runs, finds = seeds(name), Coverage(), 0, 0
-    end = time.monotonic() + seconds
-    first = len(pool)
+    end, first, corpus = time.monotonic() + seconds, len(pool), corpus_of(name, folder)
     for data in mutants(pool, seed):
         if time.monotonic() > end or finds:
             break
@@ -87,6 +86,7 @@ def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str,
         try:
             if coverage.run(TARGETS[name], data):
                 pool.append(data)
+                (corpus / f"own-{runs}").write_bytes(data)
         except Exception:  # whatever it is, it is a find
             finds += 1
             traceback.print_exc()
@@ -130,26 +130,20 @@ def drive_atheris(name: str, seconds: float, seed: int, folder: Path) -> dict[st
 
 
 def keep(folder: Path) -> int:
-    """Write the smallest inputs that reach all that the corpus reaches."""
+    """Write inputs that reach all that the corpus reaches: from the smallest on, those that reach something new."""
     from cases import write  # noqa: PLC0415
+    from lives import TARGETS  # noqa: PLC0415
+    from mutation import kept  # noqa: PLC0415
 
     entries = []
     for name in SHARES:
-        best = folder / f"best-{name}"
-        best.mkdir(exist_ok=True)
-        command = [
-            sys.executable,
-            __file__,
-            "--child",
-            name,
-            "--",
-            "-merge=1",
-            str(best),
-            str(folder / f"corpus-{name}"),
-        ]
-        subprocess.run(command, capture_output=True, check=False)
-        inputs = sorted((path.read_bytes() for path in best.iterdir()), key=lambda data: (len(data), data))
-        entries += [{"target": name, "hex": data.hex()} for data in inputs if len(data) <= KEPT_BYTES][:KEPT_COUNT]
+        corpus = [path.read_bytes() for path in (folder / f"corpus-{name}").iterdir()]
+        coverage = Coverage()
+        best = kept(name)
+        for data in [*best, *sorted(corpus, key=lambda data: (len(data), data))]:
+            if len(data) <= KEPT_BYTES and coverage.run(TARGETS[name], data) and data not in best:
+                best.append(data)
+        entries += [{"target": name, "hex": data.hex()} for data in best]
     write("kept", entries)
     return len(entries)
 
@@ -179,7 +173,7 @@ def main() -> int:
     for result in results:
         print(json.dumps(result))
     finds = sum(result["finds"] for result in results)
-    if args.keep and drive is drive_atheris and not finds:
+    if args.keep and not finds:
         print(json.dumps({"kept": keep(folder)}))
     if finds:
         print(f"finds are in {folder}", file=sys.stderr)

@@ -17,6 +17,7 @@ from unittest import mock
 
 from cases import FEATURES, SCHEMA
 from judge import NESTING_DEPENDS, judge
+from readers import read_configuration, read_ledger, read_release
 from world import N, World
 
 from eyestream.errors import PayloadError
@@ -269,4 +270,10 @@ def live(data: bytes) -> None:
             world.kill()
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {"payload": read_payload, "life": live}
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "payload": read_payload,
+    "life": live,
+    "release": read_release,
+    "configuration": read_configuration,
+    "ledger": read_ledger,
+}

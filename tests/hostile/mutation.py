@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from cases import HERE, every, payload, read
 from hostile_parts import GOOD, KEYS, ODD, pack
+from readers import seeds_of
 
 __all__ = ["kept", "mutants", "seeds"]
 
@@ -19,9 +20,9 @@ def kept(target: str) -> list[bytes]:
 
 
 def seeds(target: str) -> list[bytes]:
-    """Where to begin: what was kept, and for payloads the small ones of the corpus."""
+    """Where to begin: good ones, what was kept, and for payloads the small ones of the corpus."""
     known = [data for case in every() if len(data := payload(case)) < 400] if target == "payload" else []
-    return [pack(GOOD), *kept(target), *known]
+    return [pack(GOOD), *seeds_of(target), *kept(target), *known]
 
 
 def mutants(pool: Sequence[bytes], seed: int) -> Iterator[bytes]:

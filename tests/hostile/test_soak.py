@@ -9,12 +9,11 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "soak.py"
 
 
 def test_a_short_soak(tmp_path: Path) -> None:
-    command = [sys.executable, str(TOOL), "--seconds", "5", "--round", "5", "--folder", str(tmp_path)]
+    command = [sys.executable, str(TOOL), "--seconds", "3", "--round", "4", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
     assert done.stdout, done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
-    late = {"the event loop is late"}  # on a machine that has other work
-    assert set(figures["faults"]) <= late, figures
+    assert figures["faults"] == []
     assert figures["rss_peak_mb"] < 150
     assert figures["looks"] > 20
     for count in ("rejected", "inbox_dropped", "overflow", "expired", "delivered"):

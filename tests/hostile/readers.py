@@ -1,0 +1,93 @@
+"""More that the fuzzer drives: what reads bytes that others wrote, and may raise its own error and nothing else."""
+
+import contextlib
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from world import CHARGE
+
+from eyestream import config
+from eyestream.errors import ConfigError, LedgerError, PayloadError
+from eyestream.privacy.accountant import Request
+from eyestream.privacy.charge import Ceilings
+from eyestream.service.ledger import Ledger, create_ledger
+from eyestream.service.ledger_book import Book
+from eyestream.wire.messages import (
+    decode_meta,
+    decode_private,
+    decode_status,
+    encode_meta,
+    encode_private,
+    encode_status,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def read_release(data: bytes) -> None:
+    """What a subscriber reads of a stranger: refused by name, or a message that can be written and read again."""
+    with contextlib.suppress(PayloadError):
+        again = encode_private(decode_private(data))
+        assert encode_private(decode_private(again)) == again
+    with contextlib.suppress(PayloadError):
+        again = encode_meta(decode_meta(data))
+        assert encode_meta(decode_meta(again)) == again
+    with contextlib.suppress(PayloadError):
+        again = encode_status(decode_status(data))
+        assert encode_status(decode_status(again)) == again
+
+
+def read_configuration(data: bytes) -> None:
+    """A configuration is settings or a `ConfigError`."""
+    with tempfile.NamedTemporaryFile(dir=FOLDER) as file:
+        file.write(data)
+        file.flush()
+        with contextlib.suppress(ConfigError):
+            assert config.load(Path(file.name)).device, "settings without a device"
+
+
+@cache
+def good_ledger() -> bytes:
+    """The bytes of a ledger with two devices and some spends."""
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        path = Path(folder) / "ledger"
+        create_ledger(path, chunk=4, window=2, created=0)
+        with Ledger(path, chunk=4, ceilings=Ceilings.of(2, 4.8)) as ledger:
+            for i in range(6):
+                requests = [Request(f"d{d}", "features", 1, 4 * i, 4 * i + 3, CHARGE) for d in range(2)]
+                ledger.reserve(requests, 20_000)
+        return path.read_bytes()
+
+
+def spent(data: bytes) -> int:
+    """All that a ledger of these bytes says was spent."""
+    return sum(entry.account.odometer().epsilon for entry in Book([data]).entries.values())
+
+
+def read_ledger(data: bytes) -> None:
+    """Any bytes are a ledger or a `LedgerError`; behind a good ledger they never make it say that less was spent."""
+    with contextlib.suppress(LedgerError):
+        Book([data])
+    good = good_ledger()
+    with contextlib.suppress(LedgerError):
+        assert spent(good + data) >= spent(good)
+    if data:
+        at = 64 + int.from_bytes(data[:2], "big") % (len(good) - 64)
+        torn = good[:at] + data[2:] + good[at + len(data[2:]) :]
+        with contextlib.suppress(LedgerError):
+            assert spent(torn) >= spent(good[: at // 64 * 64]), "a torn tail says that less was spent"
+
+
+def seeds_of(target: str) -> list[bytes]:
+    """Good ones of each kind."""
+    if target == "release":
+        golden = ROOT / "tests" / "golden"
+        return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
+    if target == "configuration":
+        return [path.read_bytes() for path in sorted((ROOT / "config").glob("*.toml"))]
+    if target == "ledger":
+        good = good_ledger()
+        return [good, good[:64], good[:200], good[192:256], good[-64:], b"\x01\x40" + good[256:320]]
+    return []
