@@ -11,7 +11,6 @@ import numpy as np
 from benchmarks.measure import Timing, of_samples
 from benchmarks.processes import (
     CALIBRATION,
-    Child,
     broker,
     embedded_broker,
     mosquitto_missing,
@@ -107,16 +106,12 @@ def _latencies(port: int, plan: dict[str, Any]) -> dict[str, Timing]:
 
 def carry_out(port: int, plan: dict[str, Any], core: int | None = None) -> list[tuple[str, int, int]]:
     """Let the trackers of a process of their own do what `plan` says; what they sent."""
-    with python_child("tracker", json.dumps(plan | {"port": port}), core=core) as tracker:
-        return finish(tracker)
-
-
-def finish(tracker: Child) -> list[tuple[str, int, int]]:
-    """Let trackers begin, and wait for their end."""
-    tracker.line()
-    tracker.tell("")
-    sent: list[tuple[str, int, int]] = json.loads(tracker.line())
-    return sent
+    with python_child("tracker", core=core) as tracker:
+        tracker.tell(json.dumps(plan | {"port": port}))
+        tracker.line()
+        tracker.tell("")
+        sent: list[tuple[str, int, int]] = json.loads(tracker.line())
+        return sent
 
 
 def _stalls(result: Result, size: dict[str, int], chunks: int) -> None:

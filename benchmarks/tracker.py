@@ -1,5 +1,6 @@
-"""Role: trackers. ``python -m benchmarks.tracker PLAN``, a JSON object; says "up", begins after a line from stdin, and
-says a JSON list of [device, chunk index, monotonic nanoseconds at which its last row was sent].
+"""Role: trackers. ``python -m benchmarks.tracker``; reads a plan (a line of JSON), says "up", begins after a line.
+
+Then it says a JSON list of [device, chunk index, monotonic nanoseconds at which its last row was sent].
 
 Plans: ``alternate``: one chunk of one device after one of another, its rows at `rate` (up to 5 a second: all but the
 last row at once, so that a minute holds many chunks); ``fleet``: every device at `rate`, their chunks out of step;
@@ -120,7 +121,7 @@ PLANS = {"alternate": alternate, "fleet": fleet, "burst": burst}
 
 def main() -> None:
     """Carry out the plan."""
-    plan = json.loads(sys.argv[1])
+    plan = json.loads(sys.stdin.readline())
     trackers = Trackers(plan["port"], plan["features"])
     print("up", flush=True)
     sys.stdin.readline()
