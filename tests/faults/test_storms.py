@@ -176,7 +176,7 @@ async def test_every_fault_of_the_private_link(mosquitto: Mosquitto, tmp_path: P
                 proxy.reset()
             if name == "down":
                 await proxy.down()
-            await asyncio.sleep(1.2)
+            await asyncio.sleep(0.8)
             dropped = sidecar.outbox.expired + sidecar.outbox.overflow
             if name == "down":
                 await proxy.up()
@@ -206,7 +206,7 @@ async def test_faults_of_the_raw_link_cost_rows_not_chunks(mosquitto: Mosquitto,
             proxy.fault = TOXICS[name]
             if name == "limited data":
                 proxy.reset()
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(0.6)
             proxy.fault = Fault()
             proxy.reset()
             took = await recovery(lambda: stands(sidecar, load.publisher))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -22,6 +23,13 @@ from eyestream.service.transport import connect
 
 # paho leaves the socket of a failed handshake to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Collect it here, not in somebody else's test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
