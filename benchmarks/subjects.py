@@ -157,11 +157,11 @@ def stages(mechanism: Mechanism) -> dict[str, Callable[[], object]]:
     parts = mechanism._parts
     admitted = mechanism._admit(chunk).copy()
     residual = parts.project(parts.transform.residual(admitted), parts.radius).copy()
-    noisy = mechanism._noisy(admitted)
+    noisy, output = mechanism._noisy(admitted), parts.output
     return {
         "project": lambda: parts.project(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
         "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual)),
         "noise": lambda: mechanism._noise.draw(parts.law),
-        "inverse": lambda: mechanism._finish(noisy),
+        "inverse": lambda: mechanism._finish(output.offset + parts.transform.chunk(output.gain * noisy)),
         "encode": lambda: encode(released),
     }
