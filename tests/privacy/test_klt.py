@@ -112,8 +112,8 @@ def test_odds_of_every_output_between_two_extreme_chunks(
     assert counts[0].keys() == counts[1].keys()
     assert len(counts[0]) == 2 ** sum(len(p).bit_length() - 1 for p in mechanism.schedule.steps[0].points)
     odds = max(abs(np.log(counts[0][o] / counts[1][o])) for o in counts[0])
-    assert bool(odds < 1.0 + 0.08) is holds
-    assert odds > 0.9
+    assert bool(odds < 1.15) is holds  # six standard errors above epsilon
+    assert odds > 0.85
 
 
 def test_hostile_chunks_are_released_like_any_other(calibration: Calibration) -> None:
