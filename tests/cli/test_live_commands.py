@@ -162,11 +162,17 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
         listening = subprocess.Popen(
             [*EYESTREAM, "listen", *there, "--out", str(out), "--chunks", "6", "--show", "blink_rate"],
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
-        time.sleep(1.0)
+        assert listening.stderr is not None
+        assert "waiting for chunks" in listening.stderr.readline()  # said when the subscription stands
+        deadline = time.monotonic() + 30
+        while "Sending SUBACK to sidecar-raw" not in mosquitto.log.read_text():
+            assert time.monotonic() < deadline, "the sidecar does not take raw rows"
+            time.sleep(0.02)
         sent = eyestream("replay", recording, recording, *there, "--speed", "max")
-        table, _ = listening.communicate(timeout=10)
+        table, _ = listening.communicate(timeout=60)
         assert Path(f"/proc/{process.pid}/limits").read_text().splitlines()[5].split()[4:6] == ["0", "0"]
     assert sent.returncode == listening.returncode == process.returncode == 0
     assert sent.stderr.count("192 rows sent") == 2
