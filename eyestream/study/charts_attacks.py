@@ -122,13 +122,14 @@ def averaging_chart(records: Sequence[Record]) -> Figure:
         for dash, epsilon in zip(DASHES, sorted({r["epsilon"] for r in own}), strict=False):
             line = [r for r in own if r["epsilon"] == epsilon]
             x, y = points(line, "count", "explained_variance_median")
-            axis.plot(x, y, color=colour(source), dashes=dash, marker="o", ms=3, label=f"epsilon {epsilon:g} a release")
+            axis.plot(x, y, color=colour(source), dashes=dash, marker="o", ms=3)
+            axis.plot([], [], color="#000000", dashes=dash, marker="o", ms=3, label=f"epsilon {epsilon:g} a release")
         axis.axhline(0, color="#777777", linestyle=":", linewidth=1.2, label="corpus mean alone")
         axis.set_title(source, fontsize=9)
         axis.set_ylim(-0.25, 1.03)
         log_axis(axis, (1, 10, 100, 1000), "releases of the same chunk")
-        axis.legend(fontsize=7)
     axes[0].set_ylabel("explained variance, median feature", fontsize=9)
+    legend_below(figure, axes)
     return figure
 
 
@@ -142,13 +143,14 @@ def filtering_chart(records: Sequence[Record]) -> Figure:
             if not own:
                 continue
             x, y = points(own, "epsilon", "explained_variance_median")
-            axis.plot(x, y, color=colour(source), dashes=dash, marker="o", ms=3, label=attack)
+            axis.plot(x, y, color=colour(source), dashes=dash, marker="o", ms=3)
+            axis.plot([], [], color="#000000", dashes=dash, marker="o", ms=3, label=attack)
         axis.axhline(0, color="#777777", linestyle=":", linewidth=1.2, label="corpus mean alone")
         axis.set_title(source, fontsize=9)
         axis.set_ylim(-0.25, 1.03)
         log_axis(axis, epsilons, "total epsilon of a chunk")
-        axis.legend(fontsize=7)
     axes[0].set_ylabel("explained variance, median feature", fontsize=9)
+    legend_below(figure, axes)
     return figure
 
 
