@@ -1,12 +1,14 @@
 """Payloads that ask for memory: what they get is bounded by the cap, and what is over the cap is not looked at."""
 
+import contextlib
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from cases import FEATURES, SCHEMA, payload, read
+from cases import FEATURES, SCHEMA, every, payload, read
 from world import World
 
 from eyestream.errors import PayloadError
@@ -97,3 +99,25 @@ async def test_bombs_one_after_the_other_leave_nothing_behind(tmp_path: Path) ->
     assert after - before < 100_000
     assert peak - before < MOST_BYTES
     world.check()
+
+
+def test_no_payload_leaves_a_block_of_memory_behind() -> None:
+    """Counted by the allocator, so that a leak in a library would show as well."""
+    leaks = []
+    for case in every():
+        data = payload(case)
+        if len(data) < 2_000:
+            for _ in range(5):
+                decode(data)
+            before = sys.getallocatedblocks()
+            for _ in range(30):
+                decode(data)
+            if sys.getallocatedblocks() - before >= 30:
+                leaks.append(case["name"])
+    assert leaks == []
+
+
+def decode(data: bytes) -> None:
+    """Decode, whatever comes of it."""
+    with contextlib.suppress(PayloadError):
+        decode_raw(data, FEATURES, SCHEMA)
