@@ -162,6 +162,6 @@ def stages(mechanism: Mechanism) -> dict[str, Callable[[], object]]:
         "project": lambda: parts.project(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
         "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual)),
         "noise": lambda: mechanism._noise.draw(parts.law),
-        "inverse": lambda: mechanism._finish(output.offset + parts.transform.chunk(output.gain * noisy)),
+        "inverse": lambda: mechanism._finish(noisy),
         "encode": lambda: encode(released),
     }

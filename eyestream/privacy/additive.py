@@ -132,7 +132,7 @@ class AdditiveMechanism(Mechanism):
         """One private release of a chunk (F, n); see `Mechanism.release`."""
         if self._smoother is not None:
             return self.session().release(chunk)
-        return self._finish(self._plain(chunk))
+        return self._finish(self._noisy(self._admit(chunk)))
 
     @abstractmethod
     def _make_smoother(self) -> Smoother:
@@ -152,13 +152,17 @@ class AdditiveMechanism(Mechanism):
         np.minimum(integers, parts.law.limit, out=integers)
         return (integers + 0.5) * parts.steps
 
-    def _plain(self, chunk: Array) -> Array:
-        """(A, n) the released features of a chunk (F, n)."""
+    def _finish(self, coordinates: Array) -> Array:
+        """Post-processing: noisy coordinates (B, M) to a chunk (F, n)."""
+        return self._bounded(self._plain(coordinates))
+
+    def _plain(self, coordinates: Array) -> Array:
+        """(A, n) the released features that noisy coordinates stand for."""
         output = self._parts.output
-        released: Array = output.offset + self._parts.transform.chunk(output.gain * self._noisy(self._admit(chunk)))
+        released: Array = output.offset + self._parts.transform.chunk(output.gain * coordinates)
         return released
 
-    def _finish(self, released: Array) -> Array:
+    def _bounded(self, released: Array) -> Array:
         """(F, n) clipped if asked for, with the constants in their places."""
         if self._clip is not None:
             np.clip(released, *self._clip, out=released)
@@ -174,4 +178,5 @@ class _SmoothedSession:
     def release(self, chunk: Array) -> Array:
         """One private release of the session's next chunk (F, n); see `Mechanism.release`."""
         mechanism = self._mechanism
-        return mechanism._finish(self._state.smooth(mechanism._plain(chunk)))
+        plain = mechanism._plain(mechanism._noisy(mechanism._admit(chunk)))
+        return mechanism._bounded(self._state.smooth(plain))

@@ -440,7 +440,7 @@ def test_a_declared_range_holds_every_chunk_of_the_range(mechanism: type[Mechani
         chunk = lo + (hi - lo) * pattern
         error = np.abs(released.release(chunk) - chunk)[active] / (hi - lo)[active]
         assert error.max() < 1e-5
-    with pytest.raises(CalibrationError, match="shrink needs"):
+    with pytest.raises(CalibrationError, match="figures of a corpus"):
         mechanism(calibration, 4.8, shrink=True)
 
 

@@ -55,7 +55,7 @@ def test_a_smoothed_session_is_a_function_of_the_plain_one(mechanism: type, corp
     plain = [rng.normal(size=(len(ours._active), 32)) for _ in range(6)]
     for own in (ours, theirs):
         released = iter(plain)
-        own._plain = lambda chunk, released=released: next(released)
+        own._plain = lambda coordinates, released=released: next(released)
     one, two = ours.session(), theirs.session()
     for chunk in corpus.chunks[:6]:
         np.testing.assert_array_equal(one.release(chunk), two.release(chunk * 0))
