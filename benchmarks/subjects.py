@@ -157,7 +157,7 @@ def stages(mechanism: Mechanism) -> dict[str, Callable[[], object]]:
     parts = mechanism._parts
     admitted = mechanism._admit(chunk).copy()
     residual = parts.project(parts.transform.residual(admitted), parts.radius).copy()
-    noisy, output = mechanism._noisy(admitted), parts.output
+    noisy = mechanism._noisy(admitted)
     return {
         "project": lambda: parts.project(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
         "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual)),
