@@ -26,7 +26,7 @@ What was chosen by these numbers:
   that fifth, and the null relay would gain as much.
 - One process: a thousand devices at 2 rows/s keep about a third of a core busy (fleet).
 - A release is some sixty array operations of 0.4 to 2 us each, most of it what numpy takes to begin one: more than
-  half of the time beyond the floor. What is left to gain there needs compiled code.
+  half of the time beyond the floor, by our estimate. What is left to gain there needs compiled code.
 """
 
 
