@@ -118,5 +118,6 @@ class Keeper:
             yield
         finally:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait({task})  # to await the task itself would take a cancel of ours for its own
+            if not task.cancelled():
+                task.result()

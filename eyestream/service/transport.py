@@ -85,9 +85,10 @@ class Link:
             The broker refused the filter, or did not answer.
         """
         try:
-            granted = await self._client.subscribe(topic, qos)
-        except aiomqtt.MqttError as error:
-            raise LinkError(f"cannot subscribe: {error}") from None
+            async with asyncio.timeout(CONNECT_SECONDS):  # aiomqtt's way loses a cancel before Python 3.12
+                granted = await self._client.subscribe(topic, qos, timeout=math.inf)
+        except (aiomqtt.MqttError, TimeoutError) as error:
+            raise LinkError(f"cannot subscribe: {error or 'no answer'}") from None
         if any(getattr(code, "is_failure", False) for code in granted):
             raise LinkError(f"the broker refuses the subscription to {topic}")
 
@@ -245,6 +246,9 @@ async def _until_lost(link: Link) -> AsyncIterator[Link]:
             yield link
             watch.cancel()
     except ExceptionGroup as errors:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # before Python 3.13 a group prefers its errors
+            raise asyncio.CancelledError from None
         ours = [error for error in errors.exceptions if not isinstance(error, LinkError)]
         raise (ours or errors.exceptions)[0] from None
 

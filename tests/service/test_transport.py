@@ -5,6 +5,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 
+import aiomqtt
 import numpy as np
 import pytest
 from conftest import Mosquitto, free_port, until
@@ -135,6 +136,35 @@ async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> Non
                 await stands.wait()
             assert loop.time() - back < 5
     assert link_keeper.links == 3
+
+
+@pytest.mark.parametrize("moment", ["granted", "lost"])
+async def test_a_cancel_is_heeded_whatever_else_happens_at_that_moment(mosquitto: Mosquitto, moment: str) -> None:
+    """The broker's answer or the loss of the link in the same turn of the loop does not outweigh the cancel."""
+
+    async def serve(link: Link) -> None:
+        client = link._client
+        granted = client._client.on_subscribe
+
+        def also_cancel(*details: object) -> None:
+            granted(*details)
+            if moment == "lost":
+                client._disconnected.set_exception(aiomqtt.MqttError("lost"))
+                asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, task.cancel)
+            else:
+                task.cancel()
+
+        client._client.on_subscribe = also_cancel
+        await link.subscribe("t", 1)
+        await asyncio.Event().wait()
+
+    link_keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print)
+    task = asyncio.create_task(link_keeper.run())
+    done, _ = await asyncio.wait({task}, timeout=3)
+    task.cancel()
+    await asyncio.wait({task})
+    assert done
+    assert task.cancelled()
 
 
 async def test_a_topic_filter_is_no_topic_to_publish_to(mosquitto: Mosquitto) -> None:
