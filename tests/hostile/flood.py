@@ -5,8 +5,6 @@ What the process holds is measured at the process, and what became of everything
 
 import asyncio
 import contextlib
-import os
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -36,17 +34,6 @@ SCHEMA, N = 1, 32
 CALIBRATION = calibrations.load("everyday-cfpa-32")
 FEATURES = len(CALIBRATION.names)
 MOST_ROWS = rows_per_message(FEATURES)
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-
-
-def rss_bytes() -> int:
-    """Resident memory of this process now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
-
-
-def open_files() -> int:
-    """File descriptors of this process now."""
-    return len(os.listdir("/proc/self/fd"))
 
 
 class PrivateLink:
@@ -189,9 +176,3 @@ def _note_age(sidecar: Sidecar, link: PrivateLink) -> None:
         return parcel
 
     outbox.first = noted  # type: ignore[method-assign]
-
-
-def slope(samples: deque[tuple[float, float]] | list[tuple[float, float]]) -> float:
-    """Least-squares slope of (time, value)."""
-    times, values = np.array(samples).T
-    return float(np.polyfit(times - times[0], values, 1)[0])

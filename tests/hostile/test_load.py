@@ -9,7 +9,8 @@ from pathlib import Path
 import msgpack
 import pytest
 from cases import every, payload
-from flood import FEATURES, MOST_ROWS, Flood, N, flooding, rss_bytes
+from flood import FEATURES, MOST_ROWS, Flood, N, flooding
+from footprint import rss_bytes
 
 from eyestream.config import LimitSettings
 from eyestream.service.buffer import DropOldest

@@ -12,7 +12,9 @@ def test_a_short_soak(tmp_path: Path) -> None:
     command = [sys.executable, str(TOOL), "--seconds", "3", "--round", "4", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
     assert done.stdout, done.stderr
+    assert done.returncode == 2, "a few seconds tell nothing about a slope"
     figures = json.loads(done.stdout.splitlines()[-1])
+    assert set(figures["slope"].values()) == {"too short"}
     assert figures["faults"] == []
     assert figures["rss_peak_mb"] < 150
     assert figures["looks"] > 20
