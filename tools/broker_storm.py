@@ -163,9 +163,6 @@ async def faults(seconds: float, folder: Path) -> dict[str, Any]:
                     drops[name] = sidecar.outbox.expired + sidecar.outbox.overflow - before
                     await asyncio.sleep(0.05)
                     recoveries[name] = round(await recovery(lambda: stands(sidecar, load.publisher), 30), 2)
-                    load.publisher.session += (
-                        1  # the sidecar may have ended it as idle: it was cut off, not the tracker
-                    )
                     delivered = sidecar.outbox.delivered
                     await until(lambda delivered=delivered: sidecar.outbox.delivered > delivered + 3, 30)
             await asyncio.sleep(1)

@@ -25,7 +25,7 @@ class RowSpan:
     session
         The tracker's.
     index
-        Of the chunk, from 0 at the first one of the session that this process saw.
+        Of the chunk, from 0 where this process saw the session begin, also anew.
     first_row, last_row
         Tracker's row numbers, both included; first_row is a multiple of n, whichever of the rows arrive.
     """
@@ -49,7 +49,7 @@ class DueChunk:
     values
         (F, n), read-only; NaN where a value is missing, also where it was infinite.
     ends_session
-        Whether it was closed by the end of its session. A session may also end between chunks; then no chunk says so.
+        Whether it was closed by its session's stop. A session may also stop between chunks; then no chunk says so.
     """
 
     session: int

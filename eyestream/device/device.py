@@ -4,19 +4,21 @@ The rules, in the order in which they are applied to a message (privacy core, se
 
 1. Time first: what the clock closes by now is closed before the rows are looked at. So the chunks depend on the rows
    and on when each arrived, and neither on how rows are split into messages nor on when somebody asked.
-2. Rows up to the mark that an earlier process left, and of sessions before it, are refused. The mark is rounded up to
-   the end of a chunk: no chunk has rows on both sides of it.
-3. Sessions strictly increase. A row (or an end) of a newer one ends the current one; rows of older or ended ones are
+2. Sessions strictly increase. A row (or an end) of a newer one ends the current one; rows of older or ended ones are
    refused.
+3. Rows up to the mark are refused. It is the last row that an earlier process may have released, rounded up to the end
+   of a chunk, so that no chunk has rows on both sides of it; it moves on to the last row of the last chunk that was
+   opened or fell due, whenever a session stops.
 4. Chunk i of the tracker's grid holds rows i n to (i + 1) n - 1. It opens at its first row and closes at its last one,
-   at a row of a later chunk, at the end of its session, or at its due time plus grace. Chunks in between fall due
-   without rows.
-5. A row more than `jump_chunks` chunks ahead ends the session: the open chunk falls due, the rows are not taken, and
-   the tracker has to begin a newer session. Under ``on_clock`` so does a tracker that runs that far ahead of the clock.
-6. A session also ends with an `end` message and after `idle_s` seconds without a row.
+   at a row of a later chunk, when its session stops, or at its due time plus grace. Chunks in between fall due without
+   rows.
+5. A session stops after `idle_s` seconds without a row, and at a row more than `jump_chunks` chunks ahead: the open
+   chunk falls due, and that row is not taken. Later rows behind the mark begin it anew, as after a restart: the tracker
+   may not know that it was not heard. Under ``on_clock`` so it is with a tracker that runs that far ahead of the clock.
 
-A session here is a tracker's session as seen by this process: chunk 0 is the first chunk of it that a row was taken
-for, each next chunk follows it on the nominal grid without a hole, and `t0` counts from there.
+A session here is a tracker's session as seen by this process, from where it begins to where it stops: chunk 0 is the
+first chunk of it that a row was taken for, each next chunk follows it on the nominal grid without a hole, and `t0`
+counts from there.
 """
 
 from collections import deque
@@ -35,8 +37,8 @@ class Device:
     """One device's life: rows and the time in, due chunks out, each row in at most one of them.
 
     To be driven so: `feed` every message and `tick` at `next_due` at the latest; after each call treat what was
-    returned, in order, then reserve for `open_chunk` if it is a new one. A chunk that opened and closed within one
-    call, or never opened, is first seen when it is due: it is reserved then, before noise is bound to it.
+    returned, in order, then reserve for those `coming` that are new. A chunk that opened and closed within one call, or
+    never opened, may first be seen when it is due: it is reserved then, before noise is bound to it.
 
     Memory: one (n, F) buffer; under ``on_clock`` also the closed chunks that wait: at most `jump_chunks`, those that a
     grace period holds, and those that fall due without a row until `idle_s` is over.
@@ -75,8 +77,14 @@ class Device:
 
     @property
     def open_chunk(self) -> RowSpan | None:
-        """The chunk that has rows and is not closed: to be reserved, once."""
+        """The chunk that has rows and is not closed."""
         return None if self._session is None else self._session.open_chunk
+
+    @property
+    def coming(self) -> list[RowSpan]:
+        """Chunks sure to fall due, in order: closed ones that wait for the clock, then the open one."""
+        spans = [waiting.chunk.span for waiting in self._closed]
+        return spans if self.open_chunk is None else [*spans, self.open_chunk]
 
     def feed(self, rows: RawRows, now: float) -> list[DueChunk]:
         """Take a message that arrived at `now`.
@@ -129,28 +137,29 @@ class Device:
         """End the session, as at the end of the process; every chunk that still waits, at once, in order."""
         self._clock.read(now)
         self._pass_time()
-        self._finish()
+        self._stop()
         return self._drain()
 
     def _take(self, message: RawRows, time: float) -> None:
         seq, rows, counters = message.seq, message.rows, self.counters
         counters.rows += len(rows)
-        refused = self._count_refused(message)
-        counters.refused += refused
-        seq, rows = seq + refused, rows[refused:]
-        if len(rows) == 0:
-            return
         if self._is_over(message.session):
             counters.stale_session += len(rows)
             return
-        if self._session is None or self._session.number != message.session:
-            self._finish()
-            self._session = Session(self.settings, message.session, seq, counters, self._closed)
-        left = self._session.take(seq, rows, time)
-        if left:
-            counters.jump += 1
-            counters.stale_session += left - 1
-            self._finish()
+        refused = self._count_refused(message)
+        counters.refused += refused
+        seq, rows = seq + refused, rows[refused:]
+        while len(rows) > 0:
+            if self._session is None or self._session.number != message.session:
+                self._end(message.session - 1)
+                self._session = Session(self.settings, message.session, seq, counters, self._closed)
+            left = self._session.take(seq, rows, time)
+            if not left:
+                return
+            lost = 1 if self._session.has_room(time) else left  # where the clock forbids one more chunk, all are lost
+            counters.jump += lost
+            self._stop()
+            seq, rows = seq + len(rows) - left + lost, rows[len(rows) - left + lost :]
 
     def _count_refused(self, message: RawRows) -> int:
         """How many rows of `message`, from its first on, lie at or before the mark."""
@@ -159,19 +168,19 @@ class Device:
         return min(max(self._refused.last_row + 1 - message.seq, 0), len(message.rows))
 
     def _is_over(self, session: int) -> bool:
-        return session <= self._ended or (self._session is not None and session < self._session.number)
+        return session <= self._ended
 
     def _end(self, session: int) -> None:
-        """End `session` and those before it; a session that is over has no end any more."""
+        """End `session` and those before it for good."""
         if not self._is_over(session):
-            self._finish()
+            self._stop()
             self._ended = session
 
-    def _finish(self) -> None:
-        """End the current session, if there is one."""
+    def _stop(self) -> None:
+        """Stop the current session, if there is one; what lies behind its last chunk may begin it anew."""
         if self._session is not None:
             self._session.end()
-            self._ended = self._session.number
+            self._refused = max(self._refused, RowMark(self._session.number, self._session.last_row))
             self._session = None
 
     def _pass_time(self) -> None:
@@ -181,7 +190,7 @@ class Device:
             if closes_at <= idle_at and self._clock.reached(closes_at):
                 self._session.close_current()
             elif self._clock.reached(idle_at):
-                self._finish()
+                self._stop()
             else:
                 return
 

@@ -33,11 +33,11 @@ class Counters:
     late
         Their chunk was closed.
     refused
-        At or before the mark that an earlier process left.
+        At or before the mark: what an earlier process, or this one before the session stopped, may have released.
     stale_session
         Of a session that is over, or older than the current one.
     jump
-        Ended their session by their number; one for each such end.
+        Stopped their session by their number; or came when too many chunks waited for the clock.
     """
 
     rows: int = 0
@@ -104,7 +104,7 @@ class Session:
 
     @property
     def idle_at(self) -> float:
-        """When the session ends for want of rows."""
+        """When the session stops for want of rows."""
         return self.last_arrival + self._settings.idle_s
 
     @property
@@ -112,10 +112,15 @@ class Session:
         """The current chunk, if a row of it has come."""
         return None if self._buffer is None else self._span()
 
+    @property
+    def last_row(self) -> int:
+        """Of the last chunk that was closed; -1 when there was none."""
+        return self._current * self._settings.n - 1 if self._current > self._first else -1
+
     def take(self, seq: int, rows: NDArray[np.float32], time: float) -> int:
         """Take (m, F) consecutive rows from number `seq` that arrive at `time`; returns how many were left over.
 
-        Rows are left over where their number jumps so far that the session must end.
+        Rows are left over where their number jumps so far that the session must stop.
         """
         n = self._settings.n
         row, stop = seq, seq + len(rows)
@@ -181,13 +186,16 @@ class Session:
         if gap > self._settings.jump_chunks:
             return False
         opens = gap > 0 or self._buffer is None
-        if self._settings.release == "on_clock" and opens:
-            waiting = sum(closed.at > time for closed in self._closed)
-            if waiting + gap >= self._room:
-                return False
+        if opens and not self.has_room(time, gap):
+            return False
         for _ in range(gap):
             self.close_current()
         return True
+
+    def has_room(self, time: float, chunks: int = 0) -> bool:
+        """Whether a chunk may open behind `chunks` more that wait for the clock."""
+        waiting = sum(closed.at > time for closed in self._closed) if self._settings.release == "on_clock" else 0
+        return self._settings.release == "on_row" or waiting + chunks < self._room
 
     def _time_left(self, row: int) -> float:
         """Seconds from `row` to the last row of the current chunk, with slack."""

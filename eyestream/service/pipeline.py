@@ -77,7 +77,6 @@ class _Line:
         self.topic = private_topic(device.settings.id, device.settings.stream)
         self.answers: dict[RowSpan, Obstacle | None] = {}
         self.asked: RowSpan | None = None
-        self.session: int | None = None
         self.private_session = 0
         self.releaser: Releaser | None = None
         self.status = _READY
@@ -191,11 +190,10 @@ class Pipeline:
         due: list[tuple[_Line, DueChunk]],
         asks: list[tuple[_Line, RowSpan]],
     ) -> None:
-        """Note what fell due, what to reserve (what is due unasked, a newly opened chunk), and when to look again."""
+        """Note what fell due, what to reserve (what is due unasked, or newly sure to come), and when to look again."""
         self.counters.due += len(chunks)
         due += [(line, chunk) for chunk in chunks]
-        opened = line.device.open_chunk
-        for span in [*(chunk.span for chunk in chunks), *([] if opened is None else [opened])]:
+        for span in [*(chunk.span for chunk in chunks), *line.device.coming]:
             if line.asked is None or (line.asked.session, line.asked.first_row) < (span.session, span.first_row):
                 line.asked = span
                 asks.append((line, span))
@@ -229,7 +227,9 @@ class Pipeline:
         self._mechanism.prepare()
 
     def _settle(self, line: _Line, chunk: DueChunk) -> None:
-        """Release, withhold or drop one due chunk."""
+        """Release, withhold or drop one due chunk; one of index 0 begins another session for those who listen."""
+        if chunk.index == 0:
+            line.releaser = None
         reserved = chunk.span in line.answers
         obstacle = line.answers.pop(chunk.span, None)
         if self.failed or not reserved:
@@ -241,8 +241,8 @@ class Pipeline:
             self._release(line, chunk)
 
     def _release(self, line: _Line, chunk: DueChunk) -> None:
-        if line.releaser is None or line.session != chunk.session:
-            line.session, line.private_session = chunk.session, secrets.randbits(64)
+        if line.releaser is None:
+            line.private_session = secrets.randbits(64)
             line.releaser = self._mechanism.session()
         try:
             values = line.releaser.release(chunk.values).astype(np.float32)

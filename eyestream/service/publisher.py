@@ -22,11 +22,6 @@ __all__ = ["Publisher"]
 GOODBYE_SECONDS = 3.0
 """Wait for the end message to be taken before leaving without it."""
 
-LONG_OUTAGE_ROWS = 256
-LONG_OUTAGE_SECONDS = 20.0
-"""An outage that lost more rows, or lasted longer, may have ended the session for the sidecar (its `jump_chunks` and
-`idle_s`), which refuses an ended session for ever: the rows after it belong to a new one."""
-
 
 @dataclass(eq=False, slots=True)
 class _Parcel:
@@ -39,8 +34,7 @@ class Publisher:
 
     It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
     was seen. Send a row of NaN for a lost eye; pass `seq` to leave numbers out. While the broker is away rows are lost,
-    counted in `lost`, and numbered all the same, so that the receiver sees the gap; after a long outage the numbers go
-    on in a new session.
+    counted in `lost`, and numbered all the same, so that the receiver sees the gap.
 
     Parameters
     ----------
@@ -92,8 +86,6 @@ class Publisher:
         self._parcels: asyncio.Queue[_Parcel] = asyncio.Queue(1)
         self._stack = contextlib.AsyncExitStack()
         self._up = asyncio.Event()
-        self._lost_in_a_row = 0
-        self._last_taken = 0.0
         self.names = tuple(names)
         self.rate = rate
         self.session = time.time_ns()
@@ -146,22 +138,10 @@ class Publisher:
         if first < self.next_seq:
             raise ValueError(f"seq: expected {self.next_seq} or more, got {first}")
         self.next_seq = first + len(block)
-        self._leave_ended_session()
         taken = await self._hand_over(messages.encode_raw(self.session, first, block, self._schema))
-        if taken:
-            self._lost_in_a_row, self._last_taken = 0, asyncio.get_running_loop().time()
-        else:
+        if not taken:
             self.lost += len(block)
-            self._lost_in_a_row += len(block)
         return taken
-
-    def _leave_ended_session(self) -> None:
-        """After a long outage, go on in a new session."""
-        if self._up.is_set() and self._lost_in_a_row:
-            silent_s = asyncio.get_running_loop().time() - self._last_taken
-            if self._lost_in_a_row > LONG_OUTAGE_ROWS or silent_s > LONG_OUTAGE_SECONDS:
-                self.session = max(self.session + 1, time.time_ns())
-                self._lost_in_a_row = 0
 
     async def end_session(self) -> bool:
         """Tell the sidecar that the session is over, and number the next rows from 0 in a new one."""

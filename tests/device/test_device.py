@@ -80,15 +80,35 @@ def test_infinite_values_are_missing_and_counted_nowhere() -> None:
     assert device.counters == other.counters
 
 
-def test_a_jump_too_far_ends_the_session() -> None:
+def test_a_jump_too_far_stops_the_session_and_the_rows_after_it_begin_it_anew() -> None:
+    """A tracker that was not heard for a while goes on, and is heard; nothing in between falls due."""
     device = Device(settings(jump_chunks=3))
     device.feed(message(0, 2), 0.0)
-    (due,) = device.feed(message(16, 5), 0.0)
-    assert columns(due) == [0.0, 1.0, None, None]
-    assert due.ends_session
-    assert device.session is None
+    stopped, anew = device.feed(message(16, 5), 0.0)
+    assert (columns(stopped), stopped.ends_session) == ([0.0, 1.0, None, None], True)
+    assert (columns(anew), anew.index, anew.first_row, anew.t0) == ([None, 17.0, 18.0, 19.0], 0, 16, 0.0)
+    assert device.open_chunk == RowSpan(SESSION, 1, 20, 23)
     assert device.feed(message(2, 8), 0.0) == []
-    assert counted(device) == {"rows": 15, "accepted": 2, "jump": 1, "stale_session": 12}
+    assert counted(device) == {"rows": 15, "accepted": 6, "jump": 1, "refused": 2, "late": 6}
+
+
+def test_a_single_row_from_the_far_future_costs_the_rest_of_its_chunk() -> None:
+    device = Device(settings(jump_chunks=3))
+    device.feed(message(0, 2), 0.0)
+    (stopped,) = device.feed(message(2**40), 0.0)
+    assert (columns(stopped), device.session) == ([0.0, 1.0, None, None], None)
+    (due,) = device.feed(message(2, 6), 0.0)
+    assert (columns(due), due.index, due.first_row) == ([4.0, 5.0, 6.0, 7.0], 0, 4)
+    assert counted(device) == {"rows": 9, "accepted": 6, "jump": 1, "refused": 2}
+
+
+def test_an_end_holds_for_a_session_that_stopped_too() -> None:
+    device = Device(settings(jump_chunks=3))
+    device.feed(message(0, 2), 0.0)
+    device.feed(message(100), 0.0)
+    device.feed(message(2, 0, end=True), 0.0)
+    assert device.feed(message(4, 4), 0.0) == []
+    assert counted(device) == {"rows": 7, "accepted": 2, "jump": 1, "stale_session": 4}
 
 
 def test_the_longest_jump_is_taken() -> None:
@@ -195,14 +215,14 @@ def test_numbers_go_up_to_the_end_of_u64() -> None:
     assert (due.first_row, due.last_row) == (MAX_U64 - 3, MAX_U64)
 
 
-def test_close_gives_out_the_open_chunk_and_refuses_its_session() -> None:
+def test_close_gives_out_the_open_chunk_and_refuses_its_rows() -> None:
     device = Device(settings())
     device.feed(message(0, 2), 0.0)
     (due,) = device.close(0.0)
     assert columns(due) == [0.0, 1.0, None, None]
     assert device.close(0.0) == []
     device.feed(message(2), 0.0)
-    assert counted(device) == {"rows": 3, "accepted": 2, "stale_session": 1}
+    assert counted(device) == {"rows": 3, "accepted": 2, "refused": 1}
 
 
 @pytest.mark.parametrize("features", [1, 2, 4])

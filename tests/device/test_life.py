@@ -22,6 +22,8 @@ class Life(RuleBasedStateMachine):
         self.arrived: dict[tuple[int, int], list[float]] = {}
         self.out: list[DueChunk] = []
         self.released: set[tuple[int, int]] = set()
+        self.ended: set[int] = set()
+        self.after_end: set[float] = set()
         self.reserved: RowSpan | None = None
         self.held = 0
 
@@ -39,6 +41,8 @@ class Life(RuleBasedStateMachine):
         rows = np.arange(self.serial, self.serial + m, dtype=np.float32)[:, None].repeat(2, axis=1)
         for i in range(m):
             self.arrived.setdefault((session, seq + i), []).append(float(rows[i, 0]))
+        if session in self.ended:
+            self.after_end |= set(rows[:, 0].tolist())
         self.serial += m
         out = self.device.feed(RawRows(session, seq, rows, end), self.now)
         assert self.device.settings.release == "on_row" or not out
@@ -46,12 +50,12 @@ class Life(RuleBasedStateMachine):
 
     def take(self, chunks: list[DueChunk]) -> None:
         for chunk in chunks:
-            if self.out and self.out[-1].session == chunk.session:
+            if chunk.index > 0:
+                assert self.out[-1].session == chunk.session
                 assert (chunk.index, chunk.first_row) == (self.out[-1].index + 1, self.out[-1].last_row + 1)
                 assert not self.out[-1].ends_session
-            else:
-                assert chunk.index == 0
-                assert not self.out or chunk.session > self.out[-1].session
+            elif self.out:
+                assert (chunk.session, chunk.first_row) > (self.out[-1].session, self.out[-1].last_row)
             assert chunk.t0 == chunk.index * self.device.settings.chunk_s
             assert self.mark is None or RowMark(chunk.session, chunk.first_row) > self.mark
             for row, column in zip(range(chunk.first_row, chunk.last_row + 1), chunk.values.T, strict=True):
@@ -59,6 +63,7 @@ class Life(RuleBasedStateMachine):
                 self.released.add((chunk.session, row))
                 if not np.isnan(column[0]):
                     assert column[0] in self.arrived[chunk.session, row]
+                    assert column[0] not in self.after_end
                     self.held += 1
             self.out.append(chunk)
 
@@ -85,6 +90,7 @@ class Life(RuleBasedStateMachine):
         if end:
             self.send(self.seq, 0, self.session, end=True)
             assert self.device.session is None or self.device.session > self.session
+            self.ended |= {self.session}
         self.session += 1
         self.seq = at
 
@@ -92,6 +98,24 @@ class Life(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
         self.take(self.device.tick(self.now))
+
+    @rule(far=st.sampled_from([10**6, 2**40, MAX_U64 - 99]), m=st.integers(1, 9))
+    def jump(self, far: int, m: int) -> None:
+        self.send(far + self.seq % 8, m, self.session)
+
+    @rule(skip=st.integers(0, 30))
+    def fall_silent_and_go_on(self, skip: int) -> None:
+        """Also where the sidecar alone did not hear it: the first row that nothing was made of is taken."""
+        self.pass_time(7.0)
+        assert self.device.session is None
+        refused = [row for session, row in self.released if session == self.session]
+        if self.mark is not None and self.mark.session == self.session:
+            refused.append(self.mark.last_row | (self.device.settings.n - 1))
+        at = max([self.seq + skip, *(row + 1 for row in refused)])
+        if self.device.settings.release == "on_row" and at < MAX_U64:
+            self.send(at, 1, self.session)
+            assert self.device.session == self.session
+            self.seq = at + 1
 
     @rule(odd=st.sampled_from([math.nan, math.inf, -math.inf, -1e9, 0.0, 2.0**63, 1e308]))
     def misread(self, odd: float) -> None:

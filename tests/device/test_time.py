@@ -48,7 +48,7 @@ def test_a_row_after_the_due_time_is_late_also_when_nobody_asked() -> None:
     assert device.counters.late == 1
 
 
-def test_idle_ends_the_session() -> None:
+def test_idle_stops_the_session() -> None:
     device = Device(settings(idle_s=3.0))
     device.feed(message(0), 0.0)
     assert [due.index for due in device.tick(2.1)] == [0]
@@ -56,8 +56,21 @@ def test_idle_ends_the_session() -> None:
     assert device.tick(3.0) == []
     assert device.session is None
     assert device.next_due() is None
-    device.feed(message(1), 3.1)
-    assert device.counters.stale_session == 1
+
+
+def test_after_an_idle_time_the_tracker_is_heard_again_from_the_next_chunk_on() -> None:
+    """It may not know that it was not heard. What fell due meanwhile is refused, what was only awaited is not."""
+    device = Device(settings(idle_s=4.5))
+    device.feed(message(0, 2), 0.0)
+    assert [due.first_row for due in device.tick(4.5)] == [0, 4]
+    assert device.session is None
+    assert device.feed(message(2, 6), 5.0) == []
+    assert device.session is None, "rows at the mark begin nothing"
+    (due,) = device.feed(message(8, 5), 6.0)
+    assert (columns(due), due.index, due.t0) == ([8.0, 9.0, 10.0, 11.0], 0, 0.0)
+    assert device.open_chunk is not None
+    assert device.open_chunk.index == 1
+    assert (device.counters.refused, device.counters.accepted) == (6, 7)
 
 
 def test_idle_before_the_due_time_closes_the_open_chunk() -> None:
@@ -110,7 +123,7 @@ def test_a_fast_tracker_is_bounded_and_nothing_is_lost_unsaid(release: str) -> N
         assert len(out) == 1000
     else:
         assert 3 < len(out) <= 3 + 3
-        assert device.counters.jump == 1
+        assert device.counters.jump == 4000 - device.counters.accepted - device.counters.refused > 3900
     assert balanced(device)
     assert [due.index for due in out] == list(range(len(out)))
 
@@ -123,6 +136,16 @@ def test_on_clock_with_a_frozen_clock_holds_no_more_for_any_number_of_sessions()
     assert balanced(device)
     device.feed(message(0, 4, session=300), 0.0)
     assert columns(device.tick(100.0)[0]) == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_backlog_beyond_the_room_costs_itself_and_not_the_tracker() -> None:
+    device = Device(settings(release="on_clock", idle_s=30.0))
+    device.feed(message(0, 400), 0.0)
+    out = device.tick(25.0)
+    assert 3 < len(out) <= 6
+    device.feed(message(400, 4), 26.0)
+    (due,) = device.tick(30.0)[:1]
+    assert (columns(due), due.index) == ([400.0, 401.0, 402.0, 403.0], 0)
 
 
 def test_on_row_does_not_need_a_clock() -> None:

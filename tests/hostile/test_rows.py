@@ -8,14 +8,26 @@ again is the same bytes.
 import random
 from pathlib import Path
 
+import msgpack
 import pytest
-from world import N, World
+from world import EPSILON, N, World
 
+from eyestream.device.session import Session
 from eyestream.privacy.accountant import Account
+from eyestream.privacy.charge import Ceilings
 from eyestream.service import pipeline
 from eyestream.wire.messages import MAX_U64
 
 FAR = [2**31, 2**32 - 2, 2**32, 2**53 + 1, 2**63 - 1, 2**63, MAX_U64 - 9, MAX_U64 - 1]
+
+
+def chunks_said(world: World) -> list[list[int]]:
+    """Chunk numbers of each private session, in the order of their release."""
+    said: dict[int, list[int]] = {}
+    for _, payload in world.published:
+        chunk = msgpack.unpackb(payload)
+        said.setdefault(chunk["session"], []).append(chunk["chunk"])
+    return list(said.values())
 
 
 async def test_a_message_ten_thousand_times_is_one_release(tmp_path: Path) -> None:
@@ -100,13 +112,70 @@ async def test_any_order_any_repetition_any_kill(tmp_path: Path, seed: int) -> N
 
 
 @pytest.mark.parametrize("far", FAR)
-async def test_a_row_of_the_far_future_ends_its_session_and_no_more(tmp_path: Path, far: int) -> None:
+async def test_a_row_of_the_far_future_costs_its_chunk_and_no_more(tmp_path: Path, far: int) -> None:
+    """The tracker goes on, and is heard from the next chunk on, in a new session for those who listen."""
     world = World(tmp_path)
     await world.take(world.rows(0, 2), world.rows(far), world.rows(2, 2))
     assert world.device().counters.jump == 1
     assert (len(world.granted), len(world.releases)) == (1, 1)
-    await world.take(world.rows(0, N, session=2))
-    assert (len(world.granted), len(world.releases)) == (2, 2)
+    await world.take(world.rows(4, 2 * N), world.rows(0, N, session=2))
+    assert (len(world.granted), len(world.releases)) == (4, 4)
+    assert chunks_said(world) == [[0], [0, 1], [0]]
+    world.check()
+
+
+async def test_rows_go_on_after_the_raw_link_was_cut_for_longer_than_idle(tmp_path: Path) -> None:
+    """The tracker never noticed; neither a newer session nor a restart is needed, and no row is released twice."""
+    world = World(tmp_path, idle_s=6.0)
+    seq, heard = 0, []
+    for _ in range(5):
+        for _ in range(3 * N + 1):
+            heard.append(world.rows(seq))
+            await world.take(heard[-1])
+            await world.wait(0.5)
+            seq += 1
+        await world.wait(20.0)
+        await world.take(*heard)
+        seq += 40
+    assert world.device().session is None
+    counters = world.device().counters
+    assert counters.stale_session == counters.jump == 0
+    said = chunks_said(world)
+    assert len(said) == 5
+    assert all(chunks == list(range(len(chunks))) and len(chunks) > 3 for chunks in said)
+    world.check()
+
+
+async def test_what_ends_for_good_stays_so_after_a_silence(tmp_path: Path) -> None:
+    world = World(tmp_path, idle_s=6.0)
+    await world.take(world.rows(0, N))
+    await world.wait(20.0)
+    await world.take(world.rows(50 * N, 0, end=True), world.rows(60 * N, N))
+    assert world.device().counters.stale_session == N
+    world.check()
+
+
+async def test_to_jump_to_and_fro_costs_a_chunk_each_and_the_window_holds(tmp_path: Path) -> None:
+    world = World(tmp_path, ceilings=Ceilings.of(4, 2 * EPSILON))
+    for turn in range(50):
+        await world.take(world.rows(turn * 40 * N, 1))
+    assert world.device().counters.jump == 25
+    assert len(world.releases) <= 14
+    world.check()
+
+
+@pytest.mark.parametrize("release", ["on_row", "on_clock"])
+async def test_every_chunk_that_falls_due_is_asked_for_in_order(tmp_path: Path, release: str) -> None:
+    """Also one that opens and closes within a message, and one without rows, while they wait for the clock."""
+    world = World(tmp_path, release=release)
+    await world.take(world.rows(0, 2 * N + 1))
+    await world.wait(3.0)
+    await world.take(world.rows(4 * N + 1, 2 * N))
+    await world.wait(60.0)
+    (said,) = chunks_said(world)
+    assert said == list(range(len(said)))
+    assert len(said) > 6
+    assert len(world.releases) == len(said) == world.pipeline.counters.due
     world.check()
 
 
@@ -244,4 +313,15 @@ async def test_control_a_ledger_that_forgets(tmp_path: Path) -> None:
     world.start()
     await world.take(message)
     with pytest.raises(AssertionError, match="two releases"):
+        world.check()
+
+
+async def test_control_a_device_that_forgets_what_fell_due_when_a_session_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "last_row", -1)
+    world = World(tmp_path)
+    await world.take(world.rows(0, 2), world.rows(10**6), world.rows(0, N))
+    assert len(world.releases) == 1, "the pipeline does not ask twice"
+    with pytest.raises(AssertionError, match="nobody asked"):
         world.check()

@@ -198,6 +198,7 @@ class World:
             c = self.pipeline.rows(f"d{index}")
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump
         assert counters.due == counters.released + counters.withheld.total() + counters.dropped.total()
+        assert self.pipeline.failed or counters.dropped["ledger"] == 0, "a chunk that nobody asked for"
         assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
         self._check_privacy()
 

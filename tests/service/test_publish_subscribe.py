@@ -90,31 +90,14 @@ async def test_rows_of_an_outage_are_lost_counted_and_numbered(mosquitto: Mosqui
             while await publisher.send(np.zeros((1, 3))):
                 pass
             assert not await publisher.send(np.zeros((2, 3)))
-        lost, numbered = publisher.lost, publisher.next_seq
+        lost, numbered, session = publisher.lost, publisher.next_seq, publisher.session
         assert lost >= 3
         mosquitto.start()
         async with asyncio.timeout(6):
             while not await publisher.send(np.zeros((1, 3))):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert publisher.next_seq > numbered
-
-
-@pytest.mark.parametrize(("rows", "anew"), [(10, False), (300, True)])
-async def test_after_a_long_outage_the_numbers_go_on_in_a_new_session(
-    mosquitto: Mosquitto, rows: int, anew: bool
-) -> None:
-    """The sidecar ends a session that jumps or is idle, and refuses it for ever."""
-    async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
-        assert await publisher.send(np.zeros((1, 3)))
-        before = publisher.session
-        mosquitto.stop(kill=True)
-        await until(lambda: not publisher._up.is_set())
-        assert not await publisher.send(np.zeros((rows, 3)))
-        mosquitto.start()
-        await until(publisher._up.is_set)
-        assert await publisher.send(np.zeros((1, 3)))
-        assert publisher.next_seq == rows + 2
-        assert (publisher.session > before) == anew
+        assert publisher.session == session
 
 
 async def test_no_broker_is_an_error_after_a_bounded_wait() -> None:
