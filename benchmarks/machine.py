@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["cores", "facts", "pinned"]
 
-_PACKAGES = ("eyestream", "numpy", "pyfftw", "msgspec", "aiomqtt", "cryptography")
+_PACKAGES = ("eyestream", "numpy", "pyfftw", "msgspec", "cryptography")
 
 
 def facts() -> dict[str, str]:

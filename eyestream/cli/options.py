@@ -82,7 +82,7 @@ def start_log(
 
 
 def one_line_faults() -> None:
-    """Faults in callbacks of the running loop are one line in the log; aiomqtt has some when a socket breaks."""
+    """Faults in callbacks of the running loop are one line in the log."""
 
     def say(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         kind = type(context["exception"]).__name__ if "exception" in context else "no exception"

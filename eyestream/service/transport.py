@@ -1,79 +1,35 @@
-"""The thin face of an MQTT client: connect, subscribe, publish, be handed messages, learn that the link is lost.
+"""The thin face of MQTT: connect, subscribe, publish, be handed messages, learn that the link is lost.
 
-aiomqtt stands behind it, and nothing else in eyestream imports aiomqtt. A leaner client replaces it here. Each attempt
-takes a new client (a cancelled connect poisons aiomqtt's), Nagle's algorithm is off, and messages go straight to the
-caller's function, so that the caller's own bounded buffer is the only one: aiomqtt's discards the newest message
-after acknowledging it.
+The client is our own (`eyestream.service.client`); another one would stand here, and nowhere else. Messages go straight
+to the caller's function, in the event loop, so that the caller's own bounded buffer is the only one. Nagle's algorithm
+is off: asyncio turns it off on every TCP socket.
 """
 
 import asyncio
 import contextlib
-import logging
-import math
 import random
-import socket
-import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from typing import Any, NoReturn, cast
-
-import aiomqtt
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import NoReturn
 
 from eyestream.errors import LinkError
+from eyestream.service.client import Client
 from eyestream.service.endpoint import Endpoint
+from eyestream.wire.mqtt import REFUSALS, Message, Will, encode_connect
 
 __all__ = ["Backoff", "Link", "Message", "Will", "connect"]
 
 CONNECT_SECONDS = 3.0
-"""Wait for CONNACK, SUBACK or the end of a DISCONNECT: a peer that accepts and says nothing costs no more than this."""
+"""Wait for the socket, CONNACK, SUBACK, the end of a goodbye: a silent peer costs no more than this each time."""
 
 KEEPALIVE_SECONDS = 20
-"""Silence after which we ask whether the broker is there; a half-open link is noticed within one and a half of it."""
-
-_LOOK_SECONDS = 0.25
-"""How often we look whether a ping is answered; paho, which looks once a second, would wait for a whole keep-alive."""
-
-_MQTT = logging.getLogger("eyestream.mqtt")
-_MQTT.addHandler(logging.NullHandler())
-_MQTT.propagate = False  # paho's lines name topics and packet sizes; ours say what matters
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One received PUBLISH."""
-
-    topic: str
-    payload: bytes
-    retain: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Will:
-    """What the broker publishes, retained, when the link is lost without a goodbye."""
-
-    topic: str
-    payload: bytes
-
-
-class _Inlet:
-    """What aiomqtt takes for its queue of messages; hands each one on at once and never has one to give."""
-
-    def __init__(self, deliver: Callable[[Message], None]) -> None:
-        self._deliver = deliver
-
-    def put_nowait(self, message: aiomqtt.Message) -> None:
-        payload = message.payload if isinstance(message.payload, bytes) else bytes(message.payload)
-        self._deliver(Message(str(message.topic), payload, message.retain))
-
-    async def get(self) -> NoReturn:
-        await asyncio.Event().wait()
-        raise AssertionError
+"""A link that is silent for so long is lost; a question after half of it makes a broker speak that is there."""
 
 
 class Link:
     """An open connection. Made by `connect`."""
 
-    def __init__(self, client: aiomqtt.Client) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def subscribe(self, topic: str, qos: int) -> None:
@@ -85,22 +41,43 @@ class Link:
             The broker refused the filter, or did not answer.
         """
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):  # aiomqtt's way loses a cancel before Python 3.12
-                granted = await self._client.subscribe(topic, qos, timeout=math.inf)
-        except (aiomqtt.MqttError, TimeoutError) as error:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                granted = await self._client.subscribe([topic], qos)
+        except (TimeoutError, ValueError) as error:
             raise LinkError(f"cannot subscribe: {error or 'no answer'}") from None
-        if any(getattr(code, "is_failure", False) for code in granted):
+        if not all(granted):
             raise LinkError(f"the broker refuses the subscription to {topic}")
 
     async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
         """Publish; returns when the broker has acknowledged (QoS 1) or the bytes are with the socket (QoS 0).
 
         It waits for as long as the link stands: run it beside `lost`, as `connect` asks.
+
+        Raises
+        ------
+        LinkError
+            The link is lost, or the topic is none to publish to.
         """
-        try:
-            await self._client.publish(topic, payload, qos=qos, retain=retain, timeout=math.inf)
-        except (aiomqtt.MqttError, ValueError) as error:
-            raise LinkError(f"cannot publish: {error}") from None
+        if qos == 0:
+            with _refusing():
+                await self._client.publish_at_most_once(topic, payload, retain)
+            return
+        acknowledged = asyncio.get_running_loop().create_future()
+        self.send(topic, payload, partial(_settle, acknowledged), retain=retain)
+        await acknowledged
+
+    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None], *, retain: bool = False) -> None:
+        """Publish at QoS 1 at once; `acknowledged` is called when the broker has it, and never if the link is lost.
+
+        The caller bounds how many are under way.
+
+        Raises
+        ------
+        LinkError
+            As `publish`.
+        """
+        with _refusing():
+            self._client.publish(topic, payload, retain, acknowledged)
 
     async def lost(self) -> NoReturn:
         """Wait until the link is lost.
@@ -108,25 +85,10 @@ class Link:
         Raises
         ------
         LinkError
-            Always; that is how it ends.
+            Always, unless what takes the messages has failed: then what it raised.
         """
-        unanswered = asyncio.create_task(self._unanswered(), name="ping watch")
-        try:
-            async for _ in self._client.messages:
-                raise AssertionError
-        except aiomqtt.MqttError:
-            pass
-        finally:
-            unanswered.cancel()
-        raise LinkError("the link to the broker is lost")
-
-    async def _unanswered(self) -> None:
-        """Break the link when a ping is not answered in time."""
-        patience = KEEPALIVE_SECONDS / 2 - 1 - 2 * _LOOK_SECONDS
-        while not 0 < self._client._client._ping_t < time.monotonic() - patience:  # noqa: ASYNC110  paho has no event
-            await asyncio.sleep(_LOOK_SECONDS)
-        if not self._client._disconnected.done():
-            self._client._disconnected.set_exception(aiomqtt.MqttError("no answer to a ping"))
+        await asyncio.shield(self._client.ended)
+        raise AssertionError
 
 
 @contextlib.asynccontextmanager
@@ -158,83 +120,71 @@ async def connect(
     LinkError
         No connection, refused, or lost while the body ran.
     """
-    client = aiomqtt.Client(
-        endpoint.host,
-        endpoint.port or 1883,  # paho insists on one, also where there is none
-        identifier=client_id,
-        username=endpoint.username,
-        password=endpoint.password,
-        clean_session=clean_session,
-        will=None if will is None else aiomqtt.Will(will.topic, will.payload, qos=1, retain=True),
-        keepalive=KEEPALIVE_SECONDS,
-        timeout=CONNECT_SECONDS,
-        tls_context=endpoint.tls,
-        transport="unix" if endpoint.unix else "tcp",
-        socket_options=() if endpoint.unix else ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),),
-        queue_type=cast(Any, lambda maxsize: _Inlet(deliver)),
-        logger=_MQTT,
-    )
-    client._client.connect_timeout = CONNECT_SECONDS  # also of each answer in a TLS handshake; paho's is 5 s
-    await _enter(client, endpoint)
+    client = Client(deliver, KEEPALIVE_SECONDS)
     try:
+        await _enter(client, endpoint, client_id, clean_session, will)
         async with _until_lost(Link(client)) as link:
             yield link
     finally:
-        try:
-            with contextlib.suppress(aiomqtt.MqttError):
-                await client.__aexit__(None, None, None)
-        finally:
-            client._client._sock_close()  # of a half-open link aiomqtt leaves the socket behind
+        await client.leave(CONNECT_SECONDS)
 
 
-_leaving: set["asyncio.Task[None]"] = set()
-"""Attempts whose caller has gone: they end by themselves within the timeouts, and hang up."""
-
-
-async def _enter(client: aiomqtt.Client, endpoint: Endpoint) -> None:
-    """Connect; a cancelled caller leaves at once and the attempt, which a thread makes, is tidied up behind it."""
-    abandoned = asyncio.Event()
-    _heed_hanging_up(client)
-
-    async def attempt() -> None:
-        try:
-            await client.__aenter__()
-        except BaseException:
-            client._client.disconnect()  # aiomqtt leaves socket and reader behind when CONNACK does not come
-            raise
-        if abandoned.is_set():
-            await client.__aexit__(None, None, None)
-
-    task = asyncio.create_task(attempt(), name="connect")
+async def _enter(
+    client: Client, endpoint: Endpoint, client_id: str | None, clean_session: bool, will: Will | None
+) -> None:
+    """Connect and be greeted."""
     try:
-        await asyncio.shield(task)
-    except (aiomqtt.MqttError, OSError, ValueError) as error:
+        hello = encode_connect(
+            client_id,
+            keepalive_s=KEEPALIVE_SECONDS,
+            clean_session=clean_session,
+            will=will,
+            username=endpoint.username,
+            password=endpoint.password,
+        )
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await _open(client, endpoint)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            code = await client.greet(hello)
+    except TimeoutError:
+        raise LinkError(f"cannot connect to the broker at {endpoint}: no answer") from None
+    except (OSError, ValueError, LinkError) as error:
         raise LinkError(f"cannot connect to the broker at {endpoint}: {error}") from None
-    except asyncio.CancelledError:
-        abandoned.set()
-        _leaving.add(task)
-        task.add_done_callback(_left)
-        raise
+    if code:
+        why = REFUSALS.get(code, f"refused with code {code}")
+        raise LinkError(f"cannot connect to the broker at {endpoint}: {why}")
 
 
-def _heed_hanging_up(client: aiomqtt.Client) -> None:
-    """Let a peer that closes before its CONNACK end the attempt; aiomqtt would wait for the whole timeout."""
-    lost = client._client.on_disconnect
+async def _open(client: Client, endpoint: Endpoint) -> None:
+    """The socket, and TLS where it is asked for."""
+    loop = asyncio.get_running_loop()
+    if endpoint.unix:
+        await loop.create_unix_connection(lambda: client, endpoint.host)
+    elif endpoint.tls is None:
+        await loop.create_connection(lambda: client, endpoint.host, endpoint.port)
+    else:
+        await loop.create_connection(
+            lambda: client,
+            endpoint.host,
+            endpoint.port,
+            ssl=endpoint.tls,
+            ssl_handshake_timeout=CONNECT_SECONDS,
+            ssl_shutdown_timeout=CONNECT_SECONDS,
+        )
 
-    def on_disconnect(*details: Any) -> None:
-        if client._connected.done():
-            cast(Any, lost)(*details)
-        else:
-            client._connected.set_exception(aiomqtt.MqttError("it hung up before it answered"))
-            client._connected.exception()  # looked at: nobody does when the attempt has failed already
 
-    client._client.on_disconnect = on_disconnect
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """What cannot be published is a fault of the link, like a link that is lost."""
+    try:
+        yield
+    except ValueError as error:
+        raise LinkError(f"cannot publish: {error}") from None
 
 
-def _left(task: "asyncio.Task[None]") -> None:
-    _leaving.discard(task)
-    if not task.cancelled():
-        task.exception()  # looked at, so that asyncio does not report it
+def _settle(acknowledged: "asyncio.Future[None]") -> None:
+    if not acknowledged.done():
+        acknowledged.set_result(None)
 
 
 @contextlib.asynccontextmanager

@@ -133,7 +133,7 @@ async def test_half_open_links_are_noticed_in_time_and_quiet_ones_kept(
                     began = loop.time()
                     await link.publish("t", b"", qos=1)
                     pytest.fail("nobody can have acknowledged this")
-            assert link._client._client.socket() is None
+            assert link._client._transport.get_extra_info("socket").fileno() == -1
             return loop.time() - began
 
     async def quiet() -> int:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,16 +19,6 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.subscriber import subscribe
 from eyestream.service.transport import connect
-
-# paho leaves the socket of a failed handshake to the garbage collector
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """Collect it here, not in somebody else's test."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import AsyncIterator
+from functools import partial
 
-import aiomqtt
 import numpy as np
 import pytest
 from conftest import Mosquitto, free_port, until
@@ -29,7 +30,7 @@ async def test_messages_come_in_order_and_nagle_is_off(mosquitto: Mosquitto) -> 
         for number in range(200):
             await link.publish("t/x", b"%d" % number, qos=1)
         await until(lambda: len(got) == 200)
-        client_socket = link._client._client.socket()
+        client_socket = link._client._transport.get_extra_info("socket")
         assert client_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     assert [int(message.payload) for message in got] == list(range(200))
 
@@ -103,14 +104,19 @@ async def test_a_peer_without_connack_costs_a_bounded_time_and_leaves_nothing(
         assert not any("Client" in name or "attempt" in name for name in names), names
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 async def test_a_cancelled_attempt_is_tidied_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the peer neither answers nor hangs up: the socket is closed by force."""
     monkeypatch.setattr(transport, "CONNECT_SECONDS", 0.3)
+    before = open_files()
     async with silent_peer(hang_up=False) as port:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1), connect(endpoint(port), client_id=None, deliver=print):
                 pass
-        await asyncio.sleep(0.4)
-        assert not transport._leaving
+    await until(lambda: open_files() <= before)
 
 
 async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> None:
@@ -139,22 +145,29 @@ async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> Non
 
 
 @pytest.mark.parametrize("moment", ["granted", "lost"])
-async def test_a_cancel_is_heeded_whatever_else_happens_at_that_moment(mosquitto: Mosquitto, moment: str) -> None:
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_cancel_is_heeded_whatever_else_happens_at_that_moment(
+    mosquitto: Mosquitto, moment: str, turns: int
+) -> None:
     """The broker's answer or the loss of the link in the same turn of the loop does not outweigh the cancel."""
 
     async def serve(link: Link) -> None:
-        client = link._client
-        granted = client._client.on_subscribe
+        client, loop = link._client, asyncio.get_running_loop()
+        heard = client.data_received
 
-        def also_cancel(*details: object) -> None:
-            granted(*details)
-            if moment == "lost":
-                client._disconnected.set_exception(aiomqtt.MqttError("lost"))
-                asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, task.cancel)
+        def cancel_after(left: int) -> None:
+            if left:
+                loop.call_soon(cancel_after, left - 1)
             else:
                 task.cancel()
 
-        client._client.on_subscribe = also_cancel
+        def also_cancel(data: bytes) -> None:
+            heard(data)
+            if moment == "lost":
+                client._transport.abort()
+            cancel_after(turns)
+
+        client.data_received = also_cancel
         await link.subscribe("t", 1)
         await asyncio.Event().wait()
 
@@ -171,6 +184,97 @@ async def test_a_topic_filter_is_no_topic_to_publish_to(mosquitto: Mosquitto) ->
     async with connect(endpoint(mosquitto.port), client_id=None, deliver=print) as link:
         with pytest.raises(LinkError):
             await link.publish("t/#", b"", qos=1)
+
+
+async def test_what_deliver_raises_comes_out_as_it_is(mosquitto: Mosquitto) -> None:
+    """A fault of ours is no weather: the keeper must not try again for ever."""
+
+    def deliver(message: Message) -> None:
+        raise ZeroDivisionError
+
+    async def serve(link: Link) -> None:
+        await link.subscribe("t", 1)
+        await link.publish("t", b"", qos=0)
+        await asyncio.Event().wait()
+
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # asyncio reports it besides
+    link_keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=deliver)
+    async with asyncio.timeout(3):
+        with pytest.raises(ZeroDivisionError):
+            await link_keeper.run()
+
+
+async def scripted_peer(*answers: bytes) -> tuple[asyncio.Server, bytearray]:
+    """Answers each thing it is told with the next of `answers`, whatever it was."""
+    told = bytearray()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            told.extend(await reader.read(4096))
+            writer.write(answer)
+        await reader.read()
+        writer.close()
+
+    return await asyncio.start_server(accept, "127.0.0.1", 0), told
+
+
+GREETING = b"\x20\x02\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"\x20\x02\x00\x05", "not authorised"),
+        (b"\x20\x02\x00\x04", "user name or password"),
+        (b"\x20\x02\x00\x09", "code 9"),
+        (b"HTTP/1.1 400 Bad Request\r\n" * 5, "does not speak MQTT"),
+        (b"\xff" * 9, "does not speak MQTT"),
+    ],
+)
+async def test_why_a_peer_is_no_broker_for_us(answer: bytes, why: str) -> None:
+    server, _ = await scripted_peer(answer)
+    async with server:
+        with pytest.raises(LinkError, match=why):
+            async with connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=print):
+                pass
+
+
+async def test_a_refused_filter() -> None:
+    server, _ = await scripted_peer(GREETING, b"\x90\x03\x00\x01\x80")
+    async with server, connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=print) as link:
+        with pytest.raises(LinkError, match="refuses the subscription to t"):
+            await link.subscribe("t", 1)
+
+
+async def test_a_broker_that_falls_out_of_its_role_ends_the_link() -> None:
+    server, _ = await scripted_peer(GREETING, b"\x82\x00")
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(LinkError, match="does not speak MQTT"):
+            async with asyncio.timeout(3), connect(endpoint(port), client_id=None, deliver=print) as link:
+                await link.publish("t", b"", qos=1)
+
+
+async def test_only_what_is_acknowledged_counts_and_each_once(mosquitto: Mosquitto) -> None:
+    """Acknowledgements out of order, twice, or of what nobody sent settle what they name and nothing else."""
+    server, told = await scripted_peer(GREETING, b"\x40\x02\x00\x02" * 2 + b"\x40\x02\x00\x09")
+    acknowledged: list[int] = []
+    async with server, connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=print) as link:
+        for number in range(3):
+            link.send("t", b"%d" % number, partial(acknowledged.append, number))
+        await until(lambda: acknowledged != [])
+        await asyncio.sleep(0.05)
+    assert acknowledged == [1]
+    assert told.endswith(b"\x32\x06\x00\x01t\x00\x010\x32\x06\x00\x01t\x00\x021\x32\x06\x00\x01t\x00\x032")
+
+
+async def test_each_message_at_qos_1_is_acknowledged_after_it_was_delivered() -> None:
+    message = b"\x32\x06\x00\x01t\x00\x07x"
+    server, told = await scripted_peer(GREETING + message + b"\x30\x04\x00\x01ty" + message, b"")
+    got: list[Message] = []
+    async with server, connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=got.append):
+        await until(lambda: told.endswith(b"\x40\x02\x00\x07" * 2))
+    assert [(m.payload, m.packet_id) for m in got] == [(b"x", 7), (b"y", 0), (b"x", 7)]
 
 
 @pytest.mark.parametrize(("steady_s", "pauses"), [(0.0, [0.1, 0.1, 0.1]), (60.0, [0.1, 0.2, 0.4])])
