@@ -156,11 +156,11 @@ def stages(mechanism: Mechanism) -> dict[str, Callable[[], object]]:
     assert isinstance(mechanism, AdditiveMechanism)
     parts = mechanism._parts
     admitted = mechanism._admit(chunk).copy()
-    residual = parts.project(parts.transform.residual(admitted), parts.radius).copy()
-    noisy = mechanism._noisy(admitted)
+    residual = parts.transform.residual(admitted).copy()
+    factor, noisy = parts.factor(residual, parts.radius), mechanism._noisy(admitted)
     return {
-        "project": lambda: parts.project(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
-        "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual)),
+        "project": lambda: parts.factor(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
+        "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual), factor),
         "noise": lambda: mechanism._noise.draw(parts.law),
         "inverse": lambda: mechanism._finish(noisy),
         "encode": lambda: encode(released),

@@ -11,7 +11,7 @@ from eyestream.corpus.balls import covering_ball, diameter, enclosing_ball, encl
 from eyestream.corpus.persistence import lagged_moments, staying_part
 from eyestream.errors import CalibrationError
 from eyestream.files.recordings import Recording
-from eyestream.privacy.ball import project_euclidean, project_taxicab
+from eyestream.privacy.ball import euclidean_factor, taxicab_factor
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provenance, recording_hash
 from eyestream.privacy.domain import Domain
 from eyestream.spectrum.difference import difference, integrate
@@ -172,9 +172,10 @@ def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: floa
             (diameter(signals[corpus.index == i], order) for i in range(int(corpus.index.max()) + 1)), default=0.0
         ),
     }
-    project = project_taxicab if mechanism == "lpa" else project_euclidean
+    factor = taxicab_factor if mechanism == "lpa" else euclidean_factor
     tiny = np.finfo(np.float64).tiny  # radius 0 makes the feature a constant; its figures are not used
-    inside = centre + project(signals - centre, np.full(len(signals), max(radius, tiny)))
+    residual = signals - centre
+    inside = centre + factor(residual, np.full(len(signals), max(radius, tiny))) * residual
     return figures | _error_tables(chunks, inside, mean, mechanism)
 
 

@@ -2,7 +2,8 @@
 
 Admit the chunk to the domain (impute, clamp), take it into the space of the ball, project it onto the ball, take
 coordinates, snap them to integers of the lattice ball, add integer noise, clamp to a public interval. Everything after
-that is post-processing. The mechanisms differ in the transform, the ball and the law of the noise, and that is what
+that is post-processing. (The projection scales a feature, and so do the coordinates: the one multiplication is done
+with the snap.) The mechanisms differ in the transform, the ball and the law of the noise, and that is what
 their classes say.
 """
 
@@ -21,7 +22,7 @@ from eyestream.privacy.noise import Noise
 from eyestream.privacy.smoothing import Smoother, SmootherState
 from eyestream.privacy.transforms import Transform
 
-__all__ = ["AdditiveMechanism", "Lattice", "Output", "Parts", "Project"]
+__all__ = ["AdditiveMechanism", "Factor", "Lattice", "Output", "Parts"]
 
 Array = NDArray[np.float64]
 
@@ -29,16 +30,16 @@ Array = NDArray[np.float64]
 class Lattice(Protocol):
     """Face of the balls of integers."""
 
-    def snap(self, coordinates: Array) -> NDArray[np.int64]:
-        """Integers of the ball next to real coordinates, both (B, M)."""
+    def snap(self, coordinates: Array, factor: Array) -> NDArray[np.int64]:
+        """Integers of the ball next to real coordinates, both (B, M), times a factor (B, 1)."""
         ...
 
 
-class Project(Protocol):
-    """Projection of residuals (B, m) onto balls of radius (B,), in place."""
+class Factor(Protocol):
+    """What projects residuals (B, m) onto balls of radius (B,)."""
 
     def __call__(self, residual: Array, radius: Array, /) -> Array:
-        """The projected residuals."""
+        """(B, 1) factors between 0 and 1."""
         ...
 
 
@@ -57,7 +58,8 @@ class Parts:
     """What a mechanism is made of; A features are released, in B blocks of M coordinates."""
 
     transform: Transform
-    project: Project
+    factor: Factor
+    """The projection of the residuals."""
     radius: Array
     """(B,) radius of the ball that the residuals are projected onto."""
     lattice: Lattice
@@ -109,6 +111,8 @@ class AdditiveMechanism(Mechanism):
         except OverflowError as error:
             raise ConfigError(f"epsilon {epsilon:g} is outside what the arithmetic can hold: {error}") from None
         self._parts = parts
+        self._scale = np.broadcast_to(parts.output.gain * parts.steps, parts.law.shape).copy()
+        self._offset = parts.output.offset + parts.transform.chunk(0.5 * self._scale)  # the noise is centred at -1/2
         self.k = parts.k
         if len(parts.k) == len(active):
             kept = dict(zip(active.tolist(), parts.k, strict=True))
@@ -142,31 +146,30 @@ class AdditiveMechanism(Mechanism):
         """What releases the chunks of one session in order: the mechanism itself, unless it smooths."""
         return self if self._smoother is None else _SmoothedSession(self, SmootherState(self._smoother))
 
-    def _noisy(self, admitted: Array) -> Array:
-        """The private step: noisy coordinates (B, M) of the chunk (A, n), relative to those of the ball's centre."""
+    def _noisy(self, admitted: Array) -> NDArray[np.int64]:
+        """The private step: noisy integers (B, M) of the chunk (A, n); they count from the ball's centre less 1/2."""
         parts = self._parts
-        residual = parts.project(parts.transform.residual(admitted), parts.radius)
-        integers = parts.lattice.snap(parts.transform.coordinates(residual))
+        residual = parts.transform.residual(admitted)
+        factor = parts.factor(residual, parts.radius)
+        integers = parts.lattice.snap(parts.transform.coordinates(residual), factor)
         integers += self._noise.draw(parts.law)
-        np.maximum(integers, -parts.law.limit, out=integers)
-        np.minimum(integers, parts.law.limit, out=integers)
-        return (integers + 0.5) * parts.steps
+        return parts.law.clamp(integers)
 
-    def _finish(self, coordinates: Array) -> Array:
-        """Post-processing: noisy coordinates (B, M) to a chunk (F, n)."""
-        return self._bounded(self._plain(coordinates))
+    def _finish(self, integers: NDArray[np.int64]) -> Array:
+        """Post-processing: noisy integers (B, M) to a chunk (F, n)."""
+        self._plain(integers)
+        return self._bounded()
 
-    def _plain(self, coordinates: Array) -> Array:
-        """(A, n) the released features that noisy coordinates stand for."""
-        output = self._parts.output
-        released: Array = output.offset + self._parts.transform.chunk(output.gain * coordinates)
-        return released
+    def _plain(self, integers: NDArray[np.int64]) -> Array:
+        """(A, n) the released features that noisy integers stand for, in an array that the next call overwrites."""
+        np.add(self._offset, self._parts.transform.chunk(integers * self._scale), out=self._released)
+        return self._released
 
-    def _bounded(self, released: Array) -> Array:
-        """(F, n) clipped if asked for, with the constants in their places."""
+    def _bounded(self) -> Array:
+        """(F, n) what was released, clipped if asked for, with the constants in their places."""
         if self._clip is not None:
-            np.clip(released, *self._clip, out=released)
-        return self._complete(released)
+            np.clip(self._released, *self._clip, out=self._released)
+        return self._complete()
 
 
 class _SmoothedSession:
@@ -179,4 +182,5 @@ class _SmoothedSession:
         """One private release of the session's next chunk (F, n); see `Mechanism.release`."""
         mechanism = self._mechanism
         plain = mechanism._plain(mechanism._noisy(mechanism._admit(chunk)))
-        return mechanism._bounded(self._state.smooth(plain))
+        mechanism._released[:] = self._state.smooth(plain)
+        return mechanism._bounded()

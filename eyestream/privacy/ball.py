@@ -1,9 +1,8 @@
 """Balls that make a sensitivity true: projection of any input, and the same ball once more in integers.
 
-The floating-point projection makes the released value a good one. The guarantee does not rest on it: the coordinates
-are then snapped to a grid and *held* to a ball of integers, in integer arithmetic, and the sensitivity is read off that
-ball. (What lies outside is first shrunk toward the centre in floating point; what that does not bring inside becomes
-the centre.)
+The floating-point projection, a factor for every row, makes the released value a good one. The guarantee does not rest
+on it: the coordinates are then snapped to a grid and *held* to a ball of integers, in integer arithmetic, and the
+sensitivity is read off that ball. What the projection has not brought inside becomes the centre.
 
 The step of the grid is a power of two, 2^-20 to 2^-21 of the noise's scale. Rounding moves each coordinate by up to
 half a step, so the ball of integers is wider than radius/step by the norm of half a step *in every coordinate*.
@@ -14,34 +13,29 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EuclideanLattice", "TaxicabLattice", "project_euclidean", "project_taxicab", "steps_for"]
+__all__ = ["EuclideanLattice", "TaxicabLattice", "euclidean_factor", "steps_for", "taxicab_factor"]
 
 _GRID_BITS = 20
 _COARSEST_GRID_BITS = 10
 _EXTENT_BITS = 30.5
 _LARGEST_SQUARE = 2**62
-_INSIDE = 1 - 2.0**-30  # points are shrunk to this much of the ball, so that rounding does not put them outside again
 
 
-def project_euclidean(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale each row of `residual` (B, m) into the Euclidean ball of `radius` (B,), in place.
+def euclidean_factor(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Factor (B, 1) that takes each row of `residual` (B, m) into the Euclidean ball of `radius` (B,); 1 inside it.
 
-    A row whose norm is not finite (its squares overflow) becomes zero, that is, the centre.
+    A row whose squares overflow gets 0, that is, becomes the centre.
     """
-    return _scale(residual, radius, np.sqrt(np.einsum("ij,ij->i", residual, residual)))
+    return _factor(np.sqrt(np.vecdot(residual, residual)), radius)
 
 
-def project_taxicab(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale each row of `residual` (B, m) into the L1 ball of `radius` (B,), in place; see `project_euclidean`."""
-    return _scale(residual, radius, np.abs(residual).sum(axis=1))
+def taxicab_factor(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Factor (B, 1) that takes each row of `residual` (B, m) into the L1 ball of `radius` (B,); 1 inside it."""
+    return _factor(np.abs(residual).sum(axis=1), radius)
 
 
-def _scale(
-    residual: NDArray[np.float64], radius: NDArray[np.float64], norm: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    residual[~np.isfinite(norm)] = 0.0  # infinity times 0 would be NaN
-    residual *= (radius / np.fmax(norm, radius))[:, None]
-    return residual
+def _factor(norm: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (radius / np.maximum(norm, radius))[:, None]
 
 
 def steps_for(scale: NDArray[np.float64], extent: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,15 +56,14 @@ def steps_for(scale: NDArray[np.float64], extent: NDArray[np.float64]) -> NDArra
     return steps
 
 
-def _integers(values: NDArray[np.float64], factor: NDArray[np.float64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The whole numbers `values` (B, M) times `factor` (B,), cut toward 0, and clipped to `bound` whatever they are.
-
-    A number that does not fit, and NaN, is cast to something else on every processor: hence the clip comes last.
-    """
-    a = np.trunc(values * factor[:, None]).astype(np.int64)
-    np.maximum(a, -bound, out=a)
-    np.minimum(a, bound, out=a)
-    return a
+def _integers(
+    near: NDArray[np.float64], lowest: NDArray[np.float64], highest: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Whole numbers next to `near` (B, M), which is overwritten, between two bounds, whatever they are: also NaN."""
+    np.rint(near, out=near)
+    np.fmax(near, lowest, out=near)
+    np.fmin(near, highest, out=near)
+    return near.astype(np.int64)
 
 
 class EuclideanLattice:
@@ -106,25 +99,24 @@ class EuclideanLattice:
         if (weights.sum(axis=1) * (rho + 1) ** 2).max() >= _LARGEST_SQUARE:
             raise OverflowError("the coordinates do not fit into 64-bit integers")
         self._squares = np.floor(rho**2).astype(np.int64)
-        self._target = np.maximum(self._squares, 0.5) * _INSIDE
         kept = weights > 0
         bound = np.array([math.isqrt(int(s)) for s in self._squares], dtype=np.int64)
-        self._bound = bound[:, None] * kept
+        self._highest = (bound[:, None] * kept).astype(np.float64)  # below 2^31: exact
+        self._lowest = -self._highest
         self._weights = weights
-        self._float_weights = weights.astype(np.float64)
         self._per_step = kept / steps[:, None]
-        self.largest = int(self._bound.max())
+        self.largest = int(bound.max())
         spread = np.where(kept, 1.0 / np.maximum(weights, 1), 0.0).sum(axis=1)  # a multiple of 1/2: exact
         self.taxicab = np.array(
             [math.isqrt(int(4 * s) * int(square)) for s, square in zip(spread, self._squares, strict=True)],
             dtype=np.int64,
         )
 
-    def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Integers (B, M) of the ball next to real `coordinates` (B, M)."""
-        near = np.rint(coordinates * self._per_step)
-        norm = np.vecdot(near * self._float_weights, near)
-        a = _integers(near, np.sqrt(self._target / np.fmax(norm, self._target)), self._bound)
+    def snap(self, coordinates: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Integers (B, M) of the ball next to real `coordinates` (B, M) times the projection's `factor` (B, 1)."""
+        near = self._per_step * factor
+        near *= coordinates
+        a = _integers(near, self._lowest, self._highest)
         a *= (np.vecdot(a * self._weights, a) <= self._squares)[:, None]  # this, in integers, is what holds
         return a
 
@@ -137,15 +129,14 @@ class TaxicabLattice:
         if count * (rho.max() + 1) >= _LARGEST_SQUARE:
             raise OverflowError("the coordinates do not fit into 64-bit integers")
         self._limit = np.floor(rho).astype(np.int64)
-        self._target = np.maximum(self._limit, 0.5) * _INSIDE
+        self._highest = self._limit[:, None].astype(np.float64)
+        self._lowest = -self._highest
         self._per_step = 1.0 / steps[:, None]
         self.largest = int(self._limit.max())
         self.taxicab = 2 * self._limit
 
-    def snap(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Integers (B, M) of the ball next to real `coordinates` (B, M)."""
-        near = np.rint(coordinates * self._per_step)
-        norm = np.abs(near).sum(axis=1)
-        a = _integers(near, self._target / np.fmax(norm, self._target), self._limit[:, None])
+    def snap(self, coordinates: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Integers (B, M) of the ball next to real `coordinates` (B, M) times the projection's `factor` (B, 1)."""
+        a = _integers(self._per_step * factor * coordinates, self._lowest, self._highest)
         a *= (np.abs(a).sum(axis=1) <= self._limit)[:, None]
         return a

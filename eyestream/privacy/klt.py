@@ -108,7 +108,8 @@ class KLT(Mechanism):
         """(F, n) that scores (d,) stand for, inside the range."""
         modes = (scores @ self.tables.expand).reshape(len(self._active), -1)
         released = modes @ self.tables.modes * self._sd + self._mean
-        return self._complete(np.clip(released, self._lo, self._hi))
+        np.clip(released, self._lo, self._hi, out=self._released)
+        return self._complete()
 
 
 class KLTSession:

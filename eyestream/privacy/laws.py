@@ -105,12 +105,20 @@ class _Digits:
                 columns.append(own[digit][level])
         columns += [np.zeros(len(rates), dtype=np.uint32)] * (-len(columns) % 8)  # whole bytes
         self.thresholds = np.repeat(np.stack(columns, axis=1)[:, None, :], repeat, axis=1)
-        self._ones = np.int64(2**count - 1)
-        self._hits = np.zeros(self.thresholds.size + 64, dtype=np.bool_)
-        self._packed = np.zeros(len(self._hits) // 8, dtype=np.uint8)
-        self._first = self._bits_from(0)
-        self._levels = [(self._bits_from(shift), np.int64(shift % 8), np.int64(others)) for shift, others in levels]
-        self._scratch = np.empty(len(self._first), dtype=np.int64)
+        self._flat = self.thresholds.reshape(-1)
+        hits = np.zeros(self._flat.size + 64, dtype=np.bool_)
+        self._hits, self._own_hits = hits, hits[:-64]
+        self._packed = np.zeros(len(hits) // 8, dtype=np.uint8)
+        self._live = self._bits_from(0)
+        self._first, self._scratch = np.empty((2, len(self._live)), dtype=np.int64)
+        # Arrays without dimensions: as arguments of numpy's functions they cost a third of its scalars.
+        self._ones, self._to_top, self._from_top = np.array(2**count - 1), np.array(63 - count), np.array(63)
+        self._levels = [
+            (self._first, np.array(shift), np.array(others))
+            if shift + count <= 64
+            else (self._bits_from(shift), np.array(shift % 8), np.array(others))
+            for shift, others in levels
+        ]
 
     def _bits_from(self, bit: int) -> NDArray[np.int64]:
         """Every variable's bits from the byte of `bit` on, 64 of them, live."""
@@ -119,17 +127,16 @@ class _Digits:
 
     def draw(self, bits: Bits) -> NDArray[np.int64]:
         """(rates, repeat) independent discrete Laplace integers."""
-        drawn = bits.words(self.thresholds.size)
-        np.less_equal(drawn, self.thresholds.reshape(-1), out=self._hits[:-64])
+        np.less_equal(bits.words(self._flat.size), self._flat, out=self._own_hits)
         self._packed[:] = np.packbits(self._hits, bitorder="little")
-        geometric = self._first.copy()
+        np.copyto(self._first, self._live)
+        geometric: NDArray[np.int64] = self._first & self._ones
         for words, shift, others in self._levels:
             np.right_shift(words, shift, out=self._scratch)
             np.bitwise_or(self._scratch, others, out=self._scratch)
             np.bitwise_and(geometric, self._scratch, out=geometric)
-        np.left_shift(self._first, 63 - self.sign, out=self._scratch)
-        np.right_shift(self._scratch, 63, out=self._scratch)  # 0 or -1
-        geometric &= self._ones
+        np.left_shift(self._first, self._to_top, out=self._scratch)
+        np.right_shift(self._scratch, self._from_top, out=self._scratch)  # 0 or -1
         geometric ^= self._scratch  # -(G + 1) is the bitwise complement of G
         return geometric.reshape(self.thresholds.shape[:2])
 
@@ -178,12 +185,19 @@ class LaplaceLaw:
         digits = digits_for(slowest, largest)
         self.shape = (len(rates), count)
         self.limit = 2**digits - largest - math.ceil(_MARGIN / 2 / slowest)
+        self._lowest, self._highest = np.array(-self.limit), np.array(self.limit)
         self.sd = math.sqrt(2.0) / rates
         self._digits = _Digits(rates, digits, count)
 
     def sample(self, bits: Bits) -> NDArray[np.int64]:
         """One draw, (rows, count)."""
         return self._digits.draw(bits)
+
+    def clamp(self, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Noisy integers (rows, count) held to the public interval, in place."""
+        np.maximum(noisy, self._lowest, out=noisy)
+        np.minimum(noisy, self._highest, out=noisy)
+        return noisy
 
 
 class Law(Protocol):

@@ -79,7 +79,10 @@ class Mechanism(ABC):
         if len(active) == 0:
             raise CalibrationError("every feature of the calibration is a constant: there is nothing to release")
         self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], self.n)
-        self._template = np.repeat(calibration.fill[:, None], self.n, axis=1)
+        constants = np.flatnonzero(calibration.constant)
+        self._order = np.argsort(np.concatenate([active, constants]))
+        self._rows = np.repeat(calibration.fill[np.concatenate([active, constants])][:, None], self.n, axis=1)
+        self._released = self._rows[: len(active)]
 
     @property
     def guarantee(self) -> str:
@@ -122,10 +125,8 @@ class Mechanism(ABC):
         """(A, n) the features that are released, imputed and clamped; raises ValueError for another shape."""
         if chunk.shape != (self.features, self.n):
             raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
-        return self._domain.admit(chunk[self._active])
+        return self._domain.admit(chunk.take(self._active, axis=0))
 
-    def _complete(self, released: Array) -> Array:
-        """(F, n) the released features (A, n) with the constants in their places."""
-        chunk = self._template.copy()
-        chunk[self._active] = released
-        return chunk
+    def _complete(self) -> Array:
+        """(F, n) a new array of the features in `_released` (A, n), with the constants in their places."""
+        return self._rows.take(self._order, axis=0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.additive import AdditiveMechanism, Output, Parts
-from eyestream.privacy.ball import EuclideanLattice, TaxicabLattice, project_euclidean, project_taxicab, steps_for
+from eyestream.privacy.ball import EuclideanLattice, TaxicabLattice, euclidean_factor, steps_for, taxicab_factor
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.privacy.klt import KLT
@@ -97,7 +97,7 @@ class LPA(_PerFeature):
             offset = tables.mean[active] + gain * (centre - tables.mean[active])
         return Parts(
             transform=TimeTransform(centre),
-            project=project_taxicab,
+            factor=taxicab_factor,
             radius=radius,
             lattice=lattice,
             law=law,
@@ -190,7 +190,7 @@ class CFPA(_PerFeature):
         sd = gain[:, 0] * np.sqrt(noise_power / (n * n * kept)) * (law.sd * steps) / np.sqrt(2)
         return Parts(
             transform=self._transform(centre, most),
-            project=project_euclidean,
+            factor=euclidean_factor,
             radius=radius,
             lattice=lattice,
             law=law,

@@ -40,10 +40,11 @@ class TimeTransform:
 
     def __init__(self, centre: Array) -> None:
         self._centre = centre
+        self._residual = np.empty_like(centre)
 
     def residual(self, chunk: Array) -> Array:
         """(F, n) minus the centre."""
-        return chunk - self._centre
+        return np.subtract(chunk, self._centre, out=self._residual)
 
     def coordinates(self, residual: Array) -> Array:
         """The residual itself."""
@@ -59,11 +60,12 @@ class FourierTransform:
 
     def __init__(self, centre: Array, k: int) -> None:
         self._centre = centre
+        self._residual = np.empty_like(centre)
         self._fourier = RealFourier(centre.shape[0], centre.shape[1], k)
 
     def residual(self, chunk: Array) -> Array:
         """(F, n) minus the centre."""
-        return chunk - self._centre
+        return np.subtract(chunk, self._centre, out=self._residual)
 
     def coordinates(self, residual: Array) -> Array:
         """(F, M) unnormalised coordinates of `eyestream.spectrum.fourier`."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eyestream.corpus.calibrate import whole_chunks
 from eyestream.errors import ConfigError
-from eyestream.privacy.ball import project_euclidean
+from eyestream.privacy.ball import euclidean_factor
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise
 from eyestream.privacy.mechanisms import build
@@ -120,7 +120,7 @@ def _choices(world: World, n: int, epsilon: float, runs: int) -> list[Record]:
     for feature in active:
         x, radius = pooled[:, feature], float(tables.radius[feature])
         centre = tables.centre[feature]
-        y = centre + project_euclidean(x - centre, np.full(len(x), radius))
+        y = centre + euclidean_factor(x - centre, np.full(len(x), radius)) * (x - centre)
         lost, spread = kept_error(x, y), x.var() * n
         whole, less = noise * (2 * radius / share) ** 2, noise * (2 * radius / (share * (1 - _SHARE))) ** 2
         law = choice_law(-np.sqrt(tail(y) ** 2 + less), 2 * radius, share * _SHARE)

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.privacy import ball as ball_module
 from eyestream.privacy.ball import (
     EuclideanLattice,
     TaxicabLattice,
-    project_euclidean,
-    project_taxicab,
+    euclidean_factor,
     steps_for,
+    taxicab_factor,
 )
 from eyestream.spectrum.fourier import coordinate_count, coordinate_weights
 
@@ -46,6 +45,14 @@ coordinates = st.one_of(
 )
 
 
+def factors(rows: int) -> st.SearchStrategy[Array]:
+    """Factors (rows, 1) as projections give them."""
+    return st.lists(st.floats(0, 1), min_size=rows, max_size=rows).map(lambda own: np.array(own)[:, None])
+
+
+WHOLE = np.ones((1, 1))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_every_input_ends_in_the_euclidean_ball_of_integers(data: st.DataObject) -> None:
@@ -56,7 +63,7 @@ def test_every_input_ends_in_the_euclidean_ball_of_integers(data: st.DataObject)
     steps = 2.0 ** np.array(data.draw(st.lists(st.integers(-15, 8), min_size=len(kept), max_size=len(kept))))
     lattice = EuclideanLattice(radius, steps, weights)
     flat = data.draw(st.lists(coordinates, min_size=weights.size, max_size=weights.size))
-    a = lattice.snap(np.array(flat).reshape(weights.shape))
+    a = lattice.snap(np.array(flat).reshape(weights.shape), data.draw(factors(len(kept))))
     assert a.dtype == np.int64
     for inside, limit in zip(squared(a, weights), squared_radius(lattice), strict=True):
         assert inside <= limit
@@ -72,21 +79,21 @@ def test_every_input_ends_in_the_taxicab_ball_of_integers(data: st.DataObject) -
     steps = 2.0 ** np.array(data.draw(st.lists(st.integers(-25, 8), min_size=rows, max_size=rows)))
     lattice = TaxicabLattice(radius, steps, count)
     flat = data.draw(st.lists(coordinates, min_size=rows * count, max_size=rows * count))
-    a = lattice.snap(np.array(flat).reshape(rows, count))
+    a = lattice.snap(np.array(flat).reshape(rows, count), data.draw(factors(rows)))
     for row, sensitivity in zip(a, lattice.taxicab, strict=True):
         assert 2 * sum(abs(int(x)) for x in row) <= int(sensitivity)
     assert np.abs(a).max() <= lattice.largest
 
 
-@pytest.mark.filterwarnings("ignore:(invalid value|overflow) encountered")
+@pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
 def test_even_what_projection_never_lets_through_ends_inside(value: float) -> None:
     weights = weights_of([3], 8)
     lattice = EuclideanLattice(np.array([1.0]), np.array([2.0**-10]), weights)
-    a = lattice.snap(np.full(weights.shape, value))
+    a = lattice.snap(np.full(weights.shape, value), WHOLE)
     assert squared(a, weights)[0] <= squared_radius(lattice)[0]
     taxicab = TaxicabLattice(np.array([1.0]), np.array([2.0**-10]), 4)
-    assert 2 * int(np.abs(taxicab.snap(np.full((1, 4), value))).sum()) <= int(taxicab.taxicab[0])
+    assert 2 * int(np.abs(taxicab.snap(np.full((1, 4), value), WHOLE)).sum()) <= int(taxicab.taxicab[0])
 
 
 def lattice_for(n: int, k: int, steps_per_radius: float = 2.0**12) -> EuclideanLattice:
@@ -101,13 +108,13 @@ def test_the_taxicab_sensitivity_holds_and_is_attained(n: int) -> None:
     for k in range(1, n // 2 + 2):
         lattice, weights = lattice_for(n, k), weights_of([k], n)
         signs = rng.choice([-1.0, 1.0], size=weights.shape)
-        extreme = 1.01 * math.sqrt(n / k) * signs / weights  # just outside the ball of radius sqrt(n)
-        a, b = lattice.snap(extreme), lattice.snap(-extreme)
+        extreme = math.sqrt(n) * signs / weights / math.sqrt((1.0 / weights).sum())  # on the sphere of radius sqrt(n)
+        a, b = lattice.snap(extreme, WHOLE), lattice.snap(-extreme, WHOLE)
         distance = int(np.abs(a - b).sum())
         limit = int(lattice.taxicab[0])
         assert 0.999 * limit - 2 * weights.size <= distance <= limit
         for _ in range(5):
-            a, b = (lattice.snap(rng.normal(size=weights.shape) * 1e3 * n) for _ in range(2))
+            a, b = (lattice.snap(rng.normal(size=weights.shape), WHOLE) for _ in range(2))
             assert int(np.abs(a - b).sum()) <= limit
 
 
@@ -115,7 +122,8 @@ def test_both_ends_of_the_taxicab_ball_are_reached() -> None:
     lattice = TaxicabLattice(np.array([1.0]), np.array([2.0**-12]), 8)
     corner = np.zeros((1, 8))
     corner[0, 3] = 50.0
-    assert int(np.abs(lattice.snap(corner) - lattice.snap(-corner)).sum()) > 0.999 * int(lattice.taxicab[0])
+    onto = taxicab_factor(corner, np.array([1.0]))
+    assert int(np.abs(lattice.snap(corner, onto) - lattice.snap(-corner, onto)).sum()) > 0.999 * int(lattice.taxicab[0])
 
 
 def true_rounding(radius: float, step: float, m: int) -> float:
@@ -158,7 +166,7 @@ def test_what_lies_in_the_real_ball_is_rounded_and_not_moved(n: int) -> None:
         lattice = EuclideanLattice(np.array([radius]), np.array([step]), weights)
         a = rng.normal(size=weights.shape)
         a *= radius / np.sqrt((weights * a**2).sum())  # on the sphere
-        np.testing.assert_array_equal(lattice.snap(a), np.rint(a / step).astype(np.int64))
+        np.testing.assert_array_equal(lattice.snap(a, WHOLE), np.rint(a / step).astype(np.int64))
 
 
 def test_integers_that_do_not_fit_are_refused() -> None:
@@ -170,7 +178,8 @@ def test_integers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(OverflowError), np.errstate(divide="ignore"):
         EuclideanLattice(one, np.array([0.0]), np.ones((1, 4), dtype=np.int64))
     largest = EuclideanLattice(one, np.array([2.0**-29]), np.ones((1, 4), dtype=np.int64))
-    extreme = largest.snap(np.full((1, 4), 1e9))
+    far = np.full((1, 4), 1e9)
+    extreme = largest.snap(far, euclidean_factor(far, one))
     assert 0.99 * squared_radius(largest)[0] < squared(extreme, np.ones((1, 4), dtype=np.int64))[0]
     assert squared(extreme, np.ones((1, 4), dtype=np.int64))[0] <= squared_radius(largest)[0]
 
@@ -205,31 +214,32 @@ def test_weights_that_would_round_the_sensitivity_down_are_refused() -> None:
         EuclideanLattice(np.array([1.0]), np.array([0.01]), np.full((1, 2), 3, dtype=np.int64))
 
 
-@pytest.mark.parametrize(("project", "order"), [(project_euclidean, 2), (project_taxicab, 1)])
-def test_projection(project: Callable[[Array, Array], Array], order: int) -> None:
+@pytest.mark.parametrize(("factor", "order"), [(euclidean_factor, 2), (taxicab_factor, 1)])
+def test_projection(factor: Callable[[Array, Array], Array], order: int) -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(50, 6)) * 10.0 ** rng.integers(-3, 4, size=(50, 1))
     radius = np.full(50, 2.5)
     before = np.linalg.norm(points, ord=order, axis=1)
-    projected = project(points.copy(), radius)
-    after = np.linalg.norm(projected, ord=order, axis=1)
-    np.testing.assert_allclose(after, np.minimum(before, 2.5), rtol=1e-12)
-    np.testing.assert_array_equal(projected[before <= 2.5], points[before <= 2.5])  # inside: untouched
-    outside = before > 2.5
-    np.testing.assert_allclose(projected[outside] / after[outside, None], points[outside] / before[outside, None])
+    found = factor(points, radius)
+    assert found.shape == (50, 1)
+    assert (found[before <= 2.5] == 1).all()  # inside: untouched
+    assert 0 < (before > 2.5).sum() < 50
+    np.testing.assert_allclose(found[:, 0] * before, np.minimum(before, 2.5), rtol=1e-12)
 
 
-def test_a_row_whose_norm_overflows_becomes_the_centre() -> None:
-    rows = np.array([[1e200, -1e200], [math.inf, 1.0], [math.nan, 1.0], [3.0, 4.0], [0.0, 0.0]])
-    projected = project_euclidean(rows, np.ones(5))
-    np.testing.assert_allclose(projected, [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.8], [0.0, 0.0]])
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_row_whose_squares_overflow_becomes_the_centre() -> None:
+    rows = np.array([[1e200, -1e200], [3.0, 4.0], [0.0, 0.0]])
+    np.testing.assert_allclose(euclidean_factor(rows, np.ones(3)), [[0.0], [0.2], [1.0]])
 
 
-def test_the_last_guard_catches_what_shrinking_misses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a square root that is too large by a per mille, every integer still lies inside."""
-    true = np.sqrt
-    lattice = lattice_for(8, 3)
-    monkeypatch.setattr(ball_module.np, "sqrt", lambda x: true(x) * 1.001)
-    a = lattice.snap(np.full((1, 5), 1e9))
-    monkeypatch.undo()
-    assert squared(a, weights_of([3], 8))[0] <= squared_radius(lattice)[0]
+def test_the_integers_hold_what_projection_misses() -> None:
+    """A projection that is too lax by a per mille: what is outside becomes the centre, nothing else moves."""
+    lattice, weights = lattice_for(8, 3), weights_of([3], 8)
+    inside = math.sqrt(8) * np.ones((1, 5)) / math.sqrt(weights.sum())
+    assert lattice.snap(inside, WHOLE).all()
+    assert not lattice.snap(inside, 1.001 * WHOLE).any()
+    taxicab = TaxicabLattice(np.array([1.0]), np.array([2.0**-12]), 8)
+    even = np.full((1, 8), 1 / 8)
+    assert taxicab.snap(even, WHOLE).all()
+    assert not taxicab.snap(even, 1.002 * WHOLE).any()

@@ -19,9 +19,8 @@ def _() -> list[Patch]:
         uniform = (source.words(self.shape[0] * self.shape[1]).reshape(self.shape) + 0.5) / 2**32 - 0.5
         return -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) * (self.sd / math.sqrt(2))[:, None]
 
-    hold = ball.EuclideanLattice.snap
     shares = {
-        kind: lambda self, coordinates, kind=kind, hold=hold: np.clip(coordinates * self._per_step, -(2.0**40), 2.0**40)
+        kind: lambda self, coordinates, factor: np.clip(coordinates * factor * self._per_step, -(2.0**40), 2.0**40)
         for kind in (ball.EuclideanLattice, ball.TaxicabLattice)
     }
     return [(laws.LaplaceLaw, "sample", sample), *((kind, "snap", share) for kind, share in shares.items())]

@@ -65,14 +65,14 @@ def _() -> list[Patch]:
 
 
 def _no_hold() -> Patch:
-    def rounded(self: Any, coordinates: Any) -> Any:
-        return np.rint(np.clip(coordinates * self._per_step, -(2.0**55), 2.0**55)).astype(np.int64)
+    def rounded(self: Any, coordinates: Any, factor: Any) -> Any:
+        return np.rint(np.clip(coordinates * factor * self._per_step, -(2.0**55), 2.0**55)).astype(np.int64)
 
     return ball.EuclideanLattice, "snap", rounded
 
 
 def _no_projection() -> Patch:
-    return ball, "_scale", lambda residual, radius, norm: residual
+    return ball, "_factor", lambda norm, radius: np.ones((len(norm), 1))
 
 
 @fault("noise before projection", "epsilon cfpa k=1")
@@ -82,9 +82,9 @@ def _() -> list[Patch]:
     def noise_first(self: Any, admitted: Any) -> Any:
         """The shipped step twice: noise without a ball, then a ball without noise."""
         parts, source = self._parts, self._noise
-        with mock.patch.object(*_no_hold()), mock.patch.object(parts.law, "limit", 2**60):
-            self._parts = dataclasses.replace(parts, project=lambda residual, radius: residual)
-            noised = noisy(self, admitted).copy()
+        with mock.patch.object(*_no_hold()), mock.patch.object(parts.law, "clamp", lambda noisy: noisy):
+            self._parts = dataclasses.replace(parts, factor=lambda residual, radius: np.ones((len(residual), 1)))
+            noised = noisy(self, admitted) * self._scale
         self._parts, self._noise = parts, FixedNoise()
         try:
             return noisy(self, parts.transform.chunk(noised))
@@ -145,11 +145,10 @@ def _() -> list[Patch]:
         admitted = clamp(self, np.nan_to_num(chunk, nan=0.0))
         return np.where(np.isnan(chunk), np.nan, admitted)
 
-    def naive(residual: Any, radius: Any, norm: Any) -> Any:
-        factor = [min(1, r / s) if s else 1.0 for r, s in zip(radius, norm, strict=True)]
-        return np.nan_to_num(residual * np.array(factor)[:, None], nan=0.0)
+    def naive(norm: Any, radius: Any) -> Any:
+        return np.array([[min(1, r / s) if s else 1.0] for r, s in zip(radius, norm, strict=True)])
 
-    return [(domain.Domain, "admit", admit), (ball, "_scale", naive)]
+    return [(domain.Domain, "admit", admit), (ball, "_factor", naive)]
 
 
 @fault("no clamp to the range", "radius")

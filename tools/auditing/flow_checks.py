@@ -173,7 +173,7 @@ def _settings(ledger: Path) -> Settings:
 
 _BROKEN = (
     "eyestream.privacy.domain.Domain.admit",
-    "eyestream.privacy.ball._scale",
+    "eyestream.privacy.ball._factor",
     "eyestream.privacy.ball.EuclideanLattice.snap",
     "eyestream.privacy.noise.SecureNoise.draw",
     "eyestream.spectrum.fourier.RealFourier.signals",

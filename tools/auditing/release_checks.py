@@ -35,8 +35,7 @@ def lattice() -> Finding:
     shares = []
     for subject in subjects():
         mechanism = subject.mechanism
-        noisy = mechanism._noisy(mechanism._admit(subject.chunks))
-        integers = np.rint(noisy / mechanism._parts.steps - 0.5)
+        integers = mechanism._noisy(mechanism._admit(subject.chunks)).astype(np.float64)
         distance = max(float(np.abs(integers - row).sum(axis=1).max()) for row in integers)
         rate = float(math.sqrt(2) / mechanism._parts.law.sd.min())
         shares.append((distance * rate / subject.epsilon, subject.label))
@@ -72,9 +71,7 @@ def _summed(mechanism: AdditiveMechanism) -> float:
     for signal in signals:
         for chunk in (signal, -signal):
             admitted = mechanism._admit(np.repeat(chunk[None], mechanism.features, axis=0))
-            steps = np.broadcast_to(pieces.steps, pieces.law.shape)
-            noisy = mechanism._noisy(admitted)
-            integers.append(np.rint(np.divide(noisy, steps, out=np.full_like(noisy, 0.5), where=steps > 0) - 0.5))
+            integers.append(np.where(pieces.steps > 0, mechanism._noisy(admitted), 0).astype(np.float64))
     rates = math.sqrt(2) / pieces.law.sd
     return max(float((np.abs(a - b).sum(axis=1) * rates).sum()) for a, b in itertools.combinations(integers, 2))
 
@@ -88,7 +85,9 @@ def radius() -> Finding:
         inside = bool((np.abs(admitted) <= subject.width).all())  # false for NaN
         parts.append((inside, f"{subject.label}: the domain lets {np.abs(admitted).max():g} through"))
         order = 1 if subject.k is None else 2
-        residual = pieces.project(pieces.transform.residual(admitted), pieces.radius)
+        residual = pieces.transform.residual(admitted)
+        with np.errstate(invalid="ignore"):
+            residual = residual * pieces.factor(residual, pieces.radius)
         norm = float(np.linalg.norm(residual, ord=order, axis=1).max())
         parts.append((norm <= 1 + 1e-12, f"{subject.label}: projected to {norm:.6g} of the radius"))
         parts.append(_held(subject))
@@ -102,7 +101,7 @@ def _held(subject: Subject) -> Part:
     coordinates = np.stack([np.roll(np.resize(worst, len(weights)), i) for i in range(subject.features)])
     lattice = subject.mechanism._parts.lattice
     with np.errstate(invalid="ignore", over="ignore"):
-        integers = np.abs(lattice.snap(coordinates)).astype(np.float64)
+        integers = np.abs(lattice.snap(coordinates, np.ones((subject.features, 1)))).astype(np.float64)
     if subject.k is None:
         share = float(integers.sum(axis=1).max()) / (1 / step + len(weights) / 2)
     else:
@@ -143,16 +142,15 @@ def _imputed(chunk: Array) -> Array:
 
 
 def reachable() -> Finding:
-    """Every output is, to the last bit, made of half-integers that every input can get."""
+    """Every output is, to the last bit, made of integers that every input can get."""
     parts: list[Part] = []
     for subject in subjects():
         mechanism, what = subject.with_noise(None), subject.label
         released = mechanism.release(subject.chunks)
         pieces = mechanism._parts
-        signal = released - pieces.output.offset
-        steps = np.broadcast_to(pieces.steps, (subject.features, len(subject.weights)))
-        halves = np.rint(_coordinates(subject, signal) / steps - 0.5) + 0.5
-        again = mechanism._finish(halves * steps)
+        signal = released - mechanism._offset
+        integers = np.rint(_coordinates(subject, signal) / mechanism._scale).astype(np.int64)
+        again = mechanism._finish(integers)
         strange = int((again != released).any(axis=1).sum())
         parts.append((strange == 0, f"{what}: {strange} of {len(released)} outputs out of reach of the other input"))
         shown = 0
@@ -162,8 +160,8 @@ def reachable() -> Finding:
             shown += int((loudest.release(np.roll(subject.chunks, 1, axis=0)) != first).any(axis=1).sum())
         parts.append((shown == 0, f"{what}: {shown} inputs show through the largest noise"))
         parts.append(_additive(subject))
-        largest = float(np.abs(halves).max())
-        parts.append((largest <= pieces.law.limit + 0.5, f"{what}: integer {largest:g} past the public interval"))
+        largest = int(np.abs(integers).max())
+        parts.append((largest <= pieces.law.limit, f"{what}: integer {largest} past the public interval"))
     return first_failure(*parts)
 
 
