@@ -68,24 +68,16 @@ def _() -> list[Patch]:
 
 @fault("no clamp of the noisy integers", "reachable")
 def _() -> list[Patch]:
-    create = laws.LaplaceLaw.__init__
-
-    def unlimited(self: Any, *given: Any, **named: Any) -> None:
-        create(self, *given, **named)
-        self.limit = 2**60
-
-    return [(laws.LaplaceLaw, "__init__", unlimited)]
+    return [(laws.LaplaceLaw, "clamp", lambda self, noisy: noisy)]
 
 
 @fault("public interval too wide for the reach", "reachable")
 def _() -> list[Patch]:
-    create = laws.LaplaceLaw.__init__
+    def wide(self: Any, noisy: Any) -> Any:
+        reach = 1 << len(self._digits.words)
+        return np.clip(noisy, -reach, reach)
 
-    def wide(self: Any, *given: Any, **named: Any) -> None:
-        create(self, *given, **named)
-        self.limit = 1 << len(self._digits.words)
-
-    return [(laws.LaplaceLaw, "__init__", wide)]
+    return [(laws.LaplaceLaw, "clamp", wide)]
 
 
 @fault("response replaces half as often", "epsilon klt", "sampler")
