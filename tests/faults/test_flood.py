@@ -1,12 +1,19 @@
 """A flood and a crowd at a real broker, shortly: tools/flood.py in a process of its own, whose memory is its own."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from conftest import Mosquitto
+from conftest import Mosquitto, until
+from proxy import Fault, FaultProxy
+from rig import rows_of_a_stranger, running, settings_for
+from storms import NAMES
 from strangers import connect_packet, publish_packet
+
+from eyestream.service.publisher import Publisher
+from eyestream.wire.topics import raw_topic
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "flood.py"
 
@@ -23,6 +30,40 @@ def test_a_flood_and_a_crowd_cost_neither_memory_nor_the_tracker(mosquitto: Mosq
     assert len(figures["visits"]) >= 7
     assert figures["rejected"]["not_a_map"] > 0, "wills of those who broke off came as raw messages"
     assert figures["looks"] > 30
+
+
+async def test_after_a_flood_that_the_broker_had_to_drop_the_tracker_is_heard(tmp_path: Path) -> None:
+    """mosquitto 2.0 drops packets for a client that is too slow, at QoS 1 too, and waits for their acknowledgement for
+    ever: after twenty of them it sends no more. A sidecar that asks for QoS 0 does not depend on that.
+    """
+    broker = Mosquitto(tmp_path, "max_queued_messages 100")
+    broker.start()
+    block = rows_of_a_stranger(32, len(NAMES))
+    try:
+        async with (
+            FaultProxy(broker.port) as proxy,
+            Publisher(broker.url, "hmd-1", NAMES, 2.0) as publisher,
+            running(settings_for(broker.url, tmp_path, raw_url=proxy.url)) as sidecar,
+        ):
+            await until(lambda: sidecar.raw_stands)
+            assert await publisher.send(block)
+            await until(lambda: sidecar.pipeline.counters.released == 1)
+            proxy.fault = Fault(stalled=True)
+            with socket.create_connection(("127.0.0.1", broker.port)) as link:
+                link.sendall(connect_packet("flood"))
+                for _ in range(1000):
+                    link.sendall(publish_packet(raw_topic("hmd-1"), bytes(65_000)))
+                await until(lambda: "being dropped" in broker.log.read_text())
+            for _ in range(40):
+                assert await publisher.send(block)
+            proxy.fault = Fault()
+            await until(lambda: sidecar.inbox_held == 0 and sidecar.received > 100)
+            before = sidecar.pipeline.counters.released
+            for _ in range(4):
+                assert await publisher.send(block)
+            await until(lambda: sidecar.pipeline.counters.released >= before + 3, 3)
+    finally:
+        broker.stop()
 
 
 def test_what_strangers_say_is_mqtt() -> None:
