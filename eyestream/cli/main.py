@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
+from eyestream.cli.tracebacks import hide_messages
 from eyestream.errors import LinkError, OperatorError
 
 __all__ = ["main"]
@@ -40,6 +41,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one subcommand; what a person must mend is one line on stderr and exit code 2."""
+    hide_messages()
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), None)
     parser = _Parser(prog="eyestream", description=_ABOUT, epilog=_FIRST)

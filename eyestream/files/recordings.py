@@ -146,6 +146,14 @@ def _load_npz(path: Path) -> Recording:
     return _check(recording, first_line=0)
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _load_csv(path: Path) -> Recording:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     try:
@@ -156,6 +164,8 @@ def _load_csv(path: Path) -> Recording:
     if not rows or len(rows[0]) < 2:
         raise RecordingError(f"{path}: line 1: a header with a column of seconds and at least one feature is wanted")
     header, width = rows[0], len(rows[0])
+    if any(_is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
+        raise RecordingError(f"{path}: line 1: a header with names is wanted, it holds numbers")
     values = np.empty((len(rows) - 1, width))
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != width:
