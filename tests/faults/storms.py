@@ -36,9 +36,11 @@ class Ear:
     payloads: dict[tuple[int, int], list[str]] = field(default_factory=lambda: defaultdict(list))
     order: list[tuple[int, int]] = field(default_factory=list)
     stands: bool = False
+    on_payload: Callable[[bytes], None] = lambda payload: None
 
     def take(self, message: Message) -> None:
         """Note one message."""
+        self.on_payload(message.payload)
         chunk = msgpack.unpackb(message.payload)
         key = (chunk["session"], chunk["chunk"])
         self.order.append(key)

@@ -1,0 +1,22 @@
+"""Slow and blocked links, thirty times faster than life: tools/slow_links.py in a process of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import Mosquitto
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "slow_links.py"
+
+
+def test_slow_and_blocked_links_cost_the_oldest_chunks_and_nothing_stale_is_heard(mosquitto: Mosquitto) -> None:
+    command = [sys.executable, str(TOOL), "--seconds", "180", "--factor", "30"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+    assert done.stdout, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["wrong"] == []
+    assert figures["faults"] == 3
+    assert figures["heard"] >= figures["delivered"] > 30
+    assert figures["slow application"][0] <= 16
+    assert figures["slow application"][1] > 0, "of what is too much for it, the oldest goes"
