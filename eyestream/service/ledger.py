@@ -16,8 +16,9 @@ the kernel may have dropped the pages (PostgreSQL's "fsyncgate", 2018). So does 
 **Size.** 64 bytes a chunk: 115 kB for eight hours of 16 s chunks, 42 MB for a year of such days. Nothing is compacted:
 rewriting the one file that must not lose anything would be the riskiest thing done to it.
 
-**Limit.** An older copy of the file put back in place, or whole records cut from its end, cannot be noticed from the
-file alone: who can write the ledger can reset the budget. Keep it where only the sidecar's user can.
+**Limit.** An older copy of the file put back in place, or its end cut off, cannot be noticed from the file alone; what
+is cut out of its middle, moved or put in is, and the ledger is refused. Who can write the ledger can reset the budget:
+keep it where only the sidecar's user can.
 """
 
 import dataclasses

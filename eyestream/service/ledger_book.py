@@ -8,9 +8,11 @@ device when that much can be read, else for every device, with the largest charg
 that can be read, when larger), and the device's session is closed.
 
 Every record says how many records before it might not have been durable when it was written. A damaged record that a
-later one vouches for is no torn tail: the ledger is refused. Before a writer appends behind a torn tail it leaves the
-damaged bytes where they are, fills them up to whole records with zeros and appends a MENDED record that covers them; so
-every later reading meets the same bytes and comes to the same sums.
+later one vouches for is no torn tail: the ledger is refused. So is one with an undamaged record at another place than
+that where it was written, whole records apart or not: something before it was cut out, put in or moved, which no torn
+append does. Before a writer appends behind a torn tail it leaves the damaged bytes where they are, fills them up to
+whole records with zeros and appends a MENDED record that covers them; so every later reading meets the same bytes and
+comes to the same sums.
 """
 
 import dataclasses
@@ -76,11 +78,13 @@ class Book:
         self._by_key: dict[int, Entry] = {}
         self._name: list[NamePiece] = []
         self._first_damaged: int | None = None
+        self._tail = bytearray()
         for record in records:
             self.padding = RECORD_BYTES - len(record)
             self._read(record.ljust(RECORD_BYTES, b"\0"))
         if self.damaged > MOST_UNSYNCED:
             raise LedgerError(f"has {self.damaged} damaged records at its end, more than a torn append leaves")
+        self._check_tail()
 
     @property
     def damaged(self) -> int:
@@ -97,11 +101,15 @@ class Book:
     def _read(self, record: bytes) -> None:
         index = self.records
         self.records += 1
-        if not self.seal.holds(record, index):
+        place = self.seal.place(record)
+        if place is None:
             if self._first_damaged is None:
                 self._first_damaged = index
+            self._tail += record
             self._count_as_spent(record)
             return
+        if place != index:
+            raise LedgerError(f"is damaged: record {place} stands at place {index}")
         kind, unsynced, key, session, first_row, rows, chunk, window, day, epsilon, delta = fields = slot(record)
         if self._first_damaged is not None and self._first_damaged < index - unsynced:
             raise LedgerError(f"is damaged: record {self._first_damaged} was durable and cannot be read")
@@ -120,8 +128,16 @@ class Book:
             self._read_name(record)
         elif kind == MENDED:
             self._first_damaged = None
+            self._tail.clear()
         else:
             raise LedgerError(f"has a record of kind {fields.kind}, which this program does not know")
+
+    def _check_tail(self) -> None:
+        """Look for an undamaged record between the places: a part of a record before it was cut out or put in."""
+        for start in range(len(self._tail) - RECORD_BYTES):
+            place = self.seal.place(self._tail[start : start + RECORD_BYTES])
+            if place is not None:
+                raise LedgerError(f"is damaged: record {place} stands between two places")
 
     def _read_name(self, record: bytes) -> None:
         piece = name_piece(record)

@@ -1,7 +1,8 @@
 """The ledger's bytes: a header and records of 64 bytes, little-endian. Pure.
 
-A record never crosses a sector of a disk. It ends with a BLAKE2b of its other fields and its position, keyed by the
-ledger's random id: a record of another ledger, or at another place, does not fit.
+A record never crosses a sector of a disk. It ends with a BLAKE2b of its other fields, keyed by the ledger's random id,
+plus its place (counted from 0) times an odd constant, modulo 2^64: so a damaged record can be told from one that was
+written at another place.
 
 | bytes | NAME: one piece of "device/stream"       | RELEASED, WITHHELD: one slot                | MENDED         |
 |-------|------------------------------------------|---------------------------------------------|----------------|
@@ -9,7 +10,7 @@ ledger's random id: a record of another ledger, or at another place, does not fi
 | 2-3   | unsynced: how many of the records before this one may not have been durable when it was written  | | |
 | 4-7   | key, counted from 0                      | key                                         | 0              |
 | 8-55  | piece, pieces, length (u8), text, epsilon | session, first row, rows, n, w, day, epsilon, delta | 0     |
-| 56-63 | checksum                                 | checksum                                    | checksum       |
+| 56-63 | checksum, and place                      | checksum, and place                         | the same       |
 
 A NAME's epsilon is the charge that the device came with: what a torn first slot counts for.
 
@@ -53,7 +54,11 @@ _NAME = struct.Struct("<HHIBBB37sQ")
 _PIECE = 37
 _HEADER = struct.Struct("<8sIIIIQ16s8s8s")
 _MAGIC = b"EYELEDGR"
-_VERSION = 1
+_VERSION = 2
+_MOST_RECORDS = 2**32
+_SPREAD = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: one wrong bit in a checksum never looks like another place."""
+_GATHER = pow(_SPREAD, -1, 2**64)
 MOST_PIECES = 4
 LAST_DAY = 2**32 - 1
 """The last day that a record has room for; eleven million years from now."""
@@ -129,23 +134,28 @@ def read_header(data: bytes) -> Header:
 
 
 class Seal:
-    """Puts the checksum on records of one ledger, and verifies it."""
+    """Puts the checksum on records of one ledger, and tells where an undamaged one was written."""
 
     def __init__(self, ledger_id: bytes) -> None:
         self._keyed = hashlib.blake2b(key=ledger_id, digest_size=8)
 
-    def seal(self, body: bytes, index: int) -> bytes:
-        """The whole record for the 56 bytes `body` at place `index`, counted from 0."""
-        return body + self._check(body, index)
+    def seal(self, body: bytes, place: int) -> bytes:
+        """The whole record for the 56 bytes `body` at `place`."""
+        return body + ((self._check(body) + place * _SPREAD) % 2**64).to_bytes(8, "little")
 
-    def holds(self, record: bytes, index: int) -> bool:
-        """Whether `record` was written at `index` of this ledger and is undamaged."""
-        return record[_BODY_BYTES:] == self._check(record[:_BODY_BYTES], index)
+    def place(self, record: bytes) -> int | None:
+        """Where `record` was written; None: it is damaged, or of another ledger.
 
-    def _check(self, body: bytes, index: int) -> bytes:
+        Damage passes for a record of some place once in 2^32 times, for one of a given place once in 2^64.
+        """
+        beyond = int.from_bytes(record[_BODY_BYTES:], "little") - self._check(record[:_BODY_BYTES])
+        place = beyond * _GATHER % 2**64
+        return place if place < _MOST_RECORDS else None
+
+    def _check(self, body: bytes) -> int:
         check = self._keyed.copy()
-        check.update(body + index.to_bytes(8, "little"))
-        return check.digest()
+        check.update(body)
+        return int.from_bytes(check.digest(), "little")
 
 
 def slot(record: bytes) -> SlotFields:

@@ -74,6 +74,7 @@ def test_empty_cells_nan_and_infinity_are_missing_values(tmp_path: Path) -> None
 BAD_CSV = {
     "": "line 1: a header",
     "t\n0\n": "line 1: a header",
+    "0,1.5\n1,2.5\n": "line 1: a header with names",
     "t,a\n": "holds no rows",
     "t,a\n0,1\n1,2,3\n": "line 3: 3 values, 2 wanted",
     "t,a\n0,1\n1\n": "line 3: 1 values, 2 wanted",

@@ -156,7 +156,7 @@ def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
     assert path.read_bytes() == before
 
 
-def test_records_of_another_ledger_and_at_another_place_do_not_fit(path, tmp_path):
+def test_records_of_another_ledger_do_not_fit(path, tmp_path):
     other = tmp_path / "other"
     create_ledger(other, chunk=32, window=4, created=0)
     for each, device in ((path, "d"), (other, "e")):
@@ -167,9 +167,62 @@ def test_records_of_another_ledger_and_at_another_place_do_not_fit(path, tmp_pat
     path.write_bytes(data[:64] + foreign[64:128] + data[128:])
     with pytest.raises(LedgerError, match="record 0 was durable"):
         use(path)
-    path.write_bytes(data[:128] + data[192:256] + data[128:192])  # the two slots change places
+    path.write_bytes(data[:192] + foreign[192:256])
+    assert epsilon(path) == 10
+    assert look(path)[1]["d/features"].unreadable == 1
+
+
+@pytest.fixture
+def ten_records(path):
+    """The name of a device, and nine slots of it, each durable before the next."""
     with use(path) as ledger:
-        assert ledger.odometer("d", "features").unreadable == 2
+        for index in range(9):
+            ledger.reserve([ask(index)], 100)
+    return path
+
+
+def refused(path: Path, data: bytes) -> bool:
+    path.write_bytes(data)
+    try:
+        look(path)
+    except LedgerError as error:
+        assert "is damaged: " in str(error) and "eyestream budget --new" in str(error)  # noqa: PT018, PT017
+        return True
+    return False
+
+
+@pytest.mark.parametrize("length", [1, 3, 63, 64, 65, 127, 128, 200, 320])
+def test_what_is_cut_out_before_the_last_record_is_noticed(ten_records, length):
+    good = ten_records.read_bytes()
+    for start in range(64, len(good) - 64 - length + 1, 7 if length % 64 else 1):
+        assert refused(ten_records, good[:start] + good[start + length :]), start
+
+
+def test_an_end_cut_off_is_not_noticed_as_documented(ten_records):
+    good = ten_records.read_bytes()
+    assert not refused(ten_records, good[:-64])
+    assert epsilon(ten_records) == 8 * 5
+    assert not refused(ten_records, good[:-65])
+    assert epsilon(ten_records) == 8 * 5
+
+
+@pytest.mark.parametrize("length", [1, 40, 64, 130])
+def test_what_is_put_in_is_noticed(ten_records, length):
+    good = ten_records.read_bytes()
+    for start in range(64, len(good) - 64, 9):
+        for extra in (bytes(length), good[100 : 100 + length]):
+            assert refused(ten_records, good[:start] + extra + good[start:]), start
+
+
+def test_records_that_are_moved_or_doubled_are_noticed(ten_records):
+    good = ten_records.read_bytes()
+    records = [good[start : start + 64] for start in range(0, len(good), 64)]
+    for one in range(1, 11):
+        for other in range(one + 1, 11):
+            moved = list(records)
+            moved[one], moved[other] = moved[other], moved[one]
+            assert refused(ten_records, b"".join(moved))
+        assert refused(ten_records, good + records[one])
 
 
 def test_a_symbolic_link_is_not_followed(path):

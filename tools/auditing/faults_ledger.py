@@ -98,9 +98,33 @@ def _() -> list[Patch]:
     return [(ledger.Ledger, "__init__", making)]
 
 
+def _places(tell: Callable[[int | None, int], int | None]) -> list[Patch]:
+    """Of each record, the book is told `tell(place, index)` for the place that its checksum has."""
+    read = ledger_book.Book._read
+
+    class Teller(ledger_book.Seal):
+        index = 0
+
+        def place(self, record: bytes) -> int | None:
+            return tell(super().place(record), self.index)
+
+    def led(self: Any, record: bytes) -> None:
+        self.seal = Teller(self.header.ledger_id)
+        self.seal.index = self.records
+        read(self, record)
+
+    return [(ledger_book.Book, "_read", led)]
+
+
 @fault("damage in the middle of the ledger passed over", "alone")
 def _() -> list[Patch]:
-    return [(ledger_book.Seal, "holds", lambda self, record, index: True)]
+    return _places(lambda place, index: index)
+
+
+@fault("a record cut out of the ledger passed over", "alone")
+def _() -> list[Patch]:
+    unread = (ledger_book.Book, "_check_tail", lambda self: None)
+    return [*_places(lambda place, index: place if place == index else None), unread]
 
 
 @fault("a failed fdatasync is tried again", "durable")

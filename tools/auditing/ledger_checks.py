@@ -108,13 +108,14 @@ def alone() -> Finding:
             "one of another program": b"\x7fELF" + whole[4:],
             "one with a changed record": whole[:150] + bytes([whole[150] ^ 1]) + whole[151:],
             "one with records of another": whole[:128] + foreign[128:192] + whole[192:],
+            "one with a record cut out": whole[:192] + whole[256:],
         }
         for name, content in damaged.items():
             path.unlink(missing_ok=True)
             if content is not None:
                 path.write_bytes(content)
             opened += [name] if _opens(path) else []
-    return Finding(not opened, f"opened: {', '.join(opened) or 'none of 6'}")
+    return Finding(not opened, f"opened: {', '.join(opened) or 'none of 7'}")
 
 
 def _opens(path: Path) -> bool:
