@@ -1,0 +1,70 @@
+"""The embedded broker instead of mosquitto: hostile payloads, and a broker that comes and goes.
+
+A session taken over is not tried: amqtt leaves the older connection alone.
+"""
+
+import asyncio
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import free_port, until
+from rig import running, settings_for
+from storms import ear, lawful, recovery, settled, traffic
+
+from eyestream.config import BrokerSettings
+from eyestream.service.broker import embedded_broker
+from eyestream.service.endpoint import Endpoint
+from eyestream.service.ledger import look
+from eyestream.service.transport import connect
+from eyestream.wire.topics import raw_topic
+
+pytest.importorskip("amqtt")
+
+HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
+
+
+def junk() -> list[bytes]:
+    """A tenth of the corpus of hostile payloads."""
+    spec = importlib.util.spec_from_file_location("cases", HOSTILE / "cases.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules.setdefault("cases", importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(module)
+    payloads = [module.payload(case) for case in module.every() if case["reason"] is not None]
+    return [data for data in payloads if 0 < len(data) < 70_000][::10]
+
+
+async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
+    port, payloads = free_port(), junk()
+    settings = settings_for(f"mqtt://127.0.0.1:{port}", tmp_path)
+    async with asyncio.timeout(60):
+        async with embedded_broker(port) as url, ear(url) as heard, running(settings) as sidecar, traffic(url):
+            await until(lambda: len(heard.payloads) > 3)
+            async with connect(Endpoint.of(BrokerSettings(url)), client_id=None, deliver=print) as link:
+                for data in payloads:
+                    await link.publish(raw_topic("hmd-1"), data, qos=0)
+            await until(lambda: sidecar.pipeline.counters.rejected.total() == len(payloads))
+            before = len(heard.payloads)
+            await until(lambda: len(heard.payloads) > before + 3)
+        assert lawful(sidecar)
+        assert settled(sidecar) == sidecar.pipeline.counters.due
+    assert (heard.conflicts, heard.disorder) == (0, 0)
+    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == sidecar.pipeline.counters.released
+
+
+async def test_an_embedded_broker_that_comes_and_goes(tmp_path: Path) -> None:
+    port = free_port()
+    settings = settings_for(f"mqtt://127.0.0.1:{port}", tmp_path)
+    async with asyncio.timeout(60), running(settings) as sidecar:
+        for turn in range(3):
+            async with embedded_broker(port) as url:
+                took = await recovery(lambda: sidecar.raw_stands and sidecar.private_stands)
+                assert took < 5
+                async with traffic(url):
+                    before = sidecar.outbox.delivered
+                    await until(lambda before=before: sidecar.outbox.delivered > before + 3)
+            await until(lambda: not sidecar.private_stands)
+            assert sidecar.links["private"] == turn + 1
+            assert lawful(sidecar)
