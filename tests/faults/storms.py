@@ -142,10 +142,17 @@ def settled(sidecar: Sidecar) -> int:
 
 
 def lawful(sidecar: Sidecar) -> bool:
-    """Whether every released chunk is delivered, dropped or held; and none was settled that did not fall due."""
-    outbox = sidecar.outbox
+    """Whether what came in is rejected, dropped, taken or held: messages, rows, chunks, and released chunks."""
+    counters, outbox = sidecar.pipeline.counters, sidecar.outbox
+    messages = counters.rejected.total() + sidecar.inbox_dropped + counters.taken + sidecar.inbox_held
     released = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
-    return sidecar.pipeline.counters.released == released and settled(sidecar) <= sidecar.pipeline.counters.due
+    rows = [sidecar.pipeline.rows(device) for device in sidecar.devices]
+    return (
+        sidecar.received == messages
+        and all(c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump for c in rows)
+        and settled(sidecar) <= counters.due
+        and counters.released == released
+    )
 
 
 def resident_kib() -> int:
@@ -176,7 +183,7 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
 
 def stands(sidecar: Sidecar, publisher: Publisher) -> bool:
     """Whether all three links are up."""
-    return sidecar._raw_stands and sidecar._private_stands and publisher._up.is_set()
+    return sidecar._raw_stands and sidecar.private_stands and publisher._up.is_set()
 
 
 async def recovery(holds: Callable[[], bool], seconds: float = 15.0) -> float:
