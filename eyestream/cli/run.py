@@ -7,13 +7,14 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from eyestream import config
 from eyestream.cli.options import JsonLines, one_line_faults, start_log
 from eyestream.config import MetricsSettings
-from eyestream.errors import OperatorError
+from eyestream.errors import ConfigError, OperatorError
 from eyestream.service.assembly import assemble
 from eyestream.service.loopback import serve
 from eyestream.service.metrics import health, metrics
@@ -49,13 +50,22 @@ def main(options: argparse.Namespace) -> None:
     """
     seal()
     settings = config.load(options.config)
-    with assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
+    with _of(options.config), assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
         if settings.log.format == "json":
             start_log(formatter=JsonLines())
         else:
             start_log()
         _LOG.info("chunks of %s: %s", ", ".join(device.id for device in settings.device), sidecar.guarantee)
         asyncio.run(_run(sidecar, options.config, settings.metrics))
+
+
+@contextlib.contextmanager
+def _of(path: Path) -> Iterator[None]:
+    """Put the configuration's name into what cannot be used although it can be read."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> None:
