@@ -14,6 +14,7 @@ from rig import running, settings_for
 from storms import ear, recovery, settled, stands, traffic, watching
 
 from eyestream.config import BrokerSettings, LimitSettings, Settings
+from eyestream.service import transport
 from eyestream.service.ledger import look
 
 RECOVERY_SECONDS = 5.0
@@ -73,3 +74,20 @@ async def test_every_fault_under_tls(mosquitto: Mosquitto, tmp_path: Path, name:
     assert watch.most_waiting <= 16
     assert settled(sidecar) == sidecar.pipeline.counters.due
     assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == sidecar.pipeline.counters.released
+
+
+async def test_a_half_open_link_under_tls_is_noticed_and_replaced(
+    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within one and a half of the keep-alive, while the fault lasts; a handshake that gets no answer ends too."""
+    monkeypatch.setattr(transport, "KEEPALIVE_SECONDS", 2)
+    async with broker(tmp_path) as (made, proxy, settings), running(settings) as sidecar, traffic(made.url):
+        await until(lambda: sidecar.outbox.delivered > 3)
+        proxy.fault = Fault(stalled=True)
+        noticed = await recovery(lambda: not sidecar.raw_stands and not sidecar.private_stands)
+        assert noticed <= 1.5 * 2
+        connections = proxy.connections
+        await until(lambda: proxy.connections > connections + 2)
+        proxy.fault = Fault()
+        before = sidecar.outbox.delivered
+        assert await recovery(lambda: sidecar.outbox.delivered > before + 3) < RECOVERY_SECONDS
