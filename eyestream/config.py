@@ -34,11 +34,13 @@ __all__ = [
 
 _NAME = r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # as `eyestream.wire.topics.is_name`
 
+_ONE_LINE = r"\A[^\x00-\x1f\x7f]*\Z"
+
 Name = Annotated[str, msgspec.Meta(pattern=_NAME)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-Text = Annotated[str, msgspec.Meta(min_length=1)]
+Text = Annotated[str, msgspec.Meta(min_length=1, pattern=_ONE_LINE)]
 Table = TypeVar("Table", bound=msgspec.Struct)
 
 
@@ -201,7 +203,7 @@ def _floats(value: object, where: str) -> Iterator[tuple[str, float]]:
 
 def _path(kind: type, value: object) -> object:
     """A non-empty string where a path is expected; msgspec adds the place of the key to what is raised."""
-    if kind is Path and isinstance(value, str) and value:
+    if kind is Path and isinstance(value, str) and value and re.match(_ONE_LINE, value):
         return Path(value)
     raise ValueError("Expected a path")
 
@@ -257,7 +259,8 @@ def _sentence(message: str) -> str:
     if unknown:
         return f"{_place(where, unknown[1])}: unknown key"
     if "matching regex" in what:
-        return f"{_place(where)}: expected 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
+        name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
+        return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"
     plain = what.replace("`", "").replace("object", "table")
     return f"{_place(where)}: {plain[0].lower()}{plain[1:]}"
 
