@@ -1,6 +1,7 @@
 """The ledger keeps its promises when the disk, the operator or a second process does not keep theirs."""
 
 import errno
+import hashlib
 import os
 import resource
 import signal
@@ -18,7 +19,7 @@ from eyestream.service import ledger as ledger_module
 from eyestream.service.ledger import Ledger, Reservation, Withheld, create_ledger, look
 from eyestream.service.ledger_book import MOST_UNSYNCED
 from eyestream.service.ledger_file import LedgerFile
-from eyestream.service.ledger_records import Seal, SlotFields, slot_body
+from eyestream.service.ledger_records import RELEASED, Seal, SlotFields, slot_body
 
 ROOT = Path(__file__).resolve().parents[2]
 FREE = Ceilings(window_chunks=4)
@@ -370,6 +371,76 @@ def test_what_a_killed_process_left_is_made_durable_before_it_is_built_upon(path
     assert not path.with_name("other").exists()
     monkeypatch.undo()
     use(path).close()
+
+
+def test_what_no_ledger_can_be_used_for_is_refused(path):
+    for chunk in (0, 2**32):
+        with pytest.raises(ValueError, match="at least one row"):
+            use(path, chunk=chunk)
+    with use(path) as ledger:
+        with pytest.raises(LedgerError, match="clock is past every day"):
+            ledger.reserve([ask(0)], 2**32)
+        assert ledger.odometer("d", "features") is None
+        assert type(ledger.reserve([ask(0)], 2**32 - 1)[0]) is Reservation
+
+
+def test_ceilings_are_lowered_and_never_raised(path):
+    with use(path, Ceilings(4, 15)) as ledger:
+        for higher in (Ceilings(4, 16), Ceilings(4), Ceilings(5, 15), Ceilings()):
+            with pytest.raises(ValueError, match="no higher"):
+                ledger.lower(higher)
+        ledger.lower(Ceilings(4, 5, session=5))
+        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1)], 100)] == [Reservation, Withheld]
+
+
+def test_a_version_that_this_program_does_not_read(path):
+    data = path.read_bytes()[:56].replace(b"EYELEDGR\2", b"EYELEDGR\1")
+    path.write_bytes(data + hashlib.blake2b(data, digest_size=8).digest())
+    with pytest.raises(LedgerError, match="of version 1; this program reads version 2"):
+        use(path)
+
+
+def test_a_slot_of_a_device_whose_name_was_torn_is_spent_by_all(path):
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+        seal = Seal(ledger.header.ledger_id)
+    slot = SlotFields(RELEASED, 1, 7, 1, 0, 32, 32, 4, 100, 9, 0)  # the name of key 7 was before it, not durable
+    with path.open("ab") as file:
+        file.write(bytes(64) + seal.seal(slot_body(slot), 3))
+    assert epsilon(path) == 5 + 5 + 5
+    assert look(path)[1]["d/features"].unreadable == 2
+
+
+def test_where_a_ledger_cannot_be_made_or_read(path, monkeypatch):
+    with pytest.raises(LedgerError, match="cannot create the ledger: No such file or directory"):
+        create_ledger(path.parent / "none" / "ledger", chunk=32, window=4, created=0)
+    for attempt in (use, look):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "read", failing(errno.EIO))
+            with pytest.raises(LedgerError, match="cannot read the ledger: Input/output error"):
+                attempt(path)
+    with use(path) as ledger:  # neither attempt kept the lock
+        assert type(ledger.reserve([ask(0)], 100)[0]) is Reservation
+
+
+def failing(number):
+    def fail(*given):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def test_a_part_written_is_a_full_disk(path, monkeypatch):
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda fd, data: write(fd, data[:10]))
+        with pytest.raises(LedgerError, match="cannot create the ledger: No space left on device"):
+            create_ledger(path.with_name("other"), chunk=32, window=4, created=0)
+        assert not path.with_name("other").exists()
+        with use(path) as ledger, pytest.raises(LedgerError, match="durably: No space left on device"):
+            ledger.reserve([ask(0)], 100)
+    with use(path) as ledger:
+        assert type(ledger.reserve([ask(0)], 100)[0]) is Reservation
 
 
 def test_an_unknown_kind_of_record_and_a_closed_ledger_are_refused(path):
