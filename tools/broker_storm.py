@@ -105,7 +105,7 @@ async def storm(restarts: int, folder: Path) -> dict[str, Any]:
         settings = settings_for(private.url, folder, raw_url=raw.url)
         async with ear(private.url) as heard:
             async with running(settings) as sidecar, watching(sidecar) as watch:
-                await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+                await until(lambda: sidecar._raw_stands and sidecar.private_stands)
                 async with traffic(raw.url, rows=32, pause_s=0.03) as load:
                     for number in range(restarts):
                         kind = KINDS[number % len(KINDS)]

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 
 __all__ = ["Outbox", "Parcel"]
 
+UNDER_WAY = 16
+"""Parcels that may be with the broker unacknowledged: with a round trip of 50 ms, 320 chunks a second."""
+
+SOON = 1 / 8
+"""Part of a parcel's lifetime within which a link that keeps up acknowledges it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
@@ -16,19 +22,26 @@ class Parcel:
 
 
 class Outbox:
-    """Parcels in the order of their release.
+    """Parcels in the order of their release: those under way to the broker, then those that wait.
+
+    A parcel is not sent past its deadline, but what is with the socket cannot be taken back. So a link begins with one
+    parcel under way, gets one more with each that is acknowledged soon, falls back to one when an acknowledgement comes
+    late, and gets none while one is overdue: a slow link or a blocked one holds little that goes stale.
 
     Parameters
     ----------
     length
-        Parcels held at most; of a full outbox the oldest is dropped.
+        Parcels held at most, those under way included; of a full outbox the oldest that waits is dropped.
     lifetime_s
-        Seconds after which a parcel is dropped rather than delivered late.
+        Seconds after which a parcel that waits is dropped rather than sent late.
     """
 
     def __init__(self, length: int, lifetime_s: float) -> None:
-        self._parcels: deque[Parcel] = deque()
+        self._waiting: deque[Parcel] = deque()
+        self._under_way: deque[tuple[Parcel, float]] = deque()
         self._length = length
+        self._most_under_way = max(1, min(UNDER_WAY, length // 2))
+        self._window = 1
         self._lifetime_s = lifetime_s
         self.overflow = 0
         """Parcels dropped because too many waited."""
@@ -38,24 +51,50 @@ class Outbox:
         """Parcels that the broker acknowledged."""
 
     def __len__(self) -> int:
-        return len(self._parcels)
+        return len(self._waiting) + len(self._under_way)
 
     def put(self, topic: str, payload: bytes, now: float) -> None:
         """Append a released chunk."""
-        if len(self._parcels) == self._length:
-            self._parcels.popleft()
+        self._waiting.append(Parcel(topic, payload, now + self._lifetime_s))
+        if len(self) > self._length:
+            self._waiting.popleft()
             self.overflow += 1
-        self._parcels.append(Parcel(topic, payload, now + self._lifetime_s))
 
     def first(self, now: float) -> Parcel | None:
-        """The oldest parcel that is not too old; it stays until `acknowledge`."""
-        while self._parcels and self._parcels[0].deadline <= now:
-            self._parcels.popleft()
+        """The oldest parcel that waits and is not too old; it stays until `sent` or `acknowledge`."""
+        while self._waiting and self._waiting[0].deadline <= now:
+            self._waiting.popleft()
             self.expired += 1
-        return self._parcels[0] if self._parcels else None
+        return self._waiting[0] if self._waiting else None
 
-    def acknowledge(self, parcel: Parcel) -> None:
-        """The broker has it. Had it been dropped while it was under way, it counts as dropped."""
-        if self._parcels and self._parcels[0] is parcel:
-            self._parcels.popleft()
+    def has_room(self, now: float) -> bool:
+        """Whether another parcel may be sent before one is acknowledged."""
+        if not self._under_way:
+            return True
+        return len(self._under_way) < self._window and self._soon(self._under_way[0][1], now)
+
+    def sent(self, parcel: Parcel, now: float) -> None:
+        """`parcel`, the first one, is under way: it is held until it is acknowledged, and sent again after `recall`."""
+        self._waiting.popleft()
+        self._under_way.append((parcel, now))
+
+    def recall(self) -> None:
+        """A new link: what was under way waits again, in its old order and before all others."""
+        self._waiting.extendleft(parcel for parcel, _ in reversed(self._under_way))
+        self._under_way.clear()
+        self._window = 1
+
+    def acknowledge(self, parcel: Parcel, now: float) -> None:
+        """The broker has it. Had it been dropped since it was sent, it counts as dropped."""
+        for entry in self._under_way:
+            if entry[0] is parcel:
+                self._under_way.remove(entry)
+                self._window = min(self._window + 1, self._most_under_way) if self._soon(entry[1], now) else 1
+                self.delivered += 1
+                return
+        if self._waiting and self._waiting[0] is parcel:  # recalled, and yet taken
+            self._waiting.popleft()
             self.delivered += 1
+
+    def _soon(self, sent_at: float, now: float) -> bool:
+        return now - sent_at < SOON * self._lifetime_s

@@ -127,6 +127,8 @@ class Pipeline:
         self._changed = changed
         self._lines = {raw_topic(settings.id, settings.stream): self._line(settings) for settings in devices}
         self._alarms: Alarms[_Line] = Alarms()
+        self._asks: list[tuple[_Line, RowSpan]] = []
+        self._unreserved: list[tuple[_Line, DueChunk]] = []
         self.counters = Counters()
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
@@ -147,30 +149,45 @@ class Pipeline:
         """When `take` must be called if no message comes; None: nothing is awaited."""
         return self._alarms.next()
 
+    @property
+    def waits(self) -> bool:
+        """Whether something is to be reserved: `take` does it."""
+        return bool(self._asks or self._unreserved)
+
+    def feed(self, arrival: Arrival) -> None:
+        """Take one message: a chunk that it completes is released at once when it is reserved, else by `take`.
+
+        Not to be called while `take` is under way.
+        """
+        line = self._lines.get(arrival.topic)
+        if line is None:
+            self.counters.rejected["topic"] += 1
+            return
+        settings = line.device.settings
+        try:
+            rows = decode_raw(arrival.payload, settings.features, settings.schema)
+        except PayloadError as error:
+            self.counters.rejected[error.reason] += 1
+            return
+        self.counters.taken += 1
+        self._collect(line, line.device.feed(rows, arrival.at))
+
     async def take(self, arrivals: Iterable[Arrival], now: float) -> None:
-        """Take messages in the order of their arrival, then let the clock close what is due by `now`."""
-        due: list[tuple[_Line, DueChunk]] = []
-        asks: list[tuple[_Line, RowSpan]] = []
+        """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve."""
         for arrival in arrivals:
-            line = self._lines.get(arrival.topic)
-            if line is None:
-                self.counters.rejected["topic"] += 1
-                continue
-            settings = line.device.settings
-            try:
-                rows = decode_raw(arrival.payload, settings.features, settings.schema)
-            except PayloadError as error:
-                self.counters.rejected[error.reason] += 1
-                continue
-            self.counters.taken += 1
-            self._collect(line, line.device.feed(rows, arrival.at), due, asks)
+            self.feed(arrival)
         for line in self._alarms.due(now):
             awaited = line.device.next_due()
             if awaited is not None and awaited <= now:
-                self._collect(line, line.device.tick(now), due, asks)
+                self._collect(line, line.device.tick(now))
             else:
                 self._alarms.set(line, awaited)
-        await self._treat(due, asks)
+        asks, self._asks = self._asks, []
+        unreserved, self._unreserved = self._unreserved, []
+        if asks:
+            await self._reserve(asks)
+        for line, chunk in unreserved:
+            self._settle(line, chunk)
 
     def close(self, now: float) -> None:
         """End every session: what is reserved is released, the rest is dropped."""
@@ -183,32 +200,19 @@ class Pipeline:
                 else:
                     self.counters.dropped["stopped"] += 1
 
-    def _collect(
-        self,
-        line: _Line,
-        chunks: list[DueChunk],
-        due: list[tuple[_Line, DueChunk]],
-        asks: list[tuple[_Line, RowSpan]],
-    ) -> None:
-        """Note what fell due, what to reserve (what is due unasked, or newly sure to come), and when to look again."""
+    def _collect(self, line: _Line, chunks: list[DueChunk]) -> None:
+        """Settle what is reserved; note what to reserve (due unasked, or newly sure to come) and when to look again."""
         self.counters.due += len(chunks)
-        due += [(line, chunk) for chunk in chunks]
         for span in [*(chunk.span for chunk in chunks), *line.device.coming]:
             if line.asked is None or (line.asked.session, line.asked.first_row) < (span.session, span.first_row):
                 line.asked = span
-                asks.append((line, span))
+                self._asks.append((line, span))
         self._alarms.set(line, line.device.next_due())
-
-    async def _treat(self, due: list[tuple[_Line, DueChunk]], asks: list[tuple[_Line, RowSpan]]) -> None:
-        """Release what was reserved before; then reserve, off the loop, and release the rest."""
-        rest = [(line, chunk) for line, chunk in due if chunk.span not in line.answers]
-        for line, chunk in due:
+        for chunk in chunks:
             if chunk.span in line.answers:
                 self._settle(line, chunk)
-        if asks:
-            await self._reserve(asks)
-        for line, chunk in rest:
-            self._settle(line, chunk)
+            else:
+                self._unreserved.append((line, chunk))
 
     async def _reserve(self, asks: list[tuple[_Line, RowSpan]]) -> None:
         if self.failed:
@@ -263,8 +267,8 @@ class Pipeline:
             self._say(line, Status("degraded", "internal"))
             return
         self.counters.released += 1
-        self._publish(line.topic, payload)
         self._say(line, _READY)
+        self._publish(line.topic, payload)
 
     def _say(self, line: _Line, status: Status) -> None:
         if status != line.status:

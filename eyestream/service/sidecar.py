@@ -8,18 +8,19 @@ rights, and neither may stall the other.
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 
 from eyestream.config import Settings
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.service.buffer import DropOldest
+from eyestream.service.courier import Courier
 from eyestream.service.description import STREAM, device_settings, meta_of
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.keeper import Keeper
 from eyestream.service.ledger import Ledger
 from eyestream.service.outbox import Outbox
 from eyestream.service.pipeline import Arrival, Pipeline
-from eyestream.service.statements import Statements
 from eyestream.service.tightening import lowered_ceilings
 from eyestream.service.transport import Link, Message, Will
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, Status, encode_meta, encode_status
@@ -78,17 +79,18 @@ class Sidecar:
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self.received = 0
         """Raw messages that came in: always those rejected, dropped from the inbox, taken, and still in the inbox."""
-        self._statements = Statements()
-        self._wake = asyncio.Event()
+        self._courier = Courier(self.outbox)
         self._turned = asyncio.Event()
-        self._asked = self._stopping = self._leaving = self._raw_stands = self._private_stands = False
+        self._asked = self._stopping = self._raw_stands = False
+        self._waiting = self._fed = False
+        self._look_at = math.inf
         self.pipeline = Pipeline(
             device_settings(settings, mechanism.n),
             mechanism,
             ledger,
             renew=renew,
             today=today,
-            publish=self._post,
+            publish=self._courier.post,
             changed=self._say_status,
         )
         self._raw = Keeper(
@@ -100,7 +102,7 @@ class Sidecar:
         )
         self._private = Keeper(
             Endpoint.of(settings.private),
-            self._serve_private,
+            self._courier.serve,
             what="private broker",
             client_id=name,
             deliver=lambda message: None,
@@ -118,7 +120,7 @@ class Sidecar:
     @property
     def private_stands(self) -> bool:
         """Whether the link to the private broker is up."""
-        return self._private_stands
+        return self._courier.stands
 
     @property
     def links(self) -> dict[str, int]:
@@ -146,10 +148,9 @@ class Sidecar:
             self._stopping = True
             self._inbox.wake()
             await devices
-            self._leaving = True
-            self._wake.set()
+            self._courier.leave((topic, _STOPPED) for topic in self._status_topics())
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECONDS if self._private_stands else 0):
+                async with asyncio.timeout(GOODBYE_SECONDS if self.private_stands else 0):
                     await private
         self._log_totals()
 
@@ -171,12 +172,11 @@ class Sidecar:
         self._ledger.lower(lowered_ceilings(self._settings, settings, self._mechanism.epsilon))
         self._settings = settings
         self._describe()
-        self._wake.set()
 
     def _describe(self) -> None:
         meta = encode_meta(meta_of(self._settings, self._mechanism))
         for device in self.devices:
-            self._statements.say(meta_topic(device, STREAM), meta)
+            self._courier.say(meta_topic(device, STREAM), meta)
 
     def _receive(self, message: Message) -> None:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
@@ -186,7 +186,21 @@ class Sidecar:
         elif message.retain:
             self.pipeline.counters.rejected["retained"] += 1
         else:
-            self._inbox.put(Arrival(message.topic, message.payload, asyncio.get_running_loop().time()))
+            loop = asyncio.get_running_loop()
+            arrival = Arrival(message.topic, message.payload, loop.time())
+            if self._waiting and not self._fed and not self._inbox:  # nothing is before it: no detour
+                self._fed = True  # one in a turn of the loop; in a flood the others queue up
+                loop.call_soon(self._go_on)
+                self.pipeline.feed(arrival)
+            else:
+                self._inbox.put(arrival)
+
+    def _go_on(self) -> None:
+        """After a message that was treated as it came: wake the worker if there is more to do than to wait."""
+        self._fed = False
+        due = self.pipeline.next_due()
+        if self._inbox or self.pipeline.waits or (due is not None and due < self._look_at):
+            self._inbox.wake()
 
     async def _serve_raw(self, link: Link) -> None:
         try:
@@ -204,18 +218,17 @@ class Sidecar:
         loop = asyncio.get_running_loop()
         while not self._stopping:
             if not self._inbox and not self._asked:
+                due = self.pipeline.next_due()
+                self._waiting, self._look_at = True, math.inf if due is None else due
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(self.pipeline.next_due()):
+                    async with asyncio.timeout_at(due):
                         await self._inbox.wait()
+                self._waiting = False
             self._asked = False
             await self.pipeline.take(self._inbox.take_most(_BATCH), loop.time())
             self._turned.set()
             await asyncio.sleep(0)  # a flood of messages leaves the links their turn
         self.pipeline.close(loop.time())
-
-    def _post(self, topic: str, payload: bytes) -> None:
-        self.outbox.put(topic, payload, asyncio.get_running_loop().time())
-        self._wake.set()
 
     def _say_status(self) -> None:
         """State of the sidecar and of each device: a fault of the chunks weighs more than one of the raw link."""
@@ -229,34 +242,11 @@ class Sidecar:
                 status = link
             elif status.state == "degraded":
                 worst = status
-            self._statements.say(status_topic(device, STREAM), encode_status(status))
-        self._statements.say(self._own_topic, encode_status(worst))
-        self._wake.set()
+            self._courier.say(status_topic(device, STREAM), encode_status(status))
+        self._courier.say(self._own_topic, encode_status(worst))
 
-    async def _serve_private(self, link: Link) -> None:
-        """Statements first, then chunks in order, one at a time: each stays ours until the broker acknowledges it."""
-        self._private_stands = True
-        self._statements.repeat()
-        clock = asyncio.get_running_loop().time
-        try:
-            while True:
-                self._wake.clear()
-                if statement := self._statements.first():
-                    await link.publish(*statement, qos=1, retain=True)
-                    self._statements.said(*statement)
-                elif parcel := self.outbox.first(clock()):
-                    await link.publish(parcel.topic, parcel.payload, qos=1)
-                    self.outbox.acknowledge(parcel)
-                elif self._leaving:
-                    return await self._say_goodbye(link)
-                else:
-                    await self._wake.wait()
-        finally:
-            self._private_stands = False
-
-    async def _say_goodbye(self, link: Link) -> None:
-        for topic in [*(status_topic(device, STREAM) for device in self.devices), self._own_topic]:
-            await link.publish(topic, _STOPPED, qos=1, retain=True)
+    def _status_topics(self) -> list[str]:
+        return [*(status_topic(device, STREAM) for device in self.devices), self._own_topic]
 
     def _log_totals(self) -> None:
         counters = self.pipeline.counters

@@ -48,7 +48,7 @@ async def test_restarts_under_traffic(
         longest = 0.0
         async with ear(private.url) as heard:
             async with running(settings) as sidecar, watching(sidecar) as watch:
-                await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+                await until(lambda: sidecar._raw_stands and sidecar.private_stands)
                 async with traffic(mosquitto.url) as load:
                     for outage_s in (0.0, 0.05, 0.3):
                         before = sidecar.pipeline.counters.released
@@ -115,6 +115,24 @@ async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
     assert cuts >= 50
     assert (heard.conflicts, heard.disorder) == (0, 0)
     assert sidecar.outbox.delivered == chunks
+
+
+async def test_a_far_broker_gets_many_chunks_a_round_trip_in_order(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    """A round trip of 0.2 s and 160 chunks: one at a time they would take half a minute."""
+    chunks = 160
+    async with FaultProxy(mosquitto.port) as proxy, ear(mosquitto.url) as heard:
+        settings = settings_for(proxy.url, tmp_path, raw_url=mosquitto.url)
+        async with running(settings) as sidecar:
+            await until(lambda: sidecar._raw_stands and sidecar.private_stands)
+            proxy.fault = Fault(latency_s=0.1)
+            async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+                for _ in range(chunks // 4):
+                    await publisher.send(rows_of_a_stranger(128, len(NAMES)))
+                await until(lambda: len(sidecar.outbox) == 0, 8)
+            proxy.fault = Fault()
+            assert sidecar.outbox.delivered == chunks
+    assert heard.order == sorted(set(heard.order))
+    assert len(heard.order) == chunks
 
 
 async def test_half_open_links_are_noticed_in_time_and_quiet_ones_kept(
@@ -225,7 +243,7 @@ async def test_a_slow_application_holds_nobody_up(mosquitto: Mosquitto, tmp_path
     settings = settings_for(mosquitto.url, tmp_path)
     async with FaultProxy(mosquitto.port) as proxy, ear(mosquitto.url) as heard:
         async with running(settings) as sidecar, watching(sidecar) as watch:
-            await until(lambda: sidecar._private_stands and sidecar._raw_stands)
+            await until(lambda: sidecar.private_stands and sidecar._raw_stands)
             async with subscribe(proxy.url, "hmd-1") as slow, traffic(mosquitto.url):
                 proxy.fault = Fault(bytes_per_second=2000)
                 await until(lambda: len(heard.payloads) > 100)

@@ -151,7 +151,7 @@ async def test_both_logins_carry_rows_and_chunks_end_to_end(deployment: Deployme
     )
     tracker = deployment.login("tracker", deployment.raw.url)
     async with running(settings) as sidecar:
-        await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+        await until(lambda: sidecar._raw_stands and sidecar.private_stands)
         async with subscribe(logins["application"], "hmd-1") as chunks, traffic(tracker), asyncio.timeout(10):
             taken = [(await anext(chunks)).index for _ in range(5)]
     assert taken == list(range(taken[0], taken[0] + 5))

@@ -60,6 +60,22 @@ async def test_a_flood_of_the_largest_messages_is_bounded_and_counted(tmp_path: 
     flood.check(quiet=True)
 
 
+async def test_one_message_is_treated_as_it_comes_and_those_right_behind_it_wait(tmp_path: Path) -> None:
+    async with flooding(tmp_path, limits=LIMITS) as flood:
+        flood.send(flood.rows(N - 1))
+        await flood.quiet()
+        flood.send(flood.rows(1))
+        assert flood.sidecar.pipeline.counters.released == 1  # with no turn of the loop between
+        assert flood.sidecar.inbox_held == 0
+        for _ in range(3):
+            flood.send(flood.rows(N))
+        assert (flood.sidecar.pipeline.counters.due, flood.sidecar.inbox_held) == (1, 3)
+        await flood.quiet()
+        await asyncio.sleep(0.01)
+        assert flood.link.chunks == 4
+        flood.check(quiet=True)
+
+
 async def test_after_a_flood_the_newest_is_what_was_kept(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
         for _ in range(1000):
@@ -74,6 +90,7 @@ async def test_after_a_flood_the_newest_is_what_was_kept(tmp_path: Path) -> None
 
 async def test_a_broker_that_never_acknowledges_holds_up_no_release_and_costs_no_memory(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
+        await flood.quiet()
         flood.link.block(True)
         for _ in range(40):
             flood.send(flood.rows(MOST_ROWS))
@@ -158,6 +175,7 @@ async def test_junk_as_fast_as_it_comes_holds_up_no_tracker(tmp_path: Path) -> N
 
 async def test_what_is_held_at_the_end_is_counted_too(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
+        await flood.quiet()
         flood.link.block(True)
         flood.send(flood.rows(5 * N + 3))
         await flood.quiet()
@@ -189,6 +207,7 @@ async def test_control_an_inbox_without_a_bound(tmp_path: Path, monkeypatch: pyt
 async def test_control_an_outbox_without_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Outbox, "__init__", _without_bound(Outbox.__init__))
     async with flooding(tmp_path, limits=LIMITS) as flood:
+        await flood.quiet()
         flood.link.block(True)
         for _ in range(40):
             flood.send(flood.rows(MOST_ROWS))
@@ -212,9 +231,10 @@ async def test_control_a_message_that_is_not_counted(tmp_path: Path) -> None:
 
 async def test_control_a_parcel_that_vanishes(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
+        await flood.quiet()
         flood.link.block(True)
         flood.send(flood.rows(3 * N))
         await flood.quiet()
-        flood.sidecar.outbox._parcels.pop()
+        flood.sidecar.outbox._waiting.pop()
         with pytest.raises(AssertionError, match="released chunks"):
             flood.check(quiet=True)

@@ -183,7 +183,7 @@ class World:
             return None
         self.delivered.append(parcel.payload)
         if acknowledge:
-            self.outbox.acknowledge(parcel)
+            self.outbox.acknowledge(parcel, self.now)
         return parcel.payload
 
     def device(self, index: int = 0) -> Any:

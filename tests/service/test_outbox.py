@@ -1,6 +1,6 @@
 """Released bytes wait in order, bounded, and not for ever; statements stand until the broker has them."""
 
-from eyestream.service.outbox import Outbox
+from eyestream.service.outbox import UNDER_WAY, Outbox, Parcel
 from eyestream.service.statements import Statements
 
 
@@ -15,7 +15,7 @@ def taken(outbox: Outbox, now: float = 5.0) -> list[bytes]:
     payloads = []
     while parcel := outbox.first(now):
         payloads.append(parcel.payload)
-        outbox.acknowledge(parcel)
+        outbox.acknowledge(parcel, now)
     return payloads
 
 
@@ -43,8 +43,93 @@ def test_a_parcel_that_was_dropped_under_way_counts_once() -> None:
     under_way = outbox.first(2.0)
     assert under_way is not None
     outbox.put("t", b"3", 3.0)
-    outbox.acknowledge(under_way)
+    outbox.acknowledge(under_way, 3.0)
     assert (outbox.overflow, outbox.delivered, len(outbox)) == (1, 0, 3)
+
+
+def send(outbox: Outbox, now: float = 1.0) -> list[Parcel]:
+    parcels = []
+    while outbox.has_room(now) and (parcel := outbox.first(now)) is not None:
+        outbox.sent(parcel, now)
+        parcels.append(parcel)
+    return parcels
+
+
+def opened(length: int, count: int) -> tuple[Outbox, list[Parcel]]:
+    """An outbox whose link has kept up; its first parcels are under way."""
+    outbox = Outbox(length, lifetime_s=8.0)
+    for _ in range(2 * UNDER_WAY):
+        outbox.put("t", b"before", 0.0)
+        for parcel in send(outbox, 0.0):
+            outbox.acknowledge(parcel, 0.9)
+    outbox.delivered = 0
+    for number in range(count):
+        outbox.put("t", b"%d" % number, 0.0)
+    return outbox, send(outbox)
+
+
+def payloads_of(parcels: list[Parcel]) -> list[int]:
+    return [int(parcel.payload) for parcel in parcels]
+
+
+def test_so_many_are_under_way_and_no_more() -> None:
+    outbox, parcels = opened(40, 40)
+    assert payloads_of(parcels) == list(range(UNDER_WAY))
+    outbox.acknowledge(parcels[0], 1.5)
+    outbox.acknowledge(parcels[0], 1.5)  # twice is once
+    assert payloads_of(send(outbox, 1.5)) == [UNDER_WAY]
+    assert (outbox.delivered, len(outbox)) == (1, 39)
+
+
+def test_a_link_is_tried_with_one_and_gets_more_as_it_keeps_up() -> None:
+    outbox = outbox_of(*(b"%d" % i for i in range(40)), length=40)
+    sizes = []
+    for turn in range(4):
+        parcels = send(outbox, turn / 10)
+        sizes.append(len(parcels))
+        for parcel in parcels:
+            outbox.acknowledge(parcel, turn / 10)
+    assert sizes == [1, 2, 4, 8]
+
+
+def test_a_link_that_is_late_gets_one_at_a_time_and_one_that_is_overdue_none() -> None:
+    outbox, parcels = opened(40, 20)
+    outbox.acknowledge(parcels[0], 1.5)
+    assert not outbox.has_room(2.0)  # the oldest of them was sent a second ago, an eighth of its lifetime
+    for parcel in parcels[1:]:
+        outbox.acknowledge(parcel, 2.0)
+    assert payloads_of(send(outbox, 2.0)) == [UNDER_WAY]
+
+
+def test_what_was_under_way_is_sent_again_before_all_others_and_in_order() -> None:
+    outbox, parcels = opened(8, 8)
+    assert len(parcels) == 4  # a small outbox keeps room for those that wait
+    outbox.acknowledge(parcels[1], 1.0)
+    outbox.recall()
+    outbox.acknowledge(parcels[0], 1.0)  # the old link had the last word
+    assert len(send(outbox)) == 1  # it is a new link
+    outbox.recall()
+    assert [int(payload) for payload in taken(outbox, 1.0)] == [2, 3, 4, 5, 6, 7]
+    assert outbox.delivered == 8
+
+
+def test_what_is_under_way_is_neither_dropped_nor_expired_until_it_is_recalled() -> None:
+    outbox, parcels = opened(4, 4)
+    assert payloads_of(parcels) == [0, 1]
+    outbox.put("t", b"4", 4.0)
+    assert (outbox.overflow, len(outbox)) == (1, 4)  # number 2
+    assert outbox.first(100.0) is None
+    assert (outbox.expired, len(outbox)) == (2, 2)
+    outbox.recall()
+    assert outbox.first(100.0) is None
+    assert (outbox.expired, len(outbox)) == (4, 0)
+
+
+def test_an_outbox_of_one() -> None:
+    outbox, parcels = opened(1, 1)
+    assert payloads_of(parcels) == [0]
+    outbox.put("t", b"1", 1.0)
+    assert (outbox.overflow, len(outbox), outbox.has_room(1.0)) == (1, 1, False)
 
 
 def test_a_statement_is_said_once_and_again_on_a_new_link() -> None:

@@ -297,7 +297,7 @@ async def test_the_broker_keeps_no_raw_rows_for_a_sidecar_that_is_away(mosquitto
     async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
         assert await publisher.send(rows_of_a_stranger(40, 52))
         async with running(settings) as sidecar:
-            await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+            await until(lambda: sidecar._raw_stands and sidecar.private_stands)
             assert await publisher.send(rows_of_a_stranger(1, 52))
             await until(lambda: sidecar.pipeline.counters.taken > 0)
             [line] = sidecar.pipeline._lines.values()
@@ -352,7 +352,7 @@ async def test_restarts_under_traffic_lose_nothing_that_was_released(
 
     try:
         async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
-            await until(lambda: sidecar._raw_stands and sidecar._private_stands)
+            await until(lambda: sidecar._raw_stands and sidecar.private_stands)
             async with subscribe(private.url, "hmd-1", client_id="app") as chunks:
                 listener = asyncio.create_task(listen(chunks))
                 for restart in range(1, 5):
@@ -384,7 +384,7 @@ async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_p
             mosquitto.stop(kill=True)
             await publisher.send(rows_of_a_stranger(8, 52))
             mosquitto.start()
-            await until(lambda: sidecar._raw_stands and sidecar._private_stands and publisher._up.is_set())
+            await until(lambda: sidecar._raw_stands and sidecar.private_stands and publisher._up.is_set())
         await publisher.send(rows_of_a_stranger(16, 52))
         await until(lambda: sidecar.pipeline.counters.released == 5)
         await until(lambda: len(sidecar.outbox) == 0)

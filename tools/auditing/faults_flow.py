@@ -94,7 +94,7 @@ def _() -> list[Patch]:
     def fresh(self: Any, now: float) -> Any:
         parcel = first(self, now)
         if parcel is not None and parcel.payload in handed:
-            self._parcels[0] = parcel = dataclasses.replace(parcel, payload=again[parcel.payload]())
+            self._waiting[0] = parcel = dataclasses.replace(parcel, payload=again[parcel.payload]())
         elif parcel is not None:
             handed.add(parcel.payload)
         return parcel

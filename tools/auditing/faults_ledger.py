@@ -15,14 +15,14 @@ from eyestream.service import ledger, ledger_book, ledger_file, pipeline
 
 @fault("spend after publish", "order")
 def _() -> list[Patch]:
-    async def late(self: Any, due: Any, asks: Any) -> None:
-        for line, chunk in due:
-            line.answers[chunk.span] = None
-            self._settle(line, chunk)
-        if asks:
-            await self._reserve(asks)
+    collect = pipeline.Pipeline._collect
 
-    return [(pipeline.Pipeline, "_treat", late)]
+    def unasked(self: Any, line: Any, chunks: Any) -> None:
+        for chunk in chunks:
+            line.answers[chunk.span] = None
+        collect(self, line, chunks)
+
+    return [(pipeline.Pipeline, "_collect", unasked)]
 
 
 @fault("nothing made durable", "order")

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -29,7 +30,6 @@ from eyestream.config import (
 )
 from eyestream.device.chunks import RowMark
 from eyestream.device.device import Device
-from eyestream.errors import LinkError
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
@@ -129,16 +129,18 @@ def _refused_at_every_layer() -> list[Part]:
 
 
 class _BrokenLink:
-    """Takes every payload and loses the first acknowledgement of a chunk."""
+    """Takes every payload; a broken one acknowledges no chunk."""
 
     def __init__(self, sent: list[bytes], breaks: bool) -> None:
         self._sent, self._breaks = sent, breaks
 
     async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
-        if topic.endswith("/private"):
-            self._sent.append(payload)
-            if self._breaks:
-                raise LinkError("lost")
+        pass
+
+    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
+        self._sent.append(payload)
+        if not self._breaks:
+            acknowledged()
 
 
 async def _two_attempts(place: Path) -> list[bytes]:
@@ -153,9 +155,9 @@ async def _two_attempts(place: Path) -> list[bytes]:
         payload = encode_raw(1, 0, tagged(1, range(4)), 1)
         await sidecar.pipeline.take([Arrival(raw_topic("d"), payload, 0.0)], 0.0)
         for breaks in (True, False):
-            with contextlib.suppress(LinkError, TimeoutError):
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.2):
-                    await sidecar._serve_private(_BrokenLink(sent, breaks))  # type: ignore[arg-type]
+                    await sidecar._courier.serve(_BrokenLink(sent, breaks))  # type: ignore[arg-type]
     return sent
 
 

@@ -1,0 +1,93 @@
+"""The private side of a sidecar: what it states of itself and its streams, then released chunks, in order.
+
+A chunk goes to the link in the same turn of the loop in which it is released, when nothing is before it: no task is
+woken for it. How many may be under way is bounded; each stays ours until the broker acknowledges it, and goes out
+again, the same bytes in the same order, on the next link.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+
+from eyestream.errors import LinkError
+from eyestream.service.outbox import Outbox, Parcel
+from eyestream.service.statements import Statements
+from eyestream.service.transport import Link
+
+__all__ = ["Courier"]
+
+
+class Courier:
+    """Serves one link after the other.
+
+    Parameters
+    ----------
+    outbox
+        Of the released chunks.
+    """
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._statements = Statements()
+        self._carrier: Link | None = None
+        self._wake = asyncio.Event()
+        self._goodbye: list[tuple[str, bytes]] | None = None
+        self.stands = False
+        """Whether a link is up."""
+
+    def say(self, topic: str, payload: bytes) -> None:
+        """Let `payload` stand, retained, at `topic`; it goes before every chunk that is not under way yet."""
+        self._statements.say(topic, payload)
+        self._wake.set()
+
+    def post(self, topic: str, payload: bytes) -> None:
+        """Take a released chunk."""
+        self._outbox.put(topic, payload, asyncio.get_running_loop().time())
+        self._send_on()
+
+    def leave(self, goodbye: Iterable[tuple[str, bytes]]) -> None:
+        """Let `serve` end when everything is delivered and `goodbye` is said, topic by topic."""
+        self._goodbye = list(goodbye)
+        self._wake.set()
+
+    async def serve(self, link: Link) -> None:
+        """Statements first, then chunks, until it is time to leave or the link is lost."""
+        self.stands = True
+        self._statements.repeat()
+        self._outbox.recall()
+        try:
+            while True:
+                self._wake.clear()
+                if statement := self._statements.first():
+                    await link.publish(*statement, qos=1, retain=True)
+                    self._statements.said(*statement)
+                    continue
+                self._carrier = link
+                self._send_on()
+                if self._goodbye is not None and not self._outbox:
+                    for topic, payload in self._goodbye:
+                        await link.publish(topic, payload, qos=1, retain=True)
+                    return
+                await self._wake.wait()
+        finally:
+            self.stands = False
+            self._carrier = None
+
+    def _send_on(self) -> None:
+        """Hand the link what waits, as far as it may be under way; not before the statements."""
+        link, now = self._carrier, asyncio.get_running_loop().time()
+        if link is None or self._statements.first() is not None:
+            return
+        while self._outbox.has_room(now) and (parcel := self._outbox.first(now)) is not None:
+            self._outbox.sent(parcel, now)
+            try:
+                link.send(parcel.topic, parcel.payload, partial(self._acknowledged, parcel))
+            except LinkError:
+                self._carrier = None  # it is lost, and `serve` about to learn that; the next link recalls the parcel
+                return
+
+    def _acknowledged(self, parcel: Parcel) -> None:
+        self._outbox.acknowledge(parcel, asyncio.get_running_loop().time())
+        self._send_on()
+        if self._goodbye is not None:
+            self._wake.set()
