@@ -26,7 +26,7 @@ def run(quick: bool) -> Result:
             plan = {"mode": "burst", "devices": ["ingest"], "chunks": 10**6, "window": 32, "batch": batch}
             plan |= {"seconds": 1 if quick else 8, "n": n, "features": features}
             before = child.cpu_seconds()
-            taken = [ns for _, _, ns in carry_out(port, plan, core=own[-1])]
+            taken = carry_out(port, plan, core=own[-1])
             used = child.cpu_seconds() - before
         count, rate = len(taken) * n, _rate(len(taken), n, plan["seconds"])
         each = used / max(count, 1) * 1e6

@@ -1,41 +1,51 @@
 """Role: the null relay. ``python -m benchmarks.relay PORT DEVICE N FEATURES``.
 
-A sidecar without its work: the same client library, two links, inbox, QoS and process; what it publishes are the bytes
-of a chunk's raw messages, untouched, one after the other (about as many as the released chunk has).
+A sidecar without its work: the same client, two links, QoS and process, and it publishes where it is handed the last
+message; what it publishes are the bytes of a chunk's raw messages, untouched, one after the other (about as many as
+the released chunk has).
 """
 
 import asyncio
 import sys
 
 from eyestream.config import BrokerSettings
-from eyestream.service.buffer import DropOldest
 from eyestream.service.endpoint import Endpoint
-from eyestream.service.transport import Message, connect
+from eyestream.service.transport import Link, Message, connect
 from eyestream.wire.messages import decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
+
+
+class Relay:
+    """Republishes the messages of a chunk when its last row is there."""
+
+    def __init__(self, device: str, n: int, features: int) -> None:
+        self._device, self._n, self._features = device, n, features
+        self._held: list[bytes] = []
+        self.private: Link | None = None
+
+    def take(self, message: Message) -> None:
+        """From the raw link, in the event loop."""
+        if message.topic != raw_topic(self._device):
+            return  # the embedded broker has been seen to deliver what nobody subscribed to
+        self._held.append(message.payload)
+        rows = decode_raw(message.payload, self._features, 1)
+        if (rows.seq + len(rows.rows)) % self._n == 0 and self.private is not None:
+            self.private.send(private_topic(self._device), b"".join(self._held), lambda: None)
+            self._held.clear()
 
 
 async def main() -> None:
     """Relay until killed."""
     port, device, n, features = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     endpoint = Endpoint.of(BrokerSettings(f"mqtt://127.0.0.1:{port}"))
-    inbox: DropOldest[Message] = DropOldest(4096)
-    held: list[bytes] = []
+    relay = Relay(device, n, features)
     async with (
-        connect(endpoint, client_id="relay-raw", deliver=inbox.put) as raw,
-        connect(endpoint, client_id="relay", deliver=lambda message: None) as private,
+        connect(endpoint, client_id="relay-raw", deliver=relay.take) as raw,
+        connect(endpoint, client_id="relay", deliver=lambda message: None) as relay.private,
     ):
         await raw.subscribe(raw_topic(device), 1)
         print("up", flush=True)
-        while True:
-            message = await inbox.get()
-            if message.topic != raw_topic(device):
-                continue  # the embedded broker has been seen to deliver what nobody subscribed to
-            held.append(message.payload)
-            rows = decode_raw(held[-1], features, 1)
-            if (rows.seq + len(rows.rows)) % n == 0:
-                await private.publish(private_topic(device), b"".join(held), qos=1)
-                held.clear()
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

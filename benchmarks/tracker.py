@@ -5,7 +5,7 @@ Then it says a JSON list of [device, chunk index, monotonic nanoseconds at which
 Plans: ``alternate``: one chunk of one device after one of another, its rows at `rate` (up to 5 a second: all but the
 last row at once, so that a minute holds many chunks); ``fleet``: every device at `rate`, their chunks out of step;
 ``burst``: `chunks` chunks of one device, `window` under way at once, timed here, with `batch` rows a message (without:
-all but the last in one).
+all but the last in one); its nanoseconds are how long the chunk took, and the moment follows them.
 """
 
 import json
@@ -20,7 +20,7 @@ from benchmarks.mqtt import Client
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 
-Sent = list[tuple[str, int, int]]
+Sent = list[tuple[str, int, int] | tuple[str, int, int, int]]
 
 
 class Trackers:
@@ -113,7 +113,7 @@ def burst(trackers: Trackers, plan: dict[str, Any]) -> Sent:
             trackers.client.wait(len(started) - window, 10)
     trackers.client.wait(len(started), 10)
     arrived = [moment for _, moment in trackers.client.arrivals]
-    return [(device, i, b - a) for i, (a, b) in enumerate(zip(started, arrived, strict=False))]
+    return [(device, i, b - a, a) for i, (a, b) in enumerate(zip(started, arrived, strict=False))]
 
 
 PLANS = {"alternate": alternate, "fleet": fleet, "burst": burst}
