@@ -76,6 +76,25 @@ places = st.sampled_from(range(len(LINES)))
 calibrations = st.sampled_from(CALIBRATIONS)
 
 
+amounts = st.floats(-3, 6).map(lambda power: repr(10.0**power))
+PLAUSIBLE = {
+    "epsilon": st.one_of(amounts, st.sampled_from(["0.1", "0.48", "1", "4.8", "24", "48"])),
+    "k": st.integers(1, 40).map(str),
+    "window_chunks": st.integers(1, 100).map(str),
+    "window_epsilon": amounts,
+    "session_epsilon": amounts,
+    "day_epsilon": amounts,
+    "grace_s": amounts,
+    "idle_s": amounts,
+    "window_s": amounts,
+    "release": st.sampled_from(['"on_row"', '"on_clock"']),
+    "shrink": st.sampled_from(["true", "false"]),
+    "clip": st.sampled_from(["true", "false"]),
+    "smooth": st.sampled_from(["true", "false"]),
+}
+"""Values that may stand there, each by itself."""
+
+
 @st.composite
 def configurations(draw: st.DrawFn) -> str:
     """The text of the example with one to four changes, another calibration, and some of its optional keys."""
@@ -84,10 +103,17 @@ def configurations(draw: st.DrawFn) -> str:
     for number in OPTIONAL:
         if number not in kept:
             lines[number] = None
-    for _ in range(draw(st.integers(1, 4)) if draw(st.integers(0, 3)) else 0):
-        _change(draw, lines)
+    changing = draw(st.sampled_from([_change, _choose]))
+    for _ in range(draw(st.integers(1, 4))):
+        changing(draw, lines)
     text = "\n".join(line for line in lines if line is not None)
     return text.replace('"everyday-klt-shed-64"', f'"{draw(calibrations)}"') + "\n"
+
+
+def _choose(draw: st.DrawFn, lines: list[str | None]) -> None:
+    name = draw(st.sampled_from(sorted(PLAUSIBLE)))
+    [at] = [number for number in KEYS if LINES[number].startswith(f"{name} = ")]
+    lines[at] = f"{name} = {draw(PLAUSIBLE[name])}"
 
 
 def _change(draw: st.DrawFn, lines: list[str | None]) -> None:
