@@ -1,5 +1,6 @@
 """The judge of slow growth: it finds a small leak in an hour, and knows when it has seen too little."""
 
+import gc
 import random
 
 import pytest
@@ -46,11 +47,12 @@ def test_four_minutes_are_long_enough_for_a_large_leak() -> None:
 def test_what_is_held_is_measured_to_the_byte_where_pages_hide_it() -> None:
     kept = [bytes(200 + i % 7) for i in range(20_000)]  # make room in the heap, then free it
     del kept
+    gc.collect()
     heap, rss = heap_bytes(), rss_bytes()
     kept = [bytes(300) for _ in range(2_000)]
     large = bytearray(3_000_000)
     grown = heap_bytes() - heap
-    assert 3_000_000 + 2_000 * 340 < grown < 3_000_000 + 2_000 * 360 + 100_000
+    assert 3_000_000 + 2_000 * 300 < grown < 3_000_000 + 2_000 * 400
     assert rss_bytes() - rss < 4 * MB
     del kept, large
-    assert abs(heap_bytes() - heap) < 50_000
+    assert abs(heap_bytes() - heap) < 100_000
