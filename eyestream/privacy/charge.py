@@ -9,10 +9,13 @@ import dataclasses
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = ["DELTA_UNITS", "EPSILON_UNITS", "Ceilings", "Charge", "ceiling_units", "charge_units"]
+__all__ = ["DELTA_UNITS", "EPSILON_UNITS", "MOST_UNITS", "Ceilings", "Charge", "ceiling_units", "charge_units"]
 
 EPSILON_UNITS = 10**12
 """Units in an epsilon of 1."""
+
+MOST_UNITS = 10**19
+"""The largest epsilon of one release, 10^7: a record of the ledger has 64 bits for it."""
 
 DELTA_UNITS = 10**18
 """Units in a delta of 1."""
@@ -56,8 +59,8 @@ class Charge:
     delta: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 < self.epsilon < 2**64 and 0 <= self.delta <= DELTA_UNITS):
-            raise ValueError("expected a charge with 0 < epsilon < 2^64 units and 0 <= delta <= 1")
+        if not (0 < self.epsilon <= MOST_UNITS and 0 <= self.delta <= DELTA_UNITS):
+            raise ValueError("expected a charge with 0 < epsilon <= 10^19 units and 0 <= delta <= 1")
 
     @classmethod
     def of(cls, epsilon: Number, delta: Number = 0) -> "Charge":

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.charge import EPSILON_UNITS, MOST_UNITS
 from eyestream.privacy.domain import Domain
 from eyestream.privacy.noise import Noise, SecureNoise
 
@@ -70,6 +71,9 @@ class Mechanism(ABC):
             raise CalibrationError(f"the calibration was made for {calibration.mechanism}, not for {self.name}")
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise ConfigError(f"epsilon must be a positive, finite number, not {epsilon}")
+        if not 1 <= epsilon * EPSILON_UNITS <= MOST_UNITS:
+            low, high = 1 / EPSILON_UNITS, MOST_UNITS / EPSILON_UNITS
+            raise ConfigError(f"epsilon must lie between {low:g} and {high:g}, as a ledger counts it, not {epsilon}")
         self.calibration = calibration
         self.epsilon = float(epsilon)
         self.n = calibration.n

@@ -62,7 +62,7 @@ def test_what_is_no_amount_is_refused(value):
         ceiling_units(value)
 
 
-@pytest.mark.parametrize("units", [(0, 0), (-1, 0), (2**64, 0), (1, -1), (1, 10**18 + 1)])
+@pytest.mark.parametrize("units", [(0, 0), (-1, 0), (2**64, 0), (1, -1), (1, 10**18 + 1), (10**19 + 1, 0)])
 def test_a_release_always_costs_something(units):
     with pytest.raises(ValueError, match="expected a charge"):
         Charge(*units)
