@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -56,6 +57,7 @@ def main(options: argparse.Namespace) -> None:
         else:
             start_log()
         _LOG.info("chunks of %s: %s", ", ".join(device.id for device in settings.device), sidecar.guarantee)
+        gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
         asyncio.run(_run(sidecar, options.config, settings.metrics))
 
 
