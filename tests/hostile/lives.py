@@ -17,7 +17,7 @@ from unittest import mock
 
 from cases import FEATURES, SCHEMA
 from judge import NESTING_DEPENDS, judge
-from readers import read_configuration, read_ledger, read_release
+from readers import read_configuration, read_ledger, read_packets, read_release
 from world import N, World
 
 from eyestream.errors import PayloadError
@@ -274,6 +274,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "payload": read_payload,
     "life": live,
     "release": read_release,
+    "packets": read_packets,
     "configuration": read_configuration,
     "ledger": read_ledger,
 }

@@ -8,11 +8,12 @@ from pathlib import Path
 from world import CHARGE
 
 from eyestream import config
-from eyestream.errors import ConfigError, LedgerError, PayloadError
+from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
 from eyestream.service.ledger import Ledger, create_ledger
 from eyestream.service.ledger_book import Book
+from eyestream.wire import mqtt
 from eyestream.wire.messages import (
     decode_meta,
     decode_private,
@@ -37,6 +38,24 @@ def read_release(data: bytes) -> None:
     with contextlib.suppress(PayloadError):
         again = encode_status(decode_status(data))
         assert encode_status(decode_status(again)) == again
+
+
+def _packets(pieces: list[bytes]) -> list[mqtt.Packet] | None:
+    """What a client makes of a broker's bytes; None: the link is lost."""
+    decoder, packets = mqtt.Decoder(), []
+    try:
+        for piece in pieces:
+            packets += decoder.feed(piece)
+            assert len(decoder._held) <= mqtt.MAX_PAYLOAD_KEPT + 2**17, "it holds more than one message of ours"
+    except LinkError:
+        return None
+    return packets
+
+
+def read_packets(data: bytes) -> None:
+    """A broker's bytes are packets or a lost link, in whatever pieces they come; the first byte says in which."""
+    size, data = data[0] + 1 if data else 1, data[1:]
+    assert _packets([data]) == _packets([data[at : at + size] for at in range(0, len(data), size)])
 
 
 def read_configuration(data: bytes) -> None:
@@ -85,6 +104,10 @@ def seeds_of(target: str) -> list[bytes]:
     if target == "release":
         golden = ROOT / "tests" / "golden"
         return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
+    if target == "packets":
+        message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
+        answers = [b"\x20\x02\0\0", b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
+        return [b"\x02" + b"".join([*answers, message]), b"\0" + message, b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300)]
     if target == "configuration":
         return [path.read_bytes() for path in sorted((ROOT / "config").glob("*.toml"))]
     if target == "ledger":

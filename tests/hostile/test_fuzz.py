@@ -12,9 +12,9 @@ from eyestream.device.device import Device
 from eyestream.device.session import Session
 from eyestream.privacy.accountant import Account, Request
 from eyestream.service.ledger import Ledger, Reservation
-from eyestream.wire import envelope
+from eyestream.wire import envelope, mqtt
 
-MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "configuration": 500, "ledger": 500}
+MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -57,6 +57,17 @@ def test_control_a_decoder_that_does_not_ask_for_the_version(monkeypatch: pytest
 
 def test_control_a_device_that_forgets_which_sessions_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Device, "_is_over", lambda self, session: False)
+    assert found("life")
+
+
+def test_control_a_client_that_forgets_where_a_piece_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = mqtt.Decoder.feed
+    monkeypatch.setattr(mqtt.Decoder, "feed", lambda self, data: feed(self, data[:100]))
+    assert found("packets")
+
+
+def test_control_a_device_that_forgets_what_fell_due_when_a_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "last_row", -1)
     assert found("life")
 
 
