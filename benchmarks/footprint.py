@@ -1,14 +1,28 @@
 """Start and size: imports, time to ready and to the first chunk, resident memory, wheel and installation."""
 
+import json
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.hop import carry_out
 from benchmarks.measure import interleaved
 from benchmarks.mqtt import Client
-from benchmarks.processes import CALIBRATION, RUN, Child, Waiter, broker, mosquitto_missing, write_config
+from benchmarks.processes import (
+    CALIBRATION,
+    RUN,
+    Child,
+    Waiter,
+    broker,
+    mosquitto_missing,
+    python_child,
+    sidecar,
+    write_config,
+)
 from benchmarks.report import Result, Table, amount
 from eyestream.files import calibrations
 from eyestream.wire.topics import sidecar_status_topic
@@ -26,9 +40,12 @@ _IMPORTS = {
 }
 
 
-def run(quick: bool) -> Result:
-    """Everything, `quick` without building and installing."""
+def run(quick: bool, minutes: float = 0.0) -> Result:
+    """Everything, `quick` without building and installing; with `minutes`, memory over that time alone."""
     result = Result("footprint")
+    if minutes:
+        _over_time(result, 60 * minutes)
+        return result
     _imports(result, 2 if quick else 8)
     missing = mosquitto_missing()
     if missing:
@@ -88,6 +105,39 @@ def _running(result: Result, times: int, seconds: float) -> None:
     record = {"benchmark": "footprint", "mechanism": "cfpa", "n": n, "F": features, "ready_ms": ready}
     figures = {"median_us": middle * 1e3, "p99_us": max(ready) * 1e3, "rss_idle_mib": idle, "rss_loaded_mib": loaded}
     result.records.append(record | figures)
+
+
+def _over_time(result: Result, seconds: float) -> None:
+    """Resident memory of one sidecar while 1,000 rows/s of one device flow, and its slope after the first tenth."""
+    calibration = calibrations.load(CALIBRATION)
+    plan = {"mode": "alternate", "rate": 1000, "devices": ["foot"], "seconds": seconds}
+    plan |= {"n": calibration.n, "features": len(calibration.names)}
+    with broker() as port, sidecar(port, ["foot"], fast_disk=True) as child, python_child("tracker") as tracker:
+        tracker.tell(json.dumps(plan | {"port": port}))
+        tracker.line()
+        tracker.tell("")
+        began, cpu, samples = time.monotonic(), child.cpu_seconds(), []
+        while (passed := time.monotonic() - began) < seconds:
+            samples.append((passed, child.resident_mib()))
+            time.sleep(min(1.0, seconds / 100))
+        share = (child.cpu_seconds() - cpu) / (time.monotonic() - began)
+        chunks = len(json.loads(tracker.line()))
+    times, resident = np.array(samples).T
+    settled = times > seconds / 10
+    slope = float(np.polyfit(times[settled] / 60, resident[settled], 1)[0]) * 1024
+    rows = [
+        ["minutes", f"{seconds / 60:g}"],
+        ["chunks", str(chunks)],
+        ["processor", f"{100 * share:.1f} %"],
+        ["resident at the beginning, MiB", f"{resident[0]:.1f}"],
+        ["resident at the end, MiB", f"{resident[-1]:.1f}"],
+        ["largest, MiB", f"{resident.max():.1f}"],
+        ["slope after the first tenth, kB a minute", f"{slope:.1f}"],
+    ]
+    result.tables.append(Table("memory under 1,000 rows/s", ["", ""], rows))
+    record = {"benchmark": "footprint", "mechanism": "cfpa", "n": plan["n"], "F": plan["features"]}
+    figures = {"minutes": seconds / 60, "slope_kib_per_minute": slope, "rss_mib": resident.tolist(), "cpu_share": share}
+    result.records.append(record | figures | {"median_us": share * 1e6, "p99_us": share * 1e6})
 
 
 def _sizes(result: Result) -> None:
