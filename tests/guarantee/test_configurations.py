@@ -1,15 +1,18 @@
 """No configuration is a pass-through: it is refused in a line that says where, or it is one of our mechanisms."""
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from configurations import configurations, judge
+from configurations import EXAMPLE, configurations, judge
 from hypothesis import HealthCheck, given, settings
 
 from eyestream.errors import ConfigError
 from eyestream.files import calibrations
 from eyestream.privacy.mechanisms import build
+from eyestream.service.ledger import create_ledger
 
 QUICK = settings(
     max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
@@ -48,3 +51,14 @@ def test_ten_thousand_configurations(tmp_path: Path) -> None:
 def test_an_epsilon_without_a_use_is_refused_in_one_line(calibration: str, epsilon: float) -> None:
     with pytest.raises(ConfigError, match=r"^epsilon [^\n]*$"):
         build(calibrations.load(calibration), epsilon)
+
+
+def test_what_cannot_be_assembled_is_one_line_that_names_file_table_and_key(tmp_path: Path) -> None:
+    path = tmp_path / "sidecar.toml"
+    path.write_text(EXAMPLE.replace("session_epsilon = 1152.0", "session_epsilon = 4.7"))
+    create_ledger(tmp_path / "ledger", chunk=64, window=2, created=0)
+    command = [sys.executable, "-c", "from eyestream.cli.main import main; main()", "run", "--config", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"eyestream run: {path}: [budget] session_epsilon: expected at least")
+    assert done.stderr.count("\n") == 1
