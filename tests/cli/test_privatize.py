@@ -158,7 +158,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ({"--epsilon": "nan"}, "--epsilon"),
         ({"--epsilon": "inf"}, "--epsilon"),
         ({"--epsilon": "much"}, "--epsilon"),
-        ({"--epsilon": "1e9"}, "epsilon 1e+09 is outside"),
+        ({"--epsilon": "1e9"}, "epsilon must lie between 1e-12 and 1e+07"),
         ({"--epsilon": "1e-9"}, "epsilon 1e-09 is outside"),
         ({"--calibration": "everyday-cfpa-33"}, "no such file"),
         ({"--out": "/dev/null"}, "/dev/null: cannot be written"),
