@@ -7,7 +7,7 @@ from eyestream.config import Settings
 from eyestream.errors import ConfigError
 from eyestream.files import calibrations
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_units
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
@@ -89,8 +89,9 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
     budget, noise = settings.budget, SecureNoise()
     mechanism = mechanism_of(settings, noise)
     for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
-        if getattr(budget, key) < mechanism.epsilon:
-            raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk, {mechanism.epsilon:g}")
+        if ceiling_units(getattr(budget, key)) < charge_units(mechanism.epsilon):
+            least = f"{charge_units(mechanism.epsilon) / EPSILON_UNITS:.15g}"
+            raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk as it is booked, {least}")
     ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
     with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
         yield Sidecar(settings, mechanism, ledger, renew=noise.renew, today=today)

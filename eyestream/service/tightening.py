@@ -8,7 +8,7 @@ import msgspec
 
 from eyestream.config import Settings
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.charge import Ceilings, ceiling_units, charge_units
 
 __all__ = ["lowered_ceilings"]
 
@@ -31,7 +31,7 @@ def lowered_ceilings(old: Settings, new: Settings, epsilon: float) -> Ceilings:
         ceiling = getattr(new.budget, key)
         if ceiling > getattr(old.budget, key):
             raise ConfigError(f"[budget] {key} is higher; without a restart it can only be lowered")
-        if ceiling < epsilon:
+        if ceiling_units(ceiling) < charge_units(epsilon):
             raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk, {epsilon:g}")
     budget = new.budget
     return Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)

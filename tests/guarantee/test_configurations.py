@@ -62,3 +62,14 @@ def test_what_cannot_be_assembled_is_one_line_that_names_file_table_and_key(tmp_
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"eyestream run: {path}: [budget] session_epsilon: expected at least")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("window", "fits"), [("4.8", True), ("4.8000000000001", True), ("4.7999999999999", False)])
+def test_a_ceiling_of_one_chunk_lets_it_through_or_is_refused(tmp_path: Path, window: str, fits: bool) -> None:
+    text = EXAMPLE.replace("window_epsilon = 9.6", f"window_epsilon = {window}")
+    assert judge(text, tmp_path) == ("assembled" if fits else "refused when assembled: ConfigError")
+    odd = "31.622776601683793"  # booked as ...794: a ceiling of the same number has no room for it
+    text = EXAMPLE.replace("window_epsilon = 9.6", f"window_epsilon = {odd}").replace(
+        "epsilon = 4.8 ", f"epsilon = {odd} "
+    )
+    assert judge(text, tmp_path) == "refused when assembled: ConfigError"
