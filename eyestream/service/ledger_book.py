@@ -135,7 +135,7 @@ class Book:
     def _check_tail(self) -> None:
         """Look for an undamaged record between the places: a part of a record before it was cut out or put in."""
         for start in range(len(self._tail) - RECORD_BYTES):
-            place = self.seal.place(self._tail[start : start + RECORD_BYTES])
+            place = self.seal.place(bytes(self._tail[start : start + RECORD_BYTES]))
             if place is not None:
                 raise LedgerError(f"is damaged: record {place} stands between two places")
 
