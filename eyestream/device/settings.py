@@ -33,7 +33,7 @@ class DeviceSettings:
     grace_s
         Seconds that a chunk waits beyond its due time.
     idle_s
-        Seconds without a row after which the session ends; at most `MAX_IDLE_CHUNKS` chunks long, for so many chunks
+        Seconds without a row after which the session stops; at most `MAX_IDLE_CHUNKS` chunks long, for so many chunks
         without a row can fall due at once.
     jump_chunks
         Most chunks by which row numbers may jump ahead within a session.
