@@ -203,16 +203,16 @@ class Pipeline:
     def _collect(self, line: _Line, chunks: list[DueChunk]) -> None:
         """Settle what is reserved; note what to reserve (due unasked, or newly sure to come) and when to look again."""
         self.counters.due += len(chunks)
+        for chunk in chunks:  # first of all: somebody waits for it
+            if chunk.span in line.answers:
+                self._settle(line, chunk)
+            else:
+                self._unreserved.append((line, chunk))
         for span in [*(chunk.span for chunk in chunks), *line.device.coming]:
             if line.asked is None or (line.asked.session, line.asked.first_row) < (span.session, span.first_row):
                 line.asked = span
                 self._asks.append((line, span))
         self._alarms.set(line, line.device.next_due())
-        for chunk in chunks:
-            if chunk.span in line.answers:
-                self._settle(line, chunk)
-            else:
-                self._unreserved.append((line, chunk))
 
     async def _reserve(self, asks: list[tuple[_Line, RowSpan]]) -> None:
         if self.failed:

@@ -82,7 +82,7 @@ class Sidecar:
         self._courier = Courier(self.outbox)
         self._turned = asyncio.Event()
         self._asked = self._stopping = self._raw_stands = False
-        self._waiting = self._fed = False
+        self._waiting = self._fed = self._changed = False
         self._look_at = math.inf
         self.pipeline = Pipeline(
             device_settings(settings, mechanism.n),
@@ -91,7 +91,7 @@ class Sidecar:
             renew=renew,
             today=today,
             publish=self._courier.post,
-            changed=self._say_status,
+            changed=self._note_change,
         )
         self._raw = Keeper(
             Endpoint.of(settings.raw_broker),
@@ -190,8 +190,8 @@ class Sidecar:
             arrival = Arrival(message.topic, message.payload, loop.time())
             if self._waiting and not self._fed and not self._inbox:  # nothing is before it: no detour
                 self._fed = True  # one in a turn of the loop; in a flood the others queue up
-                loop.call_soon(self._go_on)
                 self.pipeline.feed(arrival)
+                loop.call_soon(self._go_on)
             else:
                 self._inbox.put(arrival)
 
@@ -230,8 +230,15 @@ class Sidecar:
             await asyncio.sleep(0)  # a flood of messages leaves the links their turn
         self.pipeline.close(loop.time())
 
+    def _note_change(self) -> None:
+        """The status of a device has changed, perhaps of a thousand at once: say all of them once in this turn."""
+        if not self._changed:
+            self._changed = True
+            asyncio.get_running_loop().call_soon(self._say_status)
+
     def _say_status(self) -> None:
         """State of the sidecar and of each device: a fault of the chunks weighs more than one of the raw link."""
+        self._changed = False
         if self._stopping:  # the goodbye is all that is left to say
             return
         link = Status("online", "ready") if self._raw_stands else Status("degraded", "raw_link")
