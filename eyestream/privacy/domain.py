@@ -62,7 +62,7 @@ class Domain:
         np.multiply(self._finite, self._position, out=self._present)
         for here, before, larger in self._scan:  # running maximum by doubling: the last present position
             np.maximum(here, before, out=larger)
-        self._flat.take(self._source, out=self._admitted, mode="clip")
+        self._flat.take(self._source, out=self._admitted, mode="wrap")  # none is outside: the quickest way
         np.maximum(self._admitted, self._lo, out=self._admitted)
         np.minimum(self._admitted, self._hi, out=self._admitted)
         return self._admitted

@@ -105,7 +105,7 @@ class _Digits:
                 columns.append(own[digit][level])
         columns += [np.zeros(len(rates), dtype=np.uint32)] * (-len(columns) % 8)  # whole bytes
         self.thresholds = np.repeat(np.stack(columns, axis=1)[:, None, :], repeat, axis=1)
-        self._flat = self.thresholds.reshape(-1)
+        self._shape, self._flat = self.thresholds.shape[:2], self.thresholds.reshape(-1)
         hits = np.zeros(self._flat.size + 64, dtype=np.bool_)
         self._hits, self._own_hits = hits, hits[:-64]
         self._packed = np.zeros(len(hits) // 8, dtype=np.uint8)
@@ -138,7 +138,7 @@ class _Digits:
         np.left_shift(self._first, self._to_top, out=self._scratch)
         np.right_shift(self._scratch, self._from_top, out=self._scratch)  # 0 or -1
         geometric ^= self._scratch  # -(G + 1) is the bitwise complement of G
-        return geometric.reshape(self.thresholds.shape[:2])
+        return geometric.reshape(self._shape)
 
 
 def _thresholds(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:

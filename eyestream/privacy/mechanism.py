@@ -78,6 +78,7 @@ class Mechanism(ABC):
         self.epsilon = float(epsilon)
         self.n = calibration.n
         self.features = len(calibration.names)
+        self._shape = (self.features, self.n)
         self._noise = noise if noise is not None else SecureNoise()
         self._active = active = np.flatnonzero(~calibration.constant)
         if len(active) == 0:
@@ -127,8 +128,8 @@ class Mechanism(ABC):
 
     def _admit(self, chunk: Array) -> Array:
         """(A, n) the features that are released, imputed and clamped; raises ValueError for another shape."""
-        if chunk.shape != (self.features, self.n):
-            raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
+        if chunk.shape != self._shape:
+            raise ValueError(f"a chunk must have the shape {self._shape}, not {chunk.shape}")
         return self._domain.admit(chunk.take(self._active, axis=0))
 
     def _complete(self) -> Array:

@@ -54,17 +54,19 @@ class SecureNoise:
 
     def ahead(self, law: Law) -> None:
         """Draw now what the next `draw` of this law will hand out."""
-        self._forget_if_renewed()
+        if self._era != self._bits.era:
+            self._forget()
         if law not in self._pool:
             self._pool[law] = law.sample(self._bits)
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """One draw of `law`, of its shape; handed out once."""
-        self._forget_if_renewed()
+        if self._era != self._bits.era:
+            self._forget()
         ready = self._pool.pop(law, None)
         return law.sample(self._bits) if ready is None else ready
 
-    def _forget_if_renewed(self) -> None:
-        if self._era != self._bits.era:  # a new key, also by a fork: what was drawn under the old one is gone
-            self._pool.clear()
-            self._era = self._bits.era
+    def _forget(self) -> None:
+        """There is a new key, perhaps by a fork: what was drawn under the old one is gone."""
+        self._pool.clear()
+        self._era = self._bits.era

@@ -145,7 +145,7 @@ def _() -> list[Patch]:
 
 @fault("noise drawn ahead survives a renewal", "entropy")
 def _() -> list[Patch]:
-    return [(noise.SecureNoise, "_forget_if_renewed", lambda self: None)]
+    return [(noise.SecureNoise, "_forget", lambda self: None)]
 
 
 @fault("noise drawn ahead is used for every chunk", "entropy")
