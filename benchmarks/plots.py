@@ -35,22 +35,43 @@ def _latency(records: Records, axes: Any) -> bool:
         r for r in records if r.get("state", "").startswith("warm")
     ]
     own = [r for r in own if "quantiles_us" in r and r.get("state") != "warm, by size"]
+    shares = [i / 100 for i in range(101)]
+    groups = list(dict.fromkeys(_group(record) for record in own))
     for record in own:
-        what = " ".join(str(record[key]) for key in ("mechanism", "state", "rate", "subject") if key in record)
-        axes.plot(record["quantiles_us"], [i / 100 for i in range(101)], label=what)
+        compared = record.get("subject") == "null relay" or record.get("state") == "warm, noise ahead"
+        axes.plot(
+            record["quantiles_us"],
+            shares,
+            color=f"C{groups.index(_group(record))}",
+            linestyle="--" if compared else "-",
+            label=_group(record)
+            if "stalls" in record
+            else f"{_group(record)} {record.get('subject', record.get('state'))}",
+        )
     axes.set(xscale="log", xlabel="us", ylabel="share of the samples", title="latency")
     axes.legend(fontsize="small")
     return bool(own)
 
 
+def _group(record: dict[str, Any]) -> str:
+    """What a curve shares with the one it is compared with."""
+    if "rate" in record:
+        return f"{record['broker']}, {record['rate']} rows/s,"
+    return str(record["subject"] if "subject" in record else record["mechanism"])
+
+
 def _size(records: Records, axes: Any) -> bool:
     """Cost of a release against chunk length and features."""
     own = [r for r in records if r.get("state") == "warm, by size"]
-    for name in dict.fromkeys(r["mechanism"] for r in own):
-        for features in (8, 52, 208):
+    for color, name in enumerate(dict.fromkeys(r["mechanism"] for r in own)):
+        for features, style in ((8, ":"), (52, "-"), (208, "--")):
             line = sorted((r["n"], r["median_us"]) for r in own if (r["mechanism"], r["F"]) == (name, features))
-            axes.plot(*zip(*line, strict=True), marker="o", label=f"{name}, F = {features}")
+            label = f"{name}, F = {features}"
+            axes.plot(*zip(*line, strict=True), marker="o", color=f"C{color}", linestyle=style, label=label)
     axes.set(xscale="log", yscale="log", xlabel="rows of a chunk", ylabel="us", title="one release")
+    lengths = sorted({r["n"] for r in own})
+    axes.set_xticks(lengths, labels=lengths)
+    axes.set_xticks([], minor=True)
     axes.legend(fontsize="small", ncols=2)
     return bool(own)
 
