@@ -1,7 +1,7 @@
 """One MQTT connection as an asyncio protocol: packets out, packets in, and what waits for an answer.
 
 Ours, because the path of every row and chunk goes through it: of the processor time of a message, `benchmarks` found
-several times as much in the library that stood here (RESULTS.md, "Choices"). What it does not do: reconnect
+several times as much in the library that stood here (CHOICES.md there). What it does not do: reconnect
 (`eyestream.service.keeper`), keep anything for later (`eyestream.service.outbox`), QoS 2, MQTT 5.
 """
 
