@@ -15,6 +15,9 @@ from eyestream.wire.mqtt import Connack, Decoder, Message, Puback, Suback
 
 __all__ = ["Client"]
 
+MAX_UNREAD_BYTES = 1 << 20
+"""Acknowledgements that wait for a peer which sends and does not read; with more the link is given up."""
+
 Answer = TypeVar("Answer")
 
 
@@ -137,6 +140,9 @@ class Client(asyncio.Protocol):
                 _answer(self._greeting, packet.code)
         if received and self._transport is not None and not self._transport.is_closing():
             self._transport.write(mqtt.encode_pubacks(received))
+            if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+                self._reason = LinkError("the broker sends and does not read")
+                self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nothing more will come: whoever waits for an answer is told."""

@@ -13,7 +13,7 @@ from conftest import Mosquitto, free_port, until
 
 from eyestream.config import BrokerSettings
 from eyestream.errors import LinkError
-from eyestream.service import keeper, transport
+from eyestream.service import client, keeper, transport
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.keeper import Keeper
 from eyestream.service.transport import Link, Message, connect
@@ -314,3 +314,31 @@ async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -
     assert shares.min() >= 0.5
     assert shares.max() <= 1.0
     assert np.ptp(shares) > 0.3
+
+
+async def test_a_broker_that_sends_and_does_not_read_costs_a_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has more and more messages acknowledged, and never takes an acknowledgement."""
+    monkeypatch.setattr(client, "MAX_UNREAD_BYTES", 1 << 16)
+    got = 0
+
+    def count(message: Message) -> None:
+        nonlocal got
+        got += 1
+
+    async def send_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await reader.readexactly(14)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"\x20\x02\0\0")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"\x32\x05\0\x01t\0\x01" * 4096)
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(send_only, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(LinkError, match="does not read"):
+            async with asyncio.timeout(20), connect(endpoint(port), client_id=None, deliver=count):
+                await asyncio.Event().wait()
+    assert got > 4096
