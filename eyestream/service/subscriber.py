@@ -18,6 +18,9 @@ from eyestream.wire import messages, topics
 
 __all__ = ["Chunk", "Chunks", "subscribe"]
 
+_SESSIONS = 64
+"""Latest sessions whose chunks are known again; more than there can be among chunks that are sent a second time."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
@@ -60,7 +63,7 @@ class Chunks:
         self._early: DropOldest[messages.PrivateChunk] = DropOldest(
             buffer
         )  # kept by the broker, before the description
-        self._last: tuple[int, int] | None = None
+        self._last: dict[int, int] = {}  # last chunk of each of the latest sessions
         self._subscribed = asyncio.Event()
         self.meta: messages.Meta | None = None
         """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
@@ -107,9 +110,12 @@ class Chunks:
         if len(self.meta.names) != len(chunk.values):
             self.refused += 1
             return
-        if self._last is not None and chunk.session == self._last[0] and chunk.chunk <= self._last[1]:
+        last = self._last.pop(chunk.session, -1)
+        self._last[chunk.session] = max(last, chunk.chunk)
+        if len(self._last) > _SESSIONS:
+            del self._last[next(iter(self._last))]
+        if chunk.chunk <= last:
             return  # at-least-once delivery: the same bytes again
-        self._last = (chunk.session, chunk.chunk)
         self._arrived.put(
             Chunk(
                 session=chunk.session,

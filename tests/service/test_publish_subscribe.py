@@ -11,7 +11,7 @@ from eyestream.config import BrokerSettings
 from eyestream.errors import ConfigError, LinkError
 from eyestream.service.endpoint import Endpoint
 from eyestream.service.publisher import Publisher
-from eyestream.service.subscriber import subscribe
+from eyestream.service.subscriber import Chunks, subscribe
 from eyestream.service.transport import Link, Message, connect
 from eyestream.wire import messages, topics
 
@@ -152,6 +152,27 @@ async def test_duplicates_and_strangers_are_not_chunks(mosquitto: Mosquitto) -> 
                 taken.append((got.session, got.index))
         assert chunks.refused == 2
     assert taken == [(9, 0), (9, 1), (2, 0)]
+
+
+def test_what_a_sidecar_sends_again_after_an_outage_is_known_across_sessions() -> None:
+    """Several chunks are under way at once, and a session may end among them: all of them come a second time."""
+    chunks = Chunks("hmd-1", 4096)
+    chunks._deliver(Message(topics.meta_topic("hmd-1"), meta(), retain=True))
+
+    def come(session: int, index: int) -> None:
+        chunks._deliver(Message(topics.private_topic("hmd-1"), chunk(index, session), retain=False))
+
+    once = [(9, 5), (9, 6), (2, 0), (3, 0)]
+    for session, index in [*once, *once, (3, 1)]:
+        come(session, index)
+    assert [(got.session, got.index) for got in chunks._arrived.take_most(9)] == [*once, (3, 1)]
+    for session in range(100, 1100):
+        come(session, 0)
+    assert len(chunks._arrived) == 1000
+    assert len(chunks._last) <= 64  # who invents sessions costs a bounded memory
+    come(1099, 0)
+    come(1040, 0)
+    assert len(chunks._arrived) == 1000
 
 
 async def test_a_slow_application_loses_the_oldest_chunks(mosquitto: Mosquitto) -> None:
