@@ -8,6 +8,7 @@ is off: asyncio turns it off on every TCP socket.
 import asyncio
 import contextlib
 import random
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import NoReturn
@@ -15,6 +16,7 @@ from typing import NoReturn
 from eyestream.errors import LinkError
 from eyestream.service.client import Client
 from eyestream.service.endpoint import Endpoint
+from eyestream.service.lookup import addresses
 from eyestream.wire.mqtt import REFUSALS, Message, Will, encode_connect
 
 __all__ = ["Backoff", "Link", "Message", "Will", "connect"]
@@ -157,17 +159,31 @@ async def _enter(
 
 async def _open(client: Client, endpoint: Endpoint) -> None:
     """The socket, and TLS where it is asked for."""
-    loop = asyncio.get_running_loop()
     if endpoint.unix:
-        await loop.create_unix_connection(lambda: client, endpoint.host)
-    elif endpoint.tls is None:
-        await loop.create_connection(lambda: client, endpoint.host, endpoint.port)
+        await asyncio.get_running_loop().create_unix_connection(lambda: client, endpoint.host)
+        return
+    trouble = OSError("its name has no address")
+    for address in await addresses(endpoint.host):
+        try:
+            return await _open_at(client, endpoint, address)
+        except ssl.SSLError:
+            raise  # somebody is there, and not the one we look for
+        except OSError as error:
+            trouble = error
+    raise trouble
+
+
+async def _open_at(client: Client, endpoint: Endpoint, address: str) -> None:
+    loop = asyncio.get_running_loop()
+    if endpoint.tls is None:
+        await loop.create_connection(lambda: client, address, endpoint.port)
     else:
         await loop.create_connection(
             lambda: client,
-            endpoint.host,
+            address,
             endpoint.port,
             ssl=endpoint.tls,
+            server_hostname=endpoint.host,
             ssl_handshake_timeout=CONNECT_SECONDS,
             ssl_shutdown_timeout=CONNECT_SECONDS,
         )
