@@ -54,17 +54,24 @@ class Client(asyncio.Protocol):
     # What we say
 
     async def greet(self, connect: bytes) -> int:
-        """Send CONNECT; the code of the answer. Raises LinkError when the peer hangs up instead."""
+        """Send CONNECT; the code of the answer. Raises LinkError when the peer hangs up instead, or as `subscribe`."""
         self._write(connect)
         return await self._greeting
 
     async def subscribe(self, topic_filters: Sequence[str], qos: int) -> tuple[bool, ...]:
-        """Subscribe; whether each filter was granted. Raises LinkError when the link is lost."""
+        """Subscribe; whether each filter was granted.
+
+        Raises LinkError when the link is lost or a filter cannot be written; what `deliver` raised, as it is.
+        """
         packet_id = self._next_id()
         answer: asyncio.Future[tuple[bool, ...]] = asyncio.get_running_loop().create_future()
+        try:
+            packet = mqtt.encode_subscribe(packet_id, topic_filters, qos)
+        except ValueError as error:
+            raise LinkError(f"cannot subscribe: {error}") from None
         self._granted[packet_id] = answer
         try:
-            self._write(mqtt.encode_subscribe(packet_id, topic_filters, qos))
+            self._write(packet)
             return await answer
         finally:
             self._granted.pop(packet_id, None)

@@ -45,8 +45,8 @@ class Link:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 granted = await self._client.subscribe([topic], qos)
-        except (TimeoutError, ValueError) as error:
-            raise LinkError(f"cannot subscribe: {error or 'no answer'}") from None
+        except TimeoutError:
+            raise LinkError("cannot subscribe: no answer") from None
         if not all(granted):
             raise LinkError(f"the broker refuses the subscription to {topic}")
 
@@ -134,8 +134,11 @@ async def connect(
 async def _enter(
     client: Client, endpoint: Endpoint, client_id: str | None, clean_session: bool, will: Will | None
 ) -> None:
-    """Connect and be greeted."""
+    """Connect and be greeted; what `deliver` raises meanwhile comes out as it is."""
+    cannot = f"cannot connect to the broker at {endpoint}"
     try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await _open(client, endpoint)
         hello = encode_connect(
             client_id,
             keepalive_s=KEEPALIVE_SECONDS,
@@ -144,17 +147,20 @@ async def _enter(
             username=endpoint.username,
             password=endpoint.password,
         )
-        async with asyncio.timeout(CONNECT_SECONDS):
-            await _open(client, endpoint)
+    except TimeoutError:
+        raise LinkError(f"{cannot}: no answer") from None
+    except (OSError, ValueError) as error:
+        raise LinkError(f"{cannot}: {error}") from None
+    try:
         async with asyncio.timeout(CONNECT_SECONDS):
             code = await client.greet(hello)
     except TimeoutError:
-        raise LinkError(f"cannot connect to the broker at {endpoint}: no answer") from None
-    except (OSError, ValueError, LinkError) as error:
-        raise LinkError(f"cannot connect to the broker at {endpoint}: {error}") from None
+        raise LinkError(f"{cannot}: no answer") from None
+    except LinkError as error:
+        raise LinkError(f"{cannot}: {error}") from None
     if code:
         why = REFUSALS.get(code, f"refused with code {code}")
-        raise LinkError(f"cannot connect to the broker at {endpoint}: {why}")
+        raise LinkError(f"{cannot}: {why}")
 
 
 async def _open(client: Client, endpoint: Endpoint) -> None:

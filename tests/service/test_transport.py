@@ -204,6 +204,22 @@ async def test_what_deliver_raises_comes_out_as_it_is(mosquitto: Mosquitto) -> N
             await link_keeper.run()
 
 
+@pytest.mark.parametrize("moment", ["greeting", "subscription"])
+async def test_a_fault_of_deliver_is_no_weather_at_any_moment(moment: str) -> None:
+    """Nor are its words, which may hold what was delivered, the words of a link error."""
+
+    def deliver(message: Message) -> None:
+        raise ValueError(message.payload)
+
+    message = b"\x30\x04\x00\x01tx"
+    server, _ = await scripted_peer(*([message] if moment == "greeting" else [GREETING, message]))
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    async with server:
+        with pytest.raises(ValueError, match="x"):
+            async with connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=deliver) as link:
+                await link.subscribe("t", 0)
+
+
 async def scripted_peer(*answers: bytes) -> tuple[asyncio.Server, bytearray]:
     """Answers each thing it is told with the next of `answers`, whatever it was."""
     told = bytearray()
