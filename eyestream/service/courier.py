@@ -16,6 +16,9 @@ from eyestream.service.transport import Link
 
 __all__ = ["Courier"]
 
+_AT_ONCE = 64
+"""Statements that may be under way: those of a thousand devices take 32 round trips, for which the chunks wait."""
+
 
 class Courier:
     """Serves one link after the other.
@@ -58,15 +61,16 @@ class Courier:
         try:
             while True:
                 self._wake.clear()
-                if statement := self._statements.first():
-                    await link.publish(*statement, qos=1, retain=True)
-                    self._statements.said(*statement)
+                if statements := self._statements.first(_AT_ONCE):
+                    await link.state(statements)
+                    for topic, payload in statements:
+                        self._statements.said(topic, payload)
                     continue
                 self._carrier = link
                 self._send_on()
                 if self._goodbye is not None and not self._outbox:
-                    for topic, payload in self._goodbye:
-                        await link.publish(topic, payload, qos=1, retain=True)
+                    for start in range(0, len(self._goodbye), _AT_ONCE):
+                        await link.state(self._goodbye[start : start + _AT_ONCE])
                     return
                 await self._wake.wait()
         finally:
@@ -76,7 +80,7 @@ class Courier:
     def _send_on(self) -> None:
         """Hand the link what waits, as far as it may be under way; not before the statements."""
         link, now = self._carrier, asyncio.get_running_loop().time()
-        if link is None or self._statements.first() is not None:
+        if link is None or self._statements:
             return
         while self._outbox.has_room(now) and (parcel := self._outbox.first(now)) is not None:
             self._outbox.sent(parcel, now)

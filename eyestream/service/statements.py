@@ -1,5 +1,7 @@
 """What a sidecar says of itself and its streams: one retained message a topic, said again on every new link."""
 
+from itertools import islice
+
 __all__ = ["Statements"]
 
 
@@ -19,9 +21,13 @@ class Statements:
         """A new link: say everything again."""
         self._unsaid = dict(self._standing)
 
-    def first(self) -> tuple[str, bytes] | None:
-        """A statement that the broker does not have, or None; it stays unsaid until `said`."""
-        return next(iter(self._unsaid.items()), None)
+    def __len__(self) -> int:
+        """How many the broker does not have."""
+        return len(self._unsaid)
+
+    def first(self, count: int) -> list[tuple[str, bytes]]:
+        """Statements that the broker does not have, `count` at most; each stays unsaid until `said`."""
+        return list(islice(self._unsaid.items(), count))
 
     def said(self, topic: str, payload: bytes) -> None:
         """The broker has it, unless something else was said of the topic meanwhile."""

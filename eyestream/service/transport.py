@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from typing import NoReturn
 
@@ -67,6 +67,21 @@ class Link:
         acknowledged = asyncio.get_running_loop().create_future()
         self.send(topic, payload, partial(_settle, acknowledged), retain=retain)
         await acknowledged
+
+    async def state(self, statements: Iterable[tuple[str, bytes]]) -> None:
+        """Publish payloads, retained, at their topics, all at once; returns when the broker has acknowledged all.
+
+        Raises
+        ------
+        LinkError
+            As `publish`.
+        """
+        answers: list[asyncio.Future[None]] = []
+        for topic, payload in statements:
+            answers.append(asyncio.get_running_loop().create_future())
+            self.send(topic, payload, partial(_settle, answers[-1]), retain=True)
+        for acknowledged in answers:
+            await acknowledged
 
     def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None], *, retain: bool = False) -> None:
         """Publish at QoS 1 at once; `acknowledged` is called when the broker has it, and never if the link is lost.

@@ -136,13 +136,14 @@ def test_a_statement_is_said_once_and_again_on_a_new_link() -> None:
     statements = Statements()
     statements.say("a", b"1")
     statements.say("b", b"1")
-    assert statements.first() == ("a", b"1")
+    assert statements.first(9) == [("a", b"1"), ("b", b"1")]
+    assert statements.first(1) == [("a", b"1")]
     statements.say("a", b"2")
     statements.said("a", b"1")  # overtaken: what stands now is not said yet
-    assert statements.first() == ("a", b"2")
+    assert statements.first(1) == [("a", b"2")]
     statements.said("a", b"2")
     statements.said("b", b"1")
     statements.say("a", b"2")
-    assert statements.first() is None
+    assert (len(statements), statements.first(1)) == (0, [])
     statements.repeat()
-    assert dict([statements.first()]) == {"a": b"2"}  # type: ignore[list-item]
+    assert dict(statements.first(9)) == {"a": b"2", "b": b"1"}

@@ -284,6 +284,15 @@ async def test_only_what_is_acknowledged_counts_and_each_once(mosquitto: Mosquit
     assert told.endswith(b"\x32\x06\x00\x01t\x00\x010\x32\x06\x00\x01t\x00\x021\x32\x06\x00\x01t\x00\x032")
 
 
+async def test_statements_go_out_together_and_all_must_be_acknowledged() -> None:
+    server, told = await scripted_peer(GREETING, b"\x40\x02\x00\x02")
+    async with server, connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=print) as link:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await link.state([("t", b"0"), ("t", b"1")])
+    assert b"\x33\x06\x00\x01t\x00\x010\x33\x06\x00\x01t\x00\x021" in told
+
+
 async def test_each_message_at_qos_1_is_acknowledged_after_it_was_delivered() -> None:
     message = b"\x32\x06\x00\x01t\x00\x07x"
     server, told = await scripted_peer(GREETING + message + b"\x30\x04\x00\x01ty" + message, b"")

@@ -1,0 +1,76 @@
+"""What a courier says and in which order, counted in round trips to a broker that is far away."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from conftest import until
+
+from eyestream.service.courier import Courier
+from eyestream.service.outbox import Outbox
+
+
+class FarLink:
+    """Acknowledges statements a round trip at a time, and chunks when it is told to."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.round_trips = 0
+        self.acknowledge: Callable[[], None] | None = None
+        self.in_between: Callable[[], None] = lambda: None
+
+    async def state(self, statements: Sequence[tuple[str, bytes]]) -> None:
+        self.said += [topic + payload.decode() for topic, payload in statements]
+        self.round_trips += 1
+        self.in_between()
+        await asyncio.sleep(0)
+
+    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
+        self.said.append(topic + payload.decode())
+        self.acknowledge = acknowledged
+
+
+def courier_of(devices: int) -> Courier:
+    courier = Courier(Outbox(8, 60.0))
+    for device in range(devices):
+        courier.say(f"s{device}=", b"1")
+    return courier
+
+
+async def test_statements_of_many_devices_hold_chunks_up_for_few_round_trips() -> None:
+    """They go before the chunks on every new link, and chunks do not wait for ever."""
+    courier, link = courier_of(1000), FarLink()
+    courier.post("chunk", b"")
+    serving = asyncio.create_task(courier.serve(link))  # type: ignore[arg-type]
+    await until(lambda: "chunk" in link.said)
+    assert link.said == [*(f"s{device}=1" for device in range(1000)), "chunk"]
+    assert link.round_trips <= 20
+    serving.cancel()
+
+
+async def test_a_goodbye_of_many_devices_takes_few_round_trips_and_is_the_last_word() -> None:
+    courier, link = courier_of(1), FarLink()
+    courier.post("chunk", b"")
+    serving = asyncio.create_task(courier.serve(link))  # type: ignore[arg-type]
+    courier.leave((f"bye{device}", b"") for device in range(1000))
+    await until(lambda: link.acknowledge is not None)
+    assert not any(word.startswith("bye") for word in link.said)  # not before the chunk is delivered
+    link.acknowledge()
+    async with asyncio.timeout(5):
+        await serving
+    assert link.said == ["s0=1", "chunk", *(f"bye{device}" for device in range(1000))]
+    assert link.round_trips <= 21
+
+
+async def test_what_changes_while_it_is_said_is_said_again_before_the_next_chunk() -> None:
+    courier, link = courier_of(2), FarLink()
+
+    def change() -> None:
+        link.in_between = lambda: None
+        courier.say("s1=", b"2")
+        courier.post("chunk", b"")
+
+    link.in_between = change
+    serving = asyncio.create_task(courier.serve(link))  # type: ignore[arg-type]
+    await until(lambda: "chunk" in link.said)
+    assert link.said == ["s0=1", "s1=1", "s1=2", "chunk"]
+    serving.cancel()
