@@ -10,7 +10,7 @@ import contextlib
 import functools
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -134,7 +134,7 @@ class _BrokenLink:
     def __init__(self, sent: list[bytes], breaks: bool) -> None:
         self._sent, self._breaks = sent, breaks
 
-    async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
+    async def state(self, statements: Sequence[tuple[str, bytes]]) -> None:
         pass
 
     def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
