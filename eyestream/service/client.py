@@ -18,6 +18,9 @@ __all__ = ["Client"]
 MAX_UNREAD_BYTES = 1 << 20
 """Acknowledgements that wait for a peer which sends and does not read; with more the link is given up."""
 
+MAX_OWED_PERIODS = 6
+"""Halves of the keep-alive, one minute in all, for which a broker that is there may owe an acknowledgement."""
+
 Answer = TypeVar("Answer")
 
 
@@ -30,7 +33,8 @@ class Client(asyncio.Protocol):
         Called with each message as it arrives; must not block. What it raises ends the connection, and comes out of
         `greet` or `ended`.
     keepalive_s
-        A link that is silent for so long is lost; a question after half of it makes the broker speak.
+        A link that is silent for so long is lost; a question after half of it makes the broker speak. So is one on
+        which a broker owes an acknowledgement for three times as long, whatever else it says.
     """
 
     def __init__(self, deliver: Callable[[Message], None], keepalive_s: float) -> None:
@@ -43,6 +47,7 @@ class Client(asyncio.Protocol):
         self._heard = True
         self._reason: Exception | None = None
         self._last_id = 0
+        self._oldest = self._owed_periods = 0
         self._acknowledged: dict[int, Callable[[], None]] = {}
         self._granted: dict[int, asyncio.Future[tuple[bool, ...]]] = {}
         self._greeting: asyncio.Future[int] = loop.create_future()
@@ -175,9 +180,14 @@ class Client(asyncio.Protocol):
 
     def _ask(self) -> None:
         """Half of the keep-alive has passed: give up, or make the broker speak."""
+        oldest = next(iter(self._acknowledged), 0)
+        self._owed_periods = self._owed_periods + 1 if oldest and oldest == self._oldest else 0
+        self._oldest = oldest
         if self._transport is None or self._transport.is_closing():
             return
-        if not self._heard:
+        if self._owed_periods >= MAX_OWED_PERIODS:
+            self._reason = LinkError("the broker does not acknowledge what it is sent")
+        if not self._heard or self._reason is not None:
             self._transport.abort()
             return
         self._heard = False

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import socket
 from collections.abc import AsyncIterator
 from functools import partial
@@ -300,6 +301,41 @@ async def test_each_message_at_qos_1_is_acknowledged_after_it_was_delivered() ->
     async with server, connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=got.append):
         await until(lambda: told.endswith(b"\x40\x02\x00\x07" * 2))
     assert [(m.payload, m.packet_id) for m in got] == [(b"x", 7), (b"y", 0), (b"x", 7)]
+
+
+@pytest.mark.parametrize("acknowledges", [False, True])
+async def test_a_broker_that_is_there_and_owes_an_acknowledgement_for_long_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, acknowledges: bool
+) -> None:
+    """Some drop what is above a quota, and answer pings all the same: nothing would ever go out again."""
+    monkeypatch.setattr(transport, "KEEPALIVE_SECONDS", 1)
+    monkeypatch.setattr(client, "MAX_OWED_PERIODS", 2)
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(4096)
+        writer.write(GREETING)
+        while told := await reader.read(4096):
+            writer.write(b"\xd0\x00" * told.count(b"\xc0\x00"))
+            for packet_id in re.findall(rb"\x32\x05\x00\x01t(..)", told, re.DOTALL) if acknowledges else []:
+                writer.write(b"\x40\x02" + packet_id)
+        writer.close()
+
+    async def talk(link: Link) -> None:
+        link.send("t", b"", lambda: None)
+        for _ in range(25):
+            await asyncio.sleep(0.1)
+            link.send("t", b"", lambda: None)
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with asyncio.timeout(10):
+            if acknowledges:
+                async with connect(endpoint(port), client_id=None, deliver=print) as link:
+                    await talk(link)
+            else:
+                with pytest.raises(LinkError, match="does not acknowledge"):
+                    async with connect(endpoint(port), client_id=None, deliver=print) as link:
+                        await talk(link)
 
 
 @pytest.mark.parametrize(("steady_s", "pauses"), [(0.0, [0.1, 0.1, 0.1]), (60.0, [0.1, 0.2, 0.4])])
