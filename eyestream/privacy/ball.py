@@ -96,7 +96,7 @@ class EuclideanLattice:
         if weights.min() < 0 or weights.max() > 2:
             raise ValueError("the weights of coordinates are 0, 1 or 2")
         rho = radius / steps + np.sqrt(weights.sum(axis=1) / 4)
-        if (weights.sum(axis=1) * (rho + 1) ** 2).max() >= _LARGEST_SQUARE:
+        if not (weights.sum(axis=1) * (rho + 1) ** 2 < _LARGEST_SQUARE).all():  # NaN: refused
             raise OverflowError("the coordinates do not fit into 64-bit integers")
         self._squares = np.floor(rho**2).astype(np.int64)
         kept = weights > 0
@@ -126,7 +126,7 @@ class TaxicabLattice:
 
     def __init__(self, radius: NDArray[np.float64], steps: NDArray[np.float64], count: int) -> None:
         rho = radius / steps + count / 2
-        if count * (rho.max() + 1) >= _LARGEST_SQUARE:
+        if not (count * (rho + 1) < _LARGEST_SQUARE).all():
             raise OverflowError("the coordinates do not fit into 64-bit integers")
         self._limit = np.floor(rho).astype(np.int64)
         self._highest = self._limit[:, None].astype(np.float64)

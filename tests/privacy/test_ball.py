@@ -177,6 +177,10 @@ def test_integers_that_do_not_fit_are_refused() -> None:
         TaxicabLattice(one, np.array([2.0**-61]), 4)
     with pytest.raises(OverflowError), np.errstate(divide="ignore"):
         EuclideanLattice(one, np.array([0.0]), np.ones((1, 4), dtype=np.int64))
+    with pytest.raises(OverflowError), np.errstate(invalid="ignore"):
+        EuclideanLattice(np.array([1.0, math.inf]), np.array([1.0, math.inf]), np.ones((2, 4), dtype=np.int64))
+    with pytest.raises(OverflowError), np.errstate(invalid="ignore"):
+        TaxicabLattice(np.array([1.0, math.inf]), np.array([1.0, math.inf]), 4)
     largest = EuclideanLattice(one, np.array([2.0**-29]), np.ones((1, 4), dtype=np.int64))
     far = np.full((1, 4), 1e9)
     extreme = largest.snap(far, euclidean_factor(far, one))

@@ -283,6 +283,35 @@ def test_words_become_integers_as_the_slow_reading_says(rate: float, largest: in
                     assert drawn[row, column] == (-g - 1 if hit[digits.sign] else g)
 
 
+class Given:
+    """Words that all hit, but one."""
+
+    def __init__(self, missing: int) -> None:
+        self._missing = missing
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        words = np.zeros(count, dtype=np.uint32)
+        words[self._missing] = 2**32 - 1
+        return words
+
+
+@pytest.mark.parametrize(
+    ("rate", "largest", "bit"),
+    [(40.0, 10, 62), (64.0, 10, 62), (20.0, 100, 63), (48.0, 10, 64), (16.0, 100, 64), (8.0, 100, 65)],
+)
+def test_each_of_many_words_decides_its_digit_alone(rate: float, largest: int, bit: int) -> None:
+    """Also where the highest digit's word is one of those at which 64 bits end: `bit`, counted from 0."""
+    law = LaplaceLaw(np.array([rate]), 2, largest)
+    digits = law._digits
+    assert bit in digits.words[-1]
+    digits.thresholds[:] = 2**31
+    reach, own = 2 ** len(digits.words), digits.thresholds.shape[2]
+    for digit, words in enumerate(digits.words):
+        for word in words:
+            assert law.sample(Given(own + word)).tolist() == [[-reach, -reach + 2**digit]]
+    assert law.sample(Given(own + digits.sign)).tolist() == [[-reach, reach - 1]]
+
+
 def test_every_digit_has_its_own_words() -> None:
     """Digits, sign and variables are independent because no word decides two of them."""
     law = LaplaceLaw(np.array([0.5]), 1, largest=3)

@@ -18,6 +18,7 @@ from eyestream.files import calibrations
 from eyestream.privacy import mechanisms, transforms
 from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA, build
 from eyestream.privacy.noise import SecureNoise
@@ -241,6 +242,35 @@ def test_release_is_deterministic_in_everything_but_noise(mechanism: type[Mechan
     np.testing.assert_array_equal(quiet.release(chunk), copy)
 
 
+class SameNoise(ZeroNoise):
+    """One number for every coordinate."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        """The number."""
+        return np.full(law.shape, self._number, dtype=np.int64)
+
+
+@pytest.mark.parametrize("mechanism", ALL)
+def test_noise_that_is_as_likely_up_as_down_does_not_move_the_mean(mechanism: type[Mechanism]) -> None:
+    """z and -1 - z are equally likely: half a step makes up for it."""
+    calibration = calibrated(mechanism.name)
+    centre = tables_of(calibration).centre
+    chunk = integrate(centre) if mechanism is DCFPA else centre
+    for z in (0, 9):
+        up, down = (
+            mechanism(calibration, 0.48, noise=SameNoise(number), **whole_band(mechanism, N)).release(chunk)
+            for number in (z, -1 - z)
+        )
+        active = ~calibration.constant
+        step = np.abs(up - down)[active].max(axis=1)
+        off = np.abs((up + down) / 2 - chunk)[active].max(axis=1)
+        assert (step > 0).all()
+        assert (off < 1e-3 * step).all()
+
+
 @pytest.mark.parametrize("mechanism", ALL)
 def test_declared_constants_are_constant_and_never_read(mechanism: type[Mechanism]) -> None:
     calibration = calibrated(mechanism.name)
@@ -336,6 +366,12 @@ def test_an_epsilon_out_of_range_is_refused_by_name(mechanism: type[Mechanism], 
         mechanism(calibrated(mechanism.name), epsilon)
     assert f"{epsilon:g}" in str(refusal.value) or str(epsilon) in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("epsilon", [9e-13, np.nextafter(1e7, math.inf)])
+def test_an_epsilon_that_a_ledger_cannot_count_is_refused(epsilon: float) -> None:
+    with pytest.raises(ConfigError, match="as a ledger counts it"):
+        LPA(calibrated("lpa"), epsilon)
 
 
 @pytest.mark.parametrize("mechanism", [CFPA, DCFPA])
