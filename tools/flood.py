@@ -24,7 +24,7 @@ import logging
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / part) for part in ("", "service", "faults", "hostile")]
 
 from conftest import Mosquitto, until  # noqa: E402
-from footprint import open_files, rss_bytes  # noqa: E402
+from footprint import note_lags, open_files, p99, rss_bytes  # noqa: E402
 from rig import running, settings_for  # noqa: E402
 from storms import Ear, ear, lawful, settled, traffic  # noqa: E402
 from strangers import Strangers, churn, flood  # noqa: E402
@@ -63,6 +63,10 @@ class Watch:
     looks: int = 0
     broken: int = 0
 
+    def note_lag(self, seconds: float) -> None:
+        """The event loop was late by so much in this phase."""
+        self.lags[self.phase].append(seconds)
+
     def look(self, sidecar: Sidecar) -> None:
         """Memory, and the laws of conservation."""
         self.looks += 1
@@ -80,26 +84,14 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
             watch.look(sidecar)
             await asyncio.sleep(0.1)
 
-    async def lag() -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            before, busy = loop.time(), time.thread_time()
-            await asyncio.sleep(0.01)
-            busy = time.thread_time() - busy  # what other programs took of the machine is not the loop's fault
-            watch.lags[watch.phase].append(max(0.0, min(busy, loop.time() - before) - 0.01))
-
-    tasks = [asyncio.create_task(work(), name=work.__name__) for work in (look, lag)]
+    works = {"look": look(), "lag": note_lags(watch.note_lag)}
+    tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
     try:
         yield watch
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def p99(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    return ordered[int(0.99 * len(ordered))] if ordered else 0.0
 
 
 async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:

@@ -44,7 +44,7 @@ sys.path[:0] = [str(ROOT / "tests" / "hostile"), str(ROOT)]
 
 from cases import every, payload  # noqa: E402  found beside the tests
 from flood import MOST_ROWS, Flood, N, flooding  # noqa: E402
-from footprint import heap_bytes, open_files, rss_bytes  # noqa: E402
+from footprint import heap_bytes, note_lags, open_files, p99, rss_bytes  # noqa: E402
 from trend import Trend, trend  # noqa: E402
 
 from eyestream.config import LimitSettings  # noqa: E402
@@ -75,6 +75,10 @@ class Watch:
     lags: dict[str, deque[float]] = field(default_factory=lambda: {p: deque(maxlen=4096) for p in ("calm", "flood")})
     phase: str = "calm"
 
+    def note_lag(self, seconds: float) -> None:
+        """The event loop was late by so much in this phase."""
+        self.lags[self.phase].append(seconds)
+
     def look(self, flood: Flood, *, quiet: bool = False) -> None:
         """Ten times a second, and at the end of each round."""
         self.looks += 1
@@ -99,15 +103,8 @@ async def watching(flood: Flood, watch: Watch) -> AsyncIterator[None]:
             await asyncio.sleep(0.1)
             watch.look(flood)
 
-    async def lag() -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            before, busy = loop.time(), time.thread_time()
-            await asyncio.sleep(0.01)
-            busy = time.thread_time() - busy  # what other programs took of the machine is not the loop's fault
-            watch.lags[watch.phase].append(max(0.0, min(busy, loop.time() - before) - 0.01))
-
-    tasks = [asyncio.create_task(look(), name="look"), asyncio.create_task(lag(), name="lag")]
+    lags = note_lags(watch.note_lag)
+    tasks = [asyncio.create_task(look(), name="look"), asyncio.create_task(lags, name="lag")]
     try:
         yield
     finally:
@@ -212,11 +209,6 @@ async def soak(folder: Path, seconds: float, round_s: float, floods: bool, leak:
                 gc.collect()
                 watch.look(flood, quiet=True)
         return report(flood, watch, files, floods)
-
-
-def p99(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    return ordered[int(0.99 * len(ordered))] if ordered else 0.0
 
 
 def report(flood: Flood, watch: Watch, files: int, floods: bool) -> dict[str, Any]:

@@ -1,13 +1,16 @@
-"""What this process holds: pages, blocks in use, files."""
+"""What this process holds, pages, blocks in use, files; and how late its event loop is."""
 
+import asyncio
 import ctypes
 import os
 import re
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-__all__ = ["heap_bytes", "open_files", "rss_bytes"]
+__all__ = ["heap_bytes", "note_lags", "open_files", "p99", "rss_bytes"]
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -58,3 +61,19 @@ def _malloc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = _Mallinfo
     return libc
+
+
+async def note_lags(note: Callable[[float], None]) -> None:
+    """Tell, a hundred times a second and until cancelled, by how many seconds the event loop was late."""
+    loop = asyncio.get_running_loop()
+    while True:
+        before, busy = loop.time(), time.thread_time()
+        await asyncio.sleep(0.01)
+        busy = time.thread_time() - busy  # what other programs took of the machine is not the loop's fault
+        note(max(0.0, min(busy, loop.time() - before) - 0.01))
+
+
+def p99(values: Iterable[float]) -> float:
+    """The 99th percentile; 0 of nothing."""
+    ordered = sorted(values)
+    return ordered[int(0.99 * len(ordered))] if ordered else 0.0
