@@ -1,0 +1,1 @@
+"""Releases of version 0.1.0 under a recorded noise tape."""

@@ -1,0 +1,45 @@
+"""Play one case of the tape on the code of today."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.files import calibrations
+from eyestream.privacy.laws import Law
+from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.whole import release_rows
+from tape.cases import CALIBRATIONS, CHUNKS, Case, Tape, inputs
+
+__all__ = ["TapeNoise", "played"]
+
+
+class TapeNoise:
+    """Draws every law from the words of one tape."""
+
+    certified = False
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def ahead(self, law: Law) -> None:
+        """Words are taken in the order of the draws."""
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        """One draw of the law."""
+        return law.sample(self._tape)
+
+
+def played(case: Case) -> NDArray[np.float64]:
+    """(CHUNKS, F, n) what a session releases; (F, rows) for a whole recording."""
+    calibration = calibrations.load(str(CALIBRATIONS / f"{case.calibration}.npz"))
+    options: dict[str, Any] = dict(case.options)
+    options["noise"] = TapeNoise(Tape(options.pop("noise_label", case.name)))
+    chunks = inputs(calibration.lo, calibration.hi, calibration.n)
+    rows = options.pop("whole", None)
+    if rows is not None:
+        recording = np.concatenate([*chunks, *chunks], axis=1)[:, :rows].T
+        return release_rows(FPA(calibration, case.epsilon, rows, **options), recording).T
+    session = build(calibration, case.epsilon, **options).session()
+    assert len(chunks) == CHUNKS
+    return np.stack([session.release(chunk) for chunk in chunks])
