@@ -51,7 +51,7 @@ def run(quick: bool) -> Result:
 
 
 def _main_size(result: Result, names: tuple[str, ...], seconds: float) -> None:
-    """52x64: warm, cold, with noise drawn ahead, and stage by stage."""
+    """52x64: warm, cold, and stage by stage."""
     rows, parts = [], []
     for name in names:
         mechanism = subject(name, *MAIN)
@@ -59,20 +59,19 @@ def _main_size(result: Result, names: tuple[str, ...], seconds: float) -> None:
         active = int((~mechanism.calibration.constant).sum())
         cases: dict[str, Callable[[], object] | Case] = {
             "release": lambda m=mechanism, c=chunk: m.release(c),
-            "ahead": Case(lambda m=mechanism, c=chunk: m.release(c), mechanism.prepare),
             "floor": floor(name, *MAIN),
             "pair": fft_pair(active, MAIN[1]),
         }
         warm = interleaved(cases, seconds)
         cold = interleaved({"release": cases["release"], "floor": cases["floor"]}, seconds / 2, cold=True)
         stage = interleaved(stages(mechanism), seconds / 2)
-        whole, ahead = warm["release"], warm["ahead"]
+        whole = warm["release"]
         rows.append(
             [
                 name,
                 *map(amount, (whole.median_us, whole.alone_p99_us, whole.p99_us, whole.p999_us, whole.spread_us)),
                 *map(amount, (warm["floor"].median_us, whole.over(warm["floor"]))),
-                *map(amount, (ahead.median_us, ahead.over(warm["pair"]))),
+                amount(whole.over(warm["pair"])),
                 *map(amount, (cold["release"].median_us, cold["release"].over(cold["floor"]))),
             ]
         )
@@ -80,7 +79,6 @@ def _main_size(result: Result, names: tuple[str, ...], seconds: float) -> None:
         common = {"benchmark": "kernel", "mechanism": name, "n": MAIN[1], "F": MAIN[0]}
         result.records += [
             common | {"state": "warm", "ratio_to_floor": whole.over(warm["floor"])} | whole.record(),
-            common | {"state": "warm, noise ahead", "ratio_to_fft_pair": ahead.over(warm["pair"])} | ahead.record(),
             common
             | {"state": "cold", "ratio_to_floor": cold["release"].over(cold["floor"])}
             | cold["release"].record(),
@@ -95,7 +93,6 @@ def _main_size(result: Result, names: tuple[str, ...], seconds: float) -> None:
         "spread",
         "floor",
         "/ floor",
-        "ahead",
         "/ FFT pair",
         "cold",
         "/ floor",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.files import calibrations
 from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.bits import AesBits
+from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.calibration import Calibration, JointTables, declared_range
 from eyestream.privacy.klt import KLT
 from eyestream.privacy.laws import Law
@@ -86,14 +86,11 @@ class _CountingNoise:
 
     def __init__(self) -> None:
         self.count = 0
-        self._bits = AesBits()
+        self._bits = SystemBits()
 
     def words(self, count: int) -> NDArray[np.uint32]:
         self.count += count
         return self._bits.words(count)
-
-    def ahead(self, law: Law) -> None:
-        """Nothing is drawn ahead."""
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         return law.sample(self)
@@ -125,7 +122,7 @@ def fft_pair(signals: int, n: int) -> Callable[[], object]:
 def floor(name: str, features: int, n: int, *, k: int | None = KEPT) -> Callable[[], object]:
     """The planned FFT pair and the random words that the sampler takes: what cannot be left out."""
     active = int((~_calibration(name, features, n).constant).sum())
-    pair, words, count = fft_pair(active, n), AesBits().words, words_consumed(name, features, n, k=k)
+    pair, words, count = fft_pair(active, n), SystemBits().words, words_consumed(name, features, n, k=k)
 
     def unavoidable() -> None:
         pair()

@@ -11,9 +11,6 @@ class ZeroNoise:
 
     certified = False
 
-    def ahead(self, law: Law) -> None:
-        """Nothing to prepare."""
-
     def draw(self, law: Law) -> NDArray[np.int64]:
         """Zeros."""
         return np.zeros(law.shape, dtype=np.int64)
@@ -30,9 +27,6 @@ class SeededNoise:
     def words(self, count: int) -> NDArray[np.uint32]:
         """Uniform words."""
         return self._rng.integers(0, 2**32, count, dtype=np.uint32)
-
-    def ahead(self, law: Law) -> None:
-        """Nothing to prepare: words are taken in the order of the draws."""
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """One draw of the law."""

@@ -128,15 +128,12 @@ class AdditiveMechanism(Mechanism):
     def _assemble(self, k: int | None, shrink: bool) -> Parts:
         """The transform, the ball and the law of this mechanism."""
 
-    def prepare(self) -> None:
-        """Draw the noise of the next release ahead of time, if there is time for it."""
-        self._noise.ahead(self._parts.law)
-
     def release(self, chunk: Array) -> Array:
         """One private release of a chunk (F, n); see `Mechanism.release`."""
         if self._smoother is not None:
             return self.session().release(chunk)
-        return self._finish(self._noisy(self._admit(chunk)))
+        with self._turn:
+            return self._finish(self._noisy(self._admit(chunk)))
 
     @abstractmethod
     def _make_smoother(self) -> Smoother:
@@ -181,6 +178,7 @@ class _SmoothedSession:
     def release(self, chunk: Array) -> Array:
         """One private release of the session's next chunk (F, n); see `Mechanism.release`."""
         mechanism = self._mechanism
-        plain = mechanism._plain(mechanism._noisy(mechanism._admit(chunk)))
-        mechanism._released[:] = self._state.smooth(plain)
-        return mechanism._bounded()
+        with mechanism._turn:
+            plain = mechanism._plain(mechanism._noisy(mechanism._admit(chunk)))
+            mechanism._released[:] = self._state.smooth(plain)
+            return mechanism._bounded()

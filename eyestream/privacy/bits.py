@@ -1,69 +1,64 @@
-"""Uniform random words for the samplers.
+"""Uniform random words for the samplers, from entropy that the operating system gives at the moment of each draw.
 
-The production source is AES-256 in counter mode, keyed with 32 bytes from the operating system. A source is never
-seeded: no configuration, environment variable or command can choose its key. It takes a new key when it is asked to
-(`renew`, once for every block of reserved budget) and by itself in a forked child, so that two processes that come out
-of one never share a word.
+A copy of this process - a native fork, a restored checkpoint - starts with the same memory, so nothing that is in
+memory may decide the words. Every draw therefore asks the operating system: a short one takes its words from there, a
+long one takes AES-256 in counter mode at a counter that is drawn anew, uniformly from 2^128, under a key that the
+operating system gave at the start.
+
+Why a copy cannot share words: two copies hold the same key and draw different counters. One counter serves at most 2^20
+blocks, so those of q draws, in all copies together, meet with probability at most q^2 2^21 / 2^128; blocks that do not
+meet are independent to whoever cannot break AES-256. Copies of a whole virtual machine rest on the kernel inside, which
+takes new entropy when it is told of the copy (vmgenid); a kernel that is not told repeats itself.
+
+A source is never seeded: no configuration, environment variable or command can choose its words.
 """
 
 import os
-import weakref
+import threading
 from typing import Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
-__all__ = ["AesBits", "Bits"]
+__all__ = ["Bits", "SystemBits"]
+
+_DIRECT_BYTES = 1024
+"""Up to here the operating system's own words cost less than a new counter, by measurement."""
+
+_MOST_BYTES = 16 * 2**20
 
 
 class Bits(Protocol):
     """A source of independent, uniform 32-bit words."""
 
     def words(self, count: int) -> NDArray[np.uint32]:
-        """(count,) uniform words; may be an internal buffer that the next call overwrites."""
+        """(count,) uniform words."""
         ...
 
 
-class AesBits:
-    """Uniform words from AES-256-CTR under a key of the operating system.
+class SystemBits:
+    """Uniform words of the operating system, or of AES-256-CTR at a counter that it gives for each draw.
 
-    Attributes
-    ----------
-    era : counts the keys; whoever keeps what was drawn compares it.
+    Draws of several threads wait for one another.
     """
 
     def __init__(self) -> None:
-        self._zeros = np.zeros(0, dtype=np.uint8)
-        self._buffer = np.zeros(0, dtype=np.uint8)
-        self._stream: CipherContext
-        self.era = 0
-        self.renew()
-        _alive.add(self)
-
-    def renew(self) -> None:
-        """Take a fresh key; nothing drawn later is related to what was drawn before."""
-        self._stream = Cipher(AES256(os.urandom(32)), CTR(os.urandom(16))).encryptor()
-        self.era += 1
+        self._stream = Cipher(AES256(os.urandom(32)), CTR(bytes(16))).encryptor()
+        self._turn = threading.Lock()
+        self._zeros = bytes(0)
 
     def words(self, count: int) -> NDArray[np.uint32]:
-        """(count,) uniform words in an internal buffer that the next call overwrites."""
+        """(count,) uniform words that no other draw, of this process or of a copy of it, shares."""
         size = 4 * count
-        if size > len(self._zeros):
-            self._zeros = np.zeros(size, dtype=np.uint8)
-            self._buffer = np.empty(size + 16, dtype=np.uint8)  # the library asks for one spare block
-        self._stream.update_into(self._zeros[:size].data, self._buffer.data)
-        return self._buffer[:size].view(np.uint32)
-
-
-_alive: "weakref.WeakSet[AesBits]" = weakref.WeakSet()
-
-
-def _renew_all() -> None:
-    for bits in tuple(_alive):
-        bits.renew()
-
-
-os.register_at_fork(after_in_child=_renew_all)
+        if size <= _DIRECT_BYTES:
+            return np.frombuffer(os.urandom(size), np.uint32)
+        if size > _MOST_BYTES:
+            return np.concatenate([self.words(_MOST_BYTES // 4), self.words(count - _MOST_BYTES // 4)])
+        with self._turn:
+            if len(self._zeros) != size:
+                self._zeros = bytes(size)
+            self._stream.reset_nonce(os.urandom(16))
+            return np.frombuffer(self._stream.update(self._zeros), np.uint32)

@@ -87,9 +87,6 @@ class KLT(Mechanism):
         error: Array = np.einsum("fmi,ij,fmj->f", blocks, self.schedule.unknown + shed, blocks) / self.n
         return error
 
-    def prepare(self) -> None:
-        """Nothing to prepare: a response takes a few words."""
-
     def release(self, chunk: Array) -> Array:
         """One private release of a chunk (F, n) as the first of a session; see `Mechanism.release`."""
         return self.session().release(chunk)
@@ -123,6 +120,10 @@ class KLTSession:
 
     def release(self, chunk: Array) -> Array:
         """One private release of the session's next chunk (F, n); see `Mechanism.release`."""
+        with self._mechanism._turn:
+            return self._release(chunk)
+
+    def _release(self, chunk: Array) -> Array:
         mechanism = self._mechanism
         schedule, tables = mechanism.schedule, mechanism.tables
         step = schedule.steps[min(self._turn, len(schedule.steps) - 1)]

@@ -7,6 +7,7 @@ twice costs twice.
 """
 
 import math
+import threading
 from abc import ABC, abstractmethod
 from typing import ClassVar, Protocol
 
@@ -34,6 +35,9 @@ class Releaser(Protocol):
 
 class Mechanism(ABC):
     """Private release of chunks.
+
+    Releases of one mechanism, by several threads or in several sessions, wait for one another: they share its scratch
+    arrays. One session is for one thread.
 
     Parameters
     ----------
@@ -79,6 +83,7 @@ class Mechanism(ABC):
         self.n = calibration.n
         self.features = len(calibration.names)
         self._shape = (self.features, self.n)
+        self._turn = threading.Lock()
         self._noise = noise if noise is not None else SecureNoise()
         self._active = active = np.flatnonzero(~calibration.constant)
         if len(active) == 0:
@@ -98,10 +103,6 @@ class Mechanism(ABC):
             f"{self.epsilon:g}-differential privacy (pure) for one chunk of {self.n} rows of one device, all features "
             "together, replace-one, local model; losses of chunks add up"
         )
-
-    @abstractmethod
-    def prepare(self) -> None:
-        """Draw the noise of the next release ahead of time, if there is time for it."""
 
     @abstractmethod
     def release(self, chunk: Array) -> Array:

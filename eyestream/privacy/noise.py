@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.bits import AesBits
+from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.laws import Law
 
 __all__ = ["Noise", "SecureNoise"]
@@ -27,46 +27,20 @@ class Noise(Protocol):
         """One draw of `law`, of its shape; no draw is ever handed out twice."""
         ...
 
-    def ahead(self, law: Law) -> None:
-        """Draw now what the next `draw` of this law will hand out, if there is time for it."""
-        ...
-
 
 class SecureNoise:
-    """Noise from the operating system's entropy; see `eyestream.privacy.laws` for the law and its deviation.
+    """Noise from entropy that the operating system gives when it is drawn; see `eyestream.privacy.laws` for the law.
 
-    Noise does not depend on the data, so it may be drawn ahead while the process is idle. It is bound to a chunk only
-    when it is handed out, after that chunk's budget has been reserved, and only once. `renew` takes a new key and
-    throws away what was drawn ahead: the service calls it for every reserved block, so that a restored snapshot of the
-    process does not add the same noise to two different chunks. A forked child renews by itself.
+    A mechanism draws when the chunk lies before it, after the chunk's budget has been reserved. Nothing is drawn ahead
+    and kept: whatever is in memory when a process is copied, two copies never add the same noise to two chunks
+    (`eyestream.privacy.bits` has the argument).
     """
 
     certified = True
 
     def __init__(self) -> None:
-        self._bits = AesBits()
-        self._pool: dict[Law, NDArray[np.int64]] = {}
-        self._era = self._bits.era
-
-    def renew(self) -> None:
-        """Take a fresh key and forget everything that was drawn ahead."""
-        self._bits.renew()
-
-    def ahead(self, law: Law) -> None:
-        """Draw now what the next `draw` of this law will hand out."""
-        if self._era != self._bits.era:
-            self._forget()
-        if law not in self._pool:
-            self._pool[law] = law.sample(self._bits)
+        self._bits = SystemBits()
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """One draw of `law`, of its shape; handed out once."""
-        if self._era != self._bits.era:
-            self._forget()
-        ready = self._pool.pop(law, None)
-        return law.sample(self._bits) if ready is None else ready
-
-    def _forget(self) -> None:
-        """There is a new key, perhaps by a fork: what was drawn under the old one is gone."""
-        self._pool.clear()
-        self._era = self._bits.era
+        return law.sample(self._bits)

@@ -86,12 +86,12 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
     LedgerError
         There is no ledger, or it cannot be used.
     """
-    budget, noise = settings.budget, SecureNoise()
-    mechanism = mechanism_of(settings, noise)
+    budget = settings.budget
+    mechanism = mechanism_of(settings, SecureNoise())
     for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
         if ceiling_units(getattr(budget, key)) < charge_units(mechanism.epsilon):
             least = f"{charge_units(mechanism.epsilon) / EPSILON_UNITS:.15g}"
             raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk as it is booked, {least}")
     ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
     with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
-        yield Sidecar(settings, mechanism, ledger, renew=noise.renew, today=today)
+        yield Sidecar(settings, mechanism, ledger, today=today)

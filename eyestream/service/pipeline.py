@@ -97,8 +97,6 @@ class Pipeline:
         What releases their chunks.
     ledger
         Open, and ours alone.
-    renew
-        Takes a fresh key for the noise; called after every reservation.
     today
         Days since 1970, UTC.
     publish
@@ -113,7 +111,6 @@ class Pipeline:
         mechanism: Mechanism,
         ledger: Ledger,
         *,
-        renew: Callable[[], None],
         today: Callable[[], int],
         publish: Callable[[str, bytes], None],
         changed: Callable[[], None],
@@ -121,7 +118,6 @@ class Pipeline:
         self._mechanism = mechanism
         self._charge = Charge.of(mechanism.epsilon, mechanism.delta)
         self._ledger = ledger
-        self._renew = renew
         self._today = today
         self._publish = publish
         self._changed = changed
@@ -227,8 +223,6 @@ class Pipeline:
             return
         for (line, span), answer in zip(asks, answers, strict=True):
             line.answers[span] = answer.obstacle if isinstance(answer, Withheld) else None
-        self._renew()
-        self._mechanism.prepare()
 
     def _settle(self, line: _Line, chunk: DueChunk) -> None:
         """Release, withhold or drop one due chunk; one of index 0 begins another session for those who listen."""

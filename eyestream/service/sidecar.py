@@ -50,8 +50,6 @@ class Sidecar:
         Releases the chunks of every device; its calibration fits the stream.
     ledger
         Open, and ours alone.
-    renew
-        Takes a fresh key for the mechanism's noise.
     today
         Days since 1970, UTC: the host's clock, and the only use of it.
 
@@ -67,7 +65,6 @@ class Sidecar:
         mechanism: Mechanism,
         ledger: Ledger,
         *,
-        renew: Callable[[], None],
         today: Callable[[], int],
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
@@ -88,7 +85,6 @@ class Sidecar:
             device_settings(settings, mechanism.n),
             mechanism,
             ledger,
-            renew=renew,
             today=today,
             publish=self._courier.post,
             changed=self._note_change,

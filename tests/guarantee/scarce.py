@@ -106,7 +106,6 @@ def work(path: Path, rows: np.ndarray, publish: Callable[[bytes], None], ready: 
             [settings],
             MECHANISM,
             ledger,
-            renew=NOISE.renew,
             today=lambda: 20_000,
             publish=lambda topic, payload: publish(payload),
             changed=lambda: None,

@@ -157,10 +157,10 @@ async def flooding(
     limits = limits or LimitSettings(raw_messages=256, released_chunks=256, deadline_s=1.0)
     settings = settings_for(folder, devices, limits, **stream)
     create_ledger(settings.sidecar.ledger, chunk=N, window=2, created=0)
-    noise, link = SecureNoise(), PrivateLink()
-    mechanism = build(CALIBRATION, settings.privacy.epsilon, noise=noise)
+    link = PrivateLink()
+    mechanism = build(CALIBRATION, settings.privacy.epsilon, noise=SecureNoise())
     with Ledger(settings.sidecar.ledger, chunk=N, ceilings=Ceilings.of(2, 1e6)) as ledger:
-        sidecar = Sidecar(settings, mechanism, ledger, renew=noise.renew, today=lambda: 20_000)
+        sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
         _note_age(sidecar, link)
         work = asyncio.create_task(sidecar._work(), name="devices")
         private = asyncio.create_task(sidecar._courier.serve(link), name="private link")  # type: ignore[arg-type]

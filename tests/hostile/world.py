@@ -65,10 +65,9 @@ class WatchedMechanism(CFPA):
 
 
 @cache
-def _mechanism() -> tuple[WatchedMechanism, SecureNoise]:
+def _mechanism() -> WatchedMechanism:
     """One for all worlds, one after the other: to build it takes longer than most lives in the fuzzer."""
-    noise = SecureNoise()
-    return WatchedMechanism(calibration(), EPSILON, noise=noise), noise
+    return WatchedMechanism(calibration(), EPSILON, noise=SecureNoise())
 
 
 class WatchedLedger(Ledger):
@@ -117,15 +116,13 @@ class World:
         self.now = 0.0
         self.ledger = WatchedLedger(self._path, chunk=N, ceilings=self._ceilings)
         self.ledger.granted, self.ledger.answers = self.granted, self.answers
-        mechanism, noise = _mechanism()
+        mechanism = _mechanism()
         mechanism.releases = self.releases
-        noise.renew()
         self.outbox = Outbox(self._held, LIFETIME_S)
         self.pipeline = Pipeline(
             self.settings,
             mechanism,
             self.ledger,
-            renew=noise.renew,
             today=lambda: self.day,
             publish=self._publish,
             changed=lambda: None,

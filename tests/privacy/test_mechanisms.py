@@ -350,16 +350,6 @@ def test_guarantee_in_words() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ALL)
-def test_prepare_changes_nothing_but_the_time(mechanism: type[Mechanism]) -> None:
-    released = mechanism(calibrated(mechanism.name), 4.8)
-    chunk = corpus().chunks[0]
-    released.prepare()
-    first = released.release(chunk)
-    assert not np.array_equal(first, released.release(chunk))  # what was prepared is used once
-    assert np.isfinite(first).all()
-
-
-@pytest.mark.parametrize("mechanism", ALL)
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e9, 1e-9])
 def test_an_epsilon_out_of_range_is_refused_by_name(mechanism: type[Mechanism], epsilon: float) -> None:
     with pytest.raises(ConfigError, match="epsilon") as refusal:

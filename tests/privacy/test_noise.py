@@ -1,5 +1,6 @@
 """The source of noise: fresh, never handed out twice, never shared by two processes."""
 
+import ctypes
 import os
 from collections.abc import Callable
 
@@ -7,19 +8,27 @@ import numpy as np
 import pytest
 from noise import SeededNoise, ZeroNoise
 
-from eyestream.privacy.bits import AesBits
+from eyestream.privacy.bits import _DIRECT_BYTES, SystemBits
 from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.noise import SecureNoise
 
 
-def a_law() -> LaplaceLaw:
-    return LaplaceLaw(np.full(4, 2.0**-20), 8, largest=2**20)
+def a_law(rows: int = 4) -> LaplaceLaw:
+    """A law whose draw takes words of the operating system (1 row), or of AES at its counter (4)."""
+    law = LaplaceLaw(np.full(rows, 2.0**-20), 4, largest=2**20)
+    assert (law._digits.thresholds.size > _DIRECT_BYTES // 4) == (rows == 4)
+    return law
 
 
-def in_a_child(draw: Callable[[], bytes]) -> bytes:
+def native_fork() -> int:
+    """A copy of this process made without Python: no hook runs in it (`ctypes.PyDLL` keeps the lock of the parent)."""
+    return int(ctypes.PyDLL(None).fork())
+
+
+def in_a_child(draw: Callable[[], bytes], fork: Callable[[], int] = os.fork) -> bytes:
     """What `draw` gives in a forked child."""
     reading, writing = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             os.write(writing, draw())
@@ -35,7 +44,7 @@ def in_a_child(draw: Callable[[], bytes]) -> bytes:
 @pytest.mark.parametrize("counts", [(10, 11, 12, 13, 14, 15), (10, 14), (1000, 10, 1000, 1004), (1, 2, 3, 4, 5)])
 def test_every_word_is_fresh_whatever_the_counts(counts: tuple[int, ...]) -> None:
     """Also when a call asks for a few words more than the last one, no word is left over from memory."""
-    bits = AesBits()
+    bits = SystemBits()
     drawn: dict[int, list[bytes]] = {}
     for _ in range(3):
         for count in counts:
@@ -49,18 +58,22 @@ def test_every_word_is_fresh_whatever_the_counts(counts: tuple[int, ...]) -> Non
 
 
 def test_words_are_uniform() -> None:
-    words = AesBits().words(2**16)
+    words = SystemBits().words(2**16)
     for shift in (0, 8, 16, 24):
         counts = np.bincount((words >> shift) & 0xFF, minlength=256)
         assert ((counts - 256) ** 2 / 256).sum() < 255 + 6 * np.sqrt(2 * 255)
 
 
-def test_two_sources_differ_and_renewing_breaks_the_stream() -> None:
-    assert AesBits().words(8).tolist() != AesBits().words(8).tolist()
-    bits = AesBits()
-    era = bits.era
-    bits.renew()
-    assert bits.era == era + 1
+def test_long_draws_take_more_than_one_counter() -> None:
+    words = SystemBits().words(2**22 + 8)
+    assert words.shape == (2**22 + 8,)
+    assert not np.array_equal(words[:8], words[2**22 :])
+
+
+@pytest.mark.parametrize("count", [8, 2000])
+def test_two_sources_differ(count: int) -> None:
+    """Words of the operating system, and words at a counter of its choice."""
+    assert not np.array_equal(SystemBits().words(count), SystemBits().words(count))
 
 
 def test_two_secure_noises_differ() -> None:
@@ -68,55 +81,24 @@ def test_two_secure_noises_differ() -> None:
     assert not np.array_equal(SecureNoise().draw(law), SecureNoise().draw(law))
 
 
-def test_what_was_drawn_ahead_is_handed_out_once() -> None:
-    law, noise = a_law(), SecureNoise()
-    noise.ahead(law)
-    ready = noise._pool[law].copy()
-    noise.ahead(law)  # a second request draws nothing
-    np.testing.assert_array_equal(noise._pool[law], ready)
-    np.testing.assert_array_equal(noise.draw(law), ready)
-    assert not noise._pool
-    assert not np.array_equal(noise.draw(law), ready)
-
-
-def test_laws_do_not_share_what_was_drawn_ahead() -> None:
-    first, second, noise = a_law(), a_law(), SecureNoise()
-    noise.ahead(first)
-    ready = noise._pool[first].copy()
-    assert not np.array_equal(noise.draw(second), ready)
-    np.testing.assert_array_equal(noise.draw(first), ready)
-
-
-def test_renewing_forgets_what_was_drawn_ahead() -> None:
-    law, noise = a_law(), SecureNoise()
-    noise.ahead(law)
-    ready = noise._pool[law].copy()
-    noise.renew()
-    assert not np.array_equal(noise.draw(law), ready)
-    noise.ahead(law)
-    ready = noise._pool[law].copy()
-    noise.renew()
-    noise.ahead(law)
-    assert not np.array_equal(noise._pool[law], ready)
-
-
-@pytest.mark.parametrize("ahead", [False, True])
-def test_a_forked_child_draws_other_noise(ahead: bool) -> None:
-    law, noise = a_law(), SecureNoise()
+@pytest.mark.parametrize("fork", [os.fork, native_fork])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_copy_of_the_process_draws_other_noise(fork: Callable[[], int], rows: int) -> None:
+    """Whatever is in memory when it is copied, and although nothing tells the copy that it is one."""
+    law, noise = a_law(rows), SecureNoise()
     noise.draw(law)
-    if ahead:
-        noise.ahead(law)
-    children = [in_a_child(lambda: noise.draw(law).tobytes()) for _ in range(2)]
+    copies = [in_a_child(lambda: noise.draw(law).tobytes(), fork) for _ in range(2)]
     mine = noise.draw(law).tobytes()
-    assert len(mine) == len(children[0]) == len(children[1]) > 0
-    assert len({mine, *children}) == 3
+    assert len(mine) == len(copies[0]) == len(copies[1]) > 0
+    assert len({mine, *copies}) == 3
 
 
-def test_the_fork_check_sees_a_source_that_does_not_renew() -> None:
-    """Negative control: a seeded generator is copied by a fork, and the check above would notice."""
+@pytest.mark.parametrize("fork", [os.fork, native_fork])
+def test_the_copy_check_sees_a_source_that_keeps_its_stream(fork: Callable[[], int]) -> None:
+    """Negative control: a seeded generator is copied with the process, and the check above would notice."""
     law, noise = a_law(), SeededNoise(0)
-    child = in_a_child(lambda: noise.draw(law).tobytes())
-    assert child == noise.draw(law).tobytes()
+    copy = in_a_child(lambda: noise.draw(law).tobytes(), fork)
+    assert copy == noise.draw(law).tobytes()
 
 
 def test_only_the_secure_source_is_certified() -> None:

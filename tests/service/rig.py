@@ -68,8 +68,7 @@ async def running(settings: Settings, noise: Any = None) -> AsyncIterator[Sideca
     budget = settings.budget
     ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
     with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
-        renew = getattr(source, "renew", lambda: None)
-        sidecar = Sidecar(settings, mechanism, ledger, renew=renew, today=lambda: 20_000)
+        sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(sidecar.run(stop), name="sidecar")

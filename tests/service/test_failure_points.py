@@ -14,7 +14,7 @@ from eyestream.device.settings import DeviceSettings
 from eyestream.files import calibrations
 from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.ball import EuclideanLattice
-from eyestream.privacy.bits import AesBits
+from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.domain import Domain
 from eyestream.privacy.klt import KLT
@@ -37,8 +37,7 @@ CALLS: tuple[tuple[Any, str], ...] = (
     (EuclideanLattice, "snap"),
     (LaplaceLaw, "sample"),
     (ResponseLaw, "sample"),
-    (AesBits, "words"),
-    (AesBits, "renew"),
+    (SystemBits, "words"),
     (SecureNoise, "draw"),
     (AdditiveMechanism, "_finish"),
     (KLT, "_scores"),
@@ -82,13 +81,11 @@ async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Pipeline, lis
     settings = DeviceSettings("a", "features", 1, calibration.names, 2.0, 32, 1.0, 60.0, 16, "on_row")
     create_ledger(folder / "ledger", chunk=32, window=0, created=0)
     published: list[bytes] = []
-    noise = SecureNoise()
     with Ledger(folder / "ledger", chunk=32, ceilings=Ceilings()) as ledger:
         pipe = Pipeline(
             [settings],
-            build(calibration, 4.8, noise=noise),
+            build(calibration, 4.8, noise=SecureNoise()),
             ledger,
-            renew=noise.renew,
             today=lambda: 20_000,
             publish=lambda topic, payload: published.append(topic.encode() + payload),
             changed=lambda: None,

@@ -47,9 +47,6 @@ class DiaryNoise(SeededNoise):
         super().__init__(1)
         self._diary = diary
 
-    def ahead(self, law: Law) -> None:
-        self._diary.entries.append(("ahead", None))
-
     def draw(self, law: Law) -> np.ndarray:
         self._diary.entries.append(("draw", None))
         return super().draw(law)
@@ -77,7 +74,6 @@ def pipeline(folder: Path, diary: Diary, devices: tuple[str, ...] = ("a",), wind
         settings,
         build(CALIBRATION, 4.8, noise=DiaryNoise(diary)),
         ledger,
-        renew=lambda: diary.entries.append(("renew", None)),
         today=lambda: 1,
         publish=lambda topic, payload: diary.entries.append(("publish", topic)),
         changed=lambda: None,
@@ -93,9 +89,9 @@ async def test_a_chunk_is_reserved_when_it_opens_and_its_release_waits_for_no_di
     diary = Diary()
     line = pipeline(tmp_path, diary)
     await line.take([arrival(0, 31, 0.0)], 0.0)
-    assert diary.entries == [("reserve", 0), ("renew", None), ("ahead", None)]
+    assert diary.entries == [("reserve", 0)]
     await line.take([arrival(31, 1, 1.0)], 1.0)
-    assert diary.kinds()[3:] == ["draw", "publish"]
+    assert diary.kinds()[1:] == ["draw", "publish"]
 
 
 async def test_of_a_burst_each_chunk_is_reserved_before_its_noise(tmp_path: Path) -> None:
@@ -109,7 +105,6 @@ async def test_of_a_burst_each_chunk_is_reserved_before_its_noise(tmp_path: Path
         reserved, drawn = kinds[:index].count("reserve"), kinds[:index].count("draw")
         assert kind != "draw" or drawn < reserved
         assert kind != "publish" or kinds[:index].count("publish") < drawn
-    assert kinds.index("renew") < kinds.index("draw")
 
 
 async def test_noise_is_bound_to_no_withheld_chunk(tmp_path: Path) -> None:
@@ -132,8 +127,6 @@ async def test_a_device_that_waits_for_the_disk_does_not_hold_up_another(tmp_pat
         ("draw", None),
         ("publish", "eyestream/v1/a/features/private"),
         ("reserve", 0),
-        ("renew", None),
-        ("ahead", None),
         ("draw", None),
         ("publish", "eyestream/v1/b/features/private"),
     ]

@@ -87,7 +87,7 @@ def cases() -> Iterator[Case]:
 
 
 def inputs(lo: Array, hi: Array, n: int) -> list[Array]:
-    """CHUNKS chunks (F, n) around the range [lo, hi] (F,): two inside, one beyond it, one with holes, one all missing."""
+    """CHUNKS chunks (F, n): two inside the range [lo, hi] (F,), one beyond it, one with holes, one all missing."""
     words = Tape(f"inputs {n}").words(CHUNKS * len(lo) * n).reshape(CHUNKS, len(lo), n)
     share = (words >> 8).astype(np.float64) / 2.0**24
     low, width = lo[:, None], (hi - lo)[:, None]

@@ -22,9 +22,6 @@ class TapeNoise:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
-    def ahead(self, law: Law) -> None:
-        """Words are taken in the order of the draws."""
-
     def draw(self, law: Law) -> NDArray[np.int64]:
         """One draw of the law."""
         return law.sample(self._tape)

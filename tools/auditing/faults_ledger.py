@@ -30,19 +30,6 @@ def _() -> list[Patch]:
     return [(ledger_file.LedgerFile, "sync", lambda self: None)]
 
 
-@fault("noise drawn before the reservation, and kept", "order")
-def _() -> list[Patch]:
-    reserve = pipeline.Pipeline._reserve
-
-    async def early(self: Any, asks: Any) -> None:
-        self._mechanism.prepare()
-        renew, self._renew = self._renew, lambda: None
-        await reserve(self, asks)
-        self._renew = renew
-
-    return [(pipeline.Pipeline, "_reserve", early)]
-
-
 @fault("a withheld chunk is released all the same", "order")
 def _() -> list[Patch]:
     settle = pipeline.Pipeline._settle

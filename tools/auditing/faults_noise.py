@@ -1,14 +1,16 @@
 """Faults of the sampler and of its entropy."""
 
+import contextlib
 import math
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import additive, ball, bits, laws, noise, response
+from eyestream.privacy import additive, ball, bits, laws, mechanism, noise, response
 
 # Sampler
 
@@ -132,26 +134,33 @@ def _() -> list[Patch]:
     return [(bits.os, "urandom", lambda size: bytes(range(size)))]
 
 
-@fault("no new key after a fork", "entropy")
+@fault("a copy of the process goes on with the words of the original", "entropy")
 def _() -> list[Patch]:
-    class Deaf:
-        def add(self, source: Any) -> None: ...
+    def words(self: Any, count: int) -> Any:
+        """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
+        return np.frombuffer(self._stream.update(bytes(4 * count)), np.uint32)
 
-        def __iter__(self) -> Iterator[Any]:
-            return iter(())
-
-    return [(bits, "_alive", Deaf())]
+    return [(bits.SystemBits, "words", words)]
 
 
-@fault("noise drawn ahead survives a renewal", "entropy")
+@fault("noise drawn ahead outlives a copy of the process", "entropy")
 def _() -> list[Patch]:
-    return [(noise.SecureNoise, "_forget", lambda self: None)]
+    draw = noise.SecureNoise.draw
+
+    def ahead(self: Any, law: Any) -> Any:
+        ready = self.__dict__.setdefault("ready", draw(self, law))
+        self.ready = draw(self, law)
+        return ready
+
+    return [(noise.SecureNoise, "draw", ahead)]
 
 
-@fault("noise drawn ahead is used for every chunk", "entropy")
+@fault("noise drawn once is used for every chunk", "entropy")
 def _() -> list[Patch]:
-    def draw(self: Any, law: Any) -> Any:
-        self.ahead(law)
-        return self._pool[law].copy()
+    draw = noise.SecureNoise.draw
+    return [(noise.SecureNoise, "draw", lambda self, law: self.__dict__.setdefault("ready", draw(self, law)).copy())]
 
-    return [(noise.SecureNoise, "draw", draw)]
+
+@fault("two threads in one mechanism at once", "entropy")
+def _() -> list[Patch]:
+    return [(mechanism, "threading", types.SimpleNamespace(Lock=contextlib.nullcontext))]

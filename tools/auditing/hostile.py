@@ -24,9 +24,6 @@ class FixedNoise:
     def __init__(self, value: int = 0) -> None:
         self._value = value
 
-    def ahead(self, law: LaplaceLaw) -> None:
-        """Nothing to prepare."""
-
     def draw(self, law: LaplaceLaw) -> NDArray[np.int64]:
         """(rows, count) of the integer."""
         return np.full(law.shape, self._value, dtype=np.int64)

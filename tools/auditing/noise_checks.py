@@ -3,8 +3,11 @@
 `sampler`: it has its law, digit by digit. `entropy`: no two draws share their bits.
 """
 
+import ctypes
 import math
 import os
+import threading
+import time
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -15,12 +18,12 @@ import numpy as np
 from auditing.estimate import lower_epsilon
 from auditing.findings import Finding, Part, first_failure
 from auditing.mechanisms import Array, synthetic
+from numpy.typing import NDArray
 
 import eyestream
 from eyestream.config import Settings
-from eyestream.privacy.bits import AesBits
-from eyestream.privacy.laws import DIGIT_DEVIATION, LaplaceLaw
-from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.bits import SystemBits
+from eyestream.privacy.laws import DIGIT_DEVIATION, LaplaceLaw, Law
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.response import ResponseLaw
@@ -93,37 +96,29 @@ def _thresholds(rate: float, law: LaplaceLaw, count: int) -> Part:
 
 
 def entropy() -> Finding:
-    """Two sources, two forks of one, two releases, and both sides of a renewal: all differ. Nobody can give a seed."""
-    source = AesBits()
-    words = [source.words(8).tobytes(), source.words(8).tobytes(), AesBits().words(8).tobytes()]
-    words += [_in_child(lambda: source.words(8).tobytes()) for _ in (0, 1)]
-    words += [_in_child(lambda: AesBits().words(8).tobytes()) for _ in (0, 1)]
-    source.renew()
-    words.append(source.words(8).tobytes())
-    noise, calibration = SecureNoise(), synthetic("cfpa", 2, 4)
-    mechanism = build(calibration, 4.0, k=1, noise=noise)
-    zeros = np.zeros((4, 2))
-    released = []
-    for _ in range(3):
-        mechanism.prepare()
+    """Two sources, copies of one process, releases and threads: no two share noise. Nobody can give a seed."""
+    source, noise = SystemBits(), SecureNoise()
+    words = [source.words(count).tobytes()[:32] for count in (8, 2000, 2000)]
+    words += [SystemBits().words(count).tobytes()[:32] for count in (8, 2000)]
+    mechanism = build(synthetic("cfpa", 64, 16), 4.0, k=8, noise=noise)
+    zeros = np.zeros((mechanism.features, mechanism.n))
+    released = [mechanism.release(zeros).tobytes() for _ in range(3)]
+    for fork in (os.fork, ctypes.PyDLL(None).fork):  # the second runs no hook: nothing tells the copy that it is one
+        words += [_in_copy(fork, lambda: source.words(2000).tobytes()[:32]) for _ in (0, 1)]
+        released += [_in_copy(fork, lambda: mechanism.release(zeros).tobytes()) for _ in (0, 1)]
         released.append(mechanism.release(zeros).tobytes())
-    mechanism.prepare()
-    released += [_in_child(lambda: mechanism.release(zeros).tobytes()) for _ in (0, 1)]
-    released.append(mechanism.release(zeros).tobytes())
-    mechanism.prepare()
-    drawn_ahead = _of_snapshots(noise, mechanism, zeros)
     return first_failure(
         (len(set(words)) == len(words), f"{len(words) - len(set(words))} of {len(words)} sources repeat another"),
         (len(set(released)) == len(released), f"{len(released) - len(set(released))} releases repeat another's noise"),
-        (len(set(drawn_ahead)) == 2, "noise drawn ahead outlives a renewal"),
+        _threads(),
         _no_seed(),
     )
 
 
-def _in_child(produce: Callable[[], bytes]) -> bytes:
-    """What a forked child produces."""
+def _in_copy(fork: Callable[[], int], produce: Callable[[], bytes]) -> bytes:
+    """What a copy of this process produces."""
     reader, writer = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             os.write(writer, produce())
@@ -135,15 +130,33 @@ def _in_child(produce: Callable[[], bytes]) -> bytes:
         return pipe.read()
 
 
-def _of_snapshots(noise: SecureNoise, mechanism: Mechanism, chunk: Array) -> list[bytes]:
-    """Releases of two restored snapshots of one process: the same memory, each renewed before its release."""
-    snapshot = dict(noise._pool)
-    results = []
-    for _ in (0, 1):
-        noise._pool.update(snapshot)
-        noise.renew()
-        results.append(mechanism.release(chunk).tobytes())
-    return results
+def _threads() -> Part:
+    """Releases of one mechanism in two threads: the second waits until the first is done."""
+    noise = _SlowNoise()
+    mechanism = build(synthetic("cfpa", 4, 2), 4.0, k=1, noise=noise)
+    chunks = [np.full((mechanism.features, mechanism.n), value) for value in (0.1, 0.2)]
+    threads = [threading.Thread(target=mechanism.release, args=(chunk,)) for chunk in chunks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return noise.most == 1, "two threads are in one mechanism at once: they share noise and scratch arrays"
+
+
+class _SlowNoise(SecureNoise):
+    """Takes its time, and notes how many draws were under way at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._under_way, self.most = 0, 0
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        """As it is, a twentieth of a second late."""
+        self._under_way += 1
+        self.most = max(self.most, self._under_way)
+        time.sleep(0.05)
+        self._under_way -= 1
+        return super().draw(law)
 
 
 def _no_seed() -> Part:

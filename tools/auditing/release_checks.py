@@ -210,9 +210,6 @@ class _Words:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(4)
 
-    def ahead(self, law: ResponseLaw) -> None:
-        """Nothing to prepare."""
-
     def draw(self, law: ResponseLaw) -> NDArray[np.int64]:
         """Replaced, and by what."""
         return np.concatenate([[1], self._rng.integers(0, law._masks.astype(np.int64) + 1)])

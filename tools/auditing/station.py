@@ -65,56 +65,31 @@ class Watch:
     def __init__(self, path: Path) -> None:
         self._path, self._sync = path, os.fdatasync
         self._durable = path.stat().st_size
-        self.renewals = 0
-        self._renewed_at: list[tuple[int, int]] = []
 
     def __call__(self, fd: int) -> None:
         """In the place of os.fdatasync."""
         self._sync(fd)
         self._durable = self._path.stat().st_size
-        self._renewed_at.append((self.spent(), self.renewals))
 
     def spent(self) -> int:
         """Charges in the durable bytes, in units of one chunk."""
         book = ledger_book.Book([self._path.read_bytes()[: self._durable]])
         return sum(entry.account.odometer().epsilon for entry in book.entries.values()) // CHARGE
 
-    def keys_since(self, charges: int) -> int:
-        """Keys that were taken since `charges` charges are durable."""
-        return self.renewals - next(
-            (renewals for spent, renewals in self._renewed_at if spent >= charges), self.renewals
-        )
-
 
 class WatchedNoise(SecureNoise):
-    """The real noise; notes of each draw when it was made: (charges durable then, keys taken since its own charge)."""
+    """The real noise; notes how many charges were durable at each draw."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
         self._watch = watch
-        self._made: dict[int, tuple[NDArray[np.int64], tuple[int, int]]] = {}  # the arrays are kept: ids stay theirs
-        self.bound: list[tuple[int, int]] = []
-
-    def renew(self) -> None:
-        """As it is."""
-        self._watch.renewals += 1
-        super().renew()
-
-    def ahead(self, law: Law) -> None:
-        """As it is."""
-        super().ahead(law)
-        ready = self._pool[law]
-        if id(ready) not in self._made:
-            self._made[id(ready)] = ready, self._now()
+        self.bound: list[int] = []
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """As it is."""
         drawn = super().draw(law)
-        self.bound.append(self._made[id(drawn)][1] if id(drawn) in self._made else self._now())
+        self.bound.append(self._watch.spent())
         return drawn
-
-    def _now(self) -> tuple[int, int]:
-        return self._watch.spent(), self._watch.keys_since(len(self.bound) + 1)
 
 
 class _Tap:
@@ -123,7 +98,6 @@ class _Tap:
     def __init__(self, mechanism: Mechanism) -> None:
         self.epsilon, self.delta = mechanism.epsilon, mechanism.delta
         self.n, self.features = mechanism.n, mechanism.features
-        self.prepare = mechanism.prepare
         self._mechanism = mechanism
         self.released: list[list[int]] = []
 
@@ -179,7 +153,6 @@ class Station:
                 [device_settings(self.n, device) for device in "de"],
                 self.tap,  # type: ignore[arg-type]
                 ledger,
-                renew=self.noise.renew,
                 today=lambda: 20_000,
                 publish=lambda topic, payload: self._publish(topic, payload, before),
                 changed=lambda: None,
