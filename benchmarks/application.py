@@ -8,10 +8,10 @@ import json
 import sys
 import time
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import PayloadError
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.transport import Message, connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.wire.messages import decode_private
 
 

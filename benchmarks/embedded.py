@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from eyestream.service.broker import embedded_broker
+from eyestream.rim.mqtt.embedded import embedded_broker
 
 
 async def main() -> None:

@@ -11,7 +11,7 @@ from benchmarks.machine import cores
 from benchmarks.measure import of_samples
 from benchmarks.processes import CALIBRATION, broker, mosquitto_missing, python_child, sidecar
 from benchmarks.report import Result, Table, amount
-from eyestream.files import calibrations
+from eyestream.rim.files import calibrations
 from eyestream.wire.topics import private_topic
 
 __all__ = ["run"]

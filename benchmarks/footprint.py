@@ -24,7 +24,7 @@ from benchmarks.processes import (
     write_config,
 )
 from benchmarks.report import Result, Table, amount
-from eyestream.files import calibrations
+from eyestream.rim.files import calibrations
 from eyestream.wire.topics import sidecar_status_topic
 
 __all__ = ["run"]

@@ -19,7 +19,7 @@ from benchmarks.processes import (
     sidecar,
 )
 from benchmarks.report import Result, Table, amount
-from eyestream.files import calibrations
+from eyestream.rim.files import calibrations
 from eyestream.wire.topics import private_topic
 
 __all__ = ["run"]

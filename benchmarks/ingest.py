@@ -4,7 +4,7 @@ from benchmarks.hop import carry_out
 from benchmarks.machine import cores
 from benchmarks.processes import CALIBRATION, broker, mosquitto_missing, sidecar
 from benchmarks.report import Result, Table, amount
-from eyestream.files import calibrations
+from eyestream.rim.files import calibrations
 
 __all__ = ["run"]
 

@@ -14,9 +14,9 @@ from typing import Self
 import msgspec
 
 from benchmarks.mqtt import Client, free_port
-from eyestream import config
-from eyestream.files import calibrations
-from eyestream.service.assembly import new_ledger
+from eyestream.rim import config
+from eyestream.rim.files import calibrations
+from eyestream.rim.sidecar.assembly import new_ledger
 from eyestream.wire.topics import sidecar_status_topic
 
 __all__ = [

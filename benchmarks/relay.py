@@ -8,9 +8,9 @@ the released chunk has).
 import asyncio
 import sys
 
-from eyestream.config import BrokerSettings
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.transport import Link, Message, connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.wire.messages import decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 

@@ -18,8 +18,8 @@ from typing import Any
 from eyestream.cli import run as _run  # noqa: F401  so that all of it is there to be wrapped
 from eyestream.cli.main import main
 from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.service import outbox, pipeline, sidecar
-from eyestream.service.client import Client
+from eyestream.rim.mqtt.client import Client
+from eyestream.rim.sidecar import outbox, pipeline, sidecar
 
 STAGES = ("readable", "delivered", "decoded", "due", "released", "encoded", "posted", "written")
 SLOW_NS = 5_000_000

@@ -7,7 +7,6 @@ import numpy as np
 import pyfftw
 from numpy.typing import NDArray
 
-from eyestream.files import calibrations
 from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.calibration import Calibration, JointTables, declared_range
@@ -16,6 +15,7 @@ from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
+from eyestream.rim.files import calibrations
 from eyestream.wire.messages import PrivateChunk, encode_private
 
 __all__ = ["EPSILON", "MECHANISMS", "a_chunk", "encode", "fft_pair", "floor", "stages", "subject", "words_consumed"]

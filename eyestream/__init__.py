@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eyestream.errors import EyestreamError
-    from eyestream.files.calibrations import load as load_calibration
-    from eyestream.files.recordings import load as load_recording
     from eyestream.privacy.klt import KLT
     from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA
     from eyestream.privacy.whole import release_rows
-    from eyestream.service.publisher import Publisher
-    from eyestream.service.subscriber import subscribe
+    from eyestream.rim.files.calibrations import load as load_calibration
+    from eyestream.rim.files.recordings import load as load_recording
+    from eyestream.rim.sdk.publisher import Publisher
+    from eyestream.rim.sdk.subscriber import subscribe
 
 __all__ = [
     "CFPA",
@@ -43,11 +43,11 @@ _HOME = {
     "KLT": ("privacy.klt", "KLT"),
     "LPA": ("privacy.mechanisms", "LPA"),
     "EyestreamError": ("errors", "EyestreamError"),
-    "Publisher": ("service.publisher", "Publisher"),
-    "load_calibration": ("files.calibrations", "load"),
-    "load_recording": ("files.recordings", "load"),
+    "Publisher": ("rim.sdk.publisher", "Publisher"),
+    "load_calibration": ("rim.files.calibrations", "load"),
+    "load_recording": ("rim.files.recordings", "load"),
     "release_rows": ("privacy.whole", "release_rows"),
-    "subscribe": ("service.subscriber", "subscribe"),
+    "subscribe": ("rim.sdk.subscriber", "subscribe"),
 }
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eyestream import config
 from eyestream.errors import ConfigError
+from eyestream.rim import config
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = (ROOT / "config" / "sidecar.toml").read_text()

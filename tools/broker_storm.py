@@ -32,9 +32,9 @@ from rig import running, settings_for  # noqa: E402
 from storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching  # noqa: E402
 from test_storms import TOXICS  # noqa: E402
 
-from eyestream.config import LimitSettings  # noqa: E402
-from eyestream.service.ledger import look  # noqa: E402
-from eyestream.service.sidecar import Sidecar  # noqa: E402
+from eyestream.rim.config import LimitSettings  # noqa: E402
+from eyestream.rim.ledger.ledger import look  # noqa: E402
+from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
 
 KINDS = ("raw killed", "private restarted", "private killed", "session taken over")
 

@@ -31,7 +31,7 @@ from tainting.capture import Process, has_strace  # noqa: E402
 from tainting.lives import LIVES, PLAIN, Ended, Life, live  # noqa: E402
 from tainting.tracker import recording  # noqa: E402
 
-from eyestream.files import calibrations, recordings  # noqa: E402
+from eyestream.rim.files import calibrations, recordings  # noqa: E402
 
 BEGAN = time.monotonic()
 BULK_DEVICES = 8
@@ -108,7 +108,7 @@ def other_commands(tally: Tally, canary: Canary, folder: Path, port: int) -> Non
     command(tally, canary, folder / "replay", PLAIN, "replay", folder / "rows.csv", *there)
     command(tally, canary, folder / "replay broken", PLAIN, "replay", folder / "broken.csv", *there, ends=2)
     person = (
-        "import numpy as np\nimport eyestream.cli.demo as demo\nfrom eyestream.files import recordings\n"
+        "import numpy as np\nimport eyestream.cli.demo as demo\nfrom eyestream.rim.files import recordings\n"
         f"rows = recordings.load({str(folder / 'rows.npz')!r}).features\n"
         "demo.simulate_person = lambda statistics, count, rng: np.resize(rows, (count, rows.shape[1]))\n"
     )

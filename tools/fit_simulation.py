@@ -14,8 +14,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.corpus.likeness import measure
-from eyestream.corpus.simulation import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
+from eyestream.offline.corpus.likeness import measure
+from eyestream.offline.corpus.simulation import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
 
 Floats = NDArray[np.float64]
 

@@ -40,9 +40,9 @@ from storms import Ear, ear, lawful, settled, traffic  # noqa: E402
 from strangers import Strangers, churn, flood  # noqa: E402
 from trend import trend  # noqa: E402
 
-from eyestream.config import LimitSettings  # noqa: E402
-from eyestream.service.ledger import look  # noqa: E402
-from eyestream.service.sidecar import Sidecar  # noqa: E402
+from eyestream.rim.config import LimitSettings  # noqa: E402
+from eyestream.rim.ledger.ledger import look  # noqa: E402
+from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
 
 TRACKER, FLOODED = "hmd-1", "hmd-2"
 MB = 1e6

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
-from eyestream.corpus.calibrate_joint import calibrate_joint
-from eyestream.files import recordings
+from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
+from eyestream.offline.corpus.calibrate_joint import calibrate_joint
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms import build
+from eyestream.rim.files import recordings
 
 Array = NDArray[np.float64]
 EPSILONS = (0.48, 2.4, 4.8, 9.6, 24.0, 48.0)

@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
 
 CHUNK = 32
 DEVICES = 3

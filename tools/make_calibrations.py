@@ -6,9 +6,9 @@ python tools/make_calibrations.py CORPUS_DIR [NAME ...]     CORPUS_DIR holds PNN
 import sys
 from pathlib import Path
 
-from eyestream.corpus.calibrate import Corpus, calibrate_per_feature
-from eyestream.corpus.calibrate_joint import calibrate_joint
-from eyestream.files import calibrations, recordings
+from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature
+from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.rim.files import calibrations, recordings
 
 DESCRIPTION = (
     "52 window features (30 s window, 0.5 s step) of 30 people's everyday gaze, from the public data release of "

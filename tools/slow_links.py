@@ -39,10 +39,10 @@ from rig import running, settings_for  # noqa: E402
 from storms import Ear, ear, lawful, settled, traffic  # noqa: E402
 from trend import trend  # noqa: E402
 
-from eyestream.config import LimitSettings  # noqa: E402
-from eyestream.service.ledger import look  # noqa: E402
-from eyestream.service.sidecar import Sidecar  # noqa: E402
-from eyestream.service.subscriber import subscribe  # noqa: E402
+from eyestream.rim.config import LimitSettings  # noqa: E402
+from eyestream.rim.ledger.ledger import look  # noqa: E402
+from eyestream.rim.sdk.subscriber import subscribe  # noqa: E402
+from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
 
 MB = 1e6
 MOST_RSS = 150 * MB
@@ -94,10 +94,10 @@ def note(sidecar: Sidecar, heard: Ear, watch: Watch) -> None:
         put(topic, payload, now)
 
     def noted_first(now: float) -> Any:
-        parcel = first(now)
-        if parcel is not None:
-            watch.oldest_sent_s = max(watch.oldest_sent_s, clock() - parcel.deadline + outbox._lifetime_s)
-        return parcel
+        entry = first(now)
+        if entry is not None:
+            watch.oldest_sent_s = max(watch.oldest_sent_s, clock() - entry.deadline + outbox._lifetime_s)
+        return entry
 
     def noted_payload(payload: bytes) -> None:
         released = watch.released.pop(hashlib.sha256(payload).hexdigest(), None)

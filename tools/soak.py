@@ -47,8 +47,8 @@ from flood import MOST_ROWS, Flood, N, flooding  # noqa: E402
 from footprint import heap_bytes, note_lags, open_files, p99, rss_bytes  # noqa: E402
 from trend import Trend, trend  # noqa: E402
 
-from eyestream.config import LimitSettings  # noqa: E402
-from eyestream.service.pipeline import Arrival  # noqa: E402
+from eyestream.rim.config import LimitSettings  # noqa: E402
+from eyestream.rim.sidecar.pipeline import Arrival  # noqa: E402
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES  # noqa: E402
 
 DEVICES = 4

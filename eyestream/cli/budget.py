@@ -8,7 +8,7 @@ from pathlib import Path
 from eyestream.errors import ConfigError
 from eyestream.privacy.accountant import LAST_ROW, Odometer
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS
-from eyestream.service.ledger import create_ledger, look
+from eyestream.rim.ledger.ledger import create_ledger, look
 
 __all__ = ["add_parser", "main"]
 

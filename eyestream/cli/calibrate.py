@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.corpus.calibrate import WORDBOOK_MINIMA, Corpus, calibrate_per_feature
-from eyestream.corpus.calibrate_joint import calibrate_joint
 from eyestream.errors import ConfigError
-from eyestream.files import calibrations, recordings
+from eyestream.offline.corpus.calibrate import WORDBOOK_MINIMA, Corpus, calibrate_per_feature
+from eyestream.offline.corpus.calibrate_joint import calibrate_joint
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.rim.files import calibrations, recordings
 
 __all__ = ["add_parser", "main"]
 

@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eyestream import config
 from eyestream.cli.options import one_line_faults
-from eyestream.service.check_brokers import broker_findings
-from eyestream.service.check_host import host_findings
-from eyestream.service.findings import Finding
+from eyestream.rim import config
+from eyestream.rim.ops.check_brokers import broker_findings
+from eyestream.rim.ops.check_host import host_findings
+from eyestream.rim.ops.findings import Finding
 
 __all__ = ["add_parser", "main"]
 

@@ -18,7 +18,11 @@ from numpy.typing import ArrayLike
 
 from eyestream.cli.demo_view import Figures, View, open_view, summary
 from eyestream.cli.options import one_line_faults, positive, start_log
-from eyestream.config import (
+from eyestream.errors import ConfigError, LinkError
+from eyestream.offline.corpus.simulation import load_statistics, simulate_person
+from eyestream.privacy.charge import EPSILON_UNITS
+from eyestream.privacy.mechanisms import build
+from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
     DeviceEntry,
@@ -27,18 +31,14 @@ from eyestream.config import (
     SidecarSettings,
     StreamSettings,
 )
-from eyestream.corpus.simulation import load_statistics, simulate_person
-from eyestream.errors import ConfigError, LinkError
-from eyestream.files import calibrations
-from eyestream.files.recordings import Recording
-from eyestream.privacy.charge import EPSILON_UNITS
-from eyestream.privacy.mechanisms import build
-from eyestream.service.assembly import assemble, new_ledger
-from eyestream.service.broker import embedded_broker
-from eyestream.service.ledger import look
-from eyestream.service.publisher import Publisher
-from eyestream.service.replay import replay
-from eyestream.service.subscriber import Chunks, subscribe
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.mqtt.embedded import embedded_broker
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.replay import replay
+from eyestream.rim.sdk.subscriber import Chunks, subscribe
+from eyestream.rim.sidecar.assembly import assemble, new_ledger
 
 __all__ = ["add_parser", "main"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.service.subscriber import Chunk
+from eyestream.rim.sdk.subscriber import Chunk
 from eyestream.wire.messages import Meta
 
 __all__ = ["Figures", "View", "open_view", "summary"]

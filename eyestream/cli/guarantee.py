@@ -5,11 +5,11 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from eyestream.config import load
 from eyestream.privacy.guarantee import describe
 from eyestream.privacy.noise import SecureNoise
-from eyestream.service.assembly import mechanism_of
-from eyestream.service.description import deployment_of
+from eyestream.rim.config import load
+from eyestream.rim.sidecar.assembly import mechanism_of
+from eyestream.rim.sidecar.description import deployment_of
 
 __all__ = ["add_parser", "main"]
 

@@ -8,9 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from eyestream import config
 from eyestream.errors import ConfigError
-from eyestream.service.assembly import new_ledger
+from eyestream.rim import config
+from eyestream.rim.sidecar.assembly import new_ledger
 
 __all__ = ["add_parser", "main"]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from eyestream.cli.options import add_broker, broker_settings, one_line_faults, start_log
 from eyestream.errors import ConfigError
-from eyestream.files import recordings
-from eyestream.files.recordings import Recording
-from eyestream.service.subscriber import Chunk, Chunks, subscribe
+from eyestream.rim.files import recordings
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.sdk.subscriber import Chunk, Chunks, subscribe
 
 __all__ = ["add_parser", "main"]
 

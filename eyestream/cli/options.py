@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eyestream.config import BrokerSettings
+from eyestream.rim.config import BrokerSettings
 
 __all__ = ["JsonLines", "add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
 

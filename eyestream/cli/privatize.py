@@ -11,15 +11,15 @@ import numpy as np
 
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
-from eyestream.files import calibrations, recordings
-from eyestream.files.recordings import Recording
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, Charge
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.privacy.whole import chunk_count, release_rows
-from eyestream.service.ledger import Ledger, Withheld
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.ledger import Ledger, Withheld
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]

@@ -10,10 +10,10 @@ from typing import Any
 
 from eyestream.cli.options import add_broker, broker_settings, one_line_faults, speed, start_log
 from eyestream.errors import RecordingError
-from eyestream.files import recordings
-from eyestream.files.recordings import Recording
-from eyestream.service.publisher import Publisher
-from eyestream.service.replay import replay
+from eyestream.rim.files import recordings
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.replay import replay
 
 __all__ = ["add_parser", "main"]
 

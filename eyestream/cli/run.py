@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream import config
 from eyestream.cli.options import JsonLines, one_line_faults, start_log
-from eyestream.config import MetricsSettings
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.service.assembly import assemble
-from eyestream.service.loopback import serve
-from eyestream.service.metrics import health, metrics
-from eyestream.service.notify import Notifier
-from eyestream.service.sealing import seal
-from eyestream.service.sidecar import Sidecar
+from eyestream.rim import config
+from eyestream.rim.config import MetricsSettings
+from eyestream.rim.ops.hardening import seal
+from eyestream.rim.ops.loopback import serve
+from eyestream.rim.ops.metrics import health, metrics
+from eyestream.rim.ops.notify import Notifier
+from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["add_parser", "main"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 from eyestream.errors import ConfigError
-from eyestream.files import recordings
-from eyestream.files.recordings import Recording
+from eyestream.offline.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
+from eyestream.rim.files import recordings
+from eyestream.rim.files.recordings import Recording
 
 __all__ = ["add_parser", "main"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError
-from eyestream.files import recordings
+from eyestream.rim.files import recordings
 
 __all__ = ["add_parser", "main"]
 
@@ -46,9 +46,9 @@ def main(options: argparse.Namespace) -> None:
     missing = [name for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise ConfigError(f"{', '.join(missing)} not installed: pip install 'eyestream[study]'")
-    from eyestream.study.plan import FULL, QUICK  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
-    from eyestream.study.population import read_labels  # noqa: PLC0415
-    from eyestream.study.run import run  # noqa: PLC0415
+    from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+    from eyestream.offline.study.population import read_labels  # noqa: PLC0415
+    from eyestream.offline.study.run import run  # noqa: PLC0415
 
     loaded = [recordings.load(path) for path in _files(options.recordings)]
     labels = read_labels(options.labels) if options.labels is not None else None

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EuclideanLattice", "TaxicabLattice", "euclidean_factor", "steps_for", "taxicab_factor"]
+__all__ = ["L1Lattice", "L2Lattice", "l1_factor", "l2_factor", "steps_for"]
 
 _GRID_BITS = 20
 _COARSEST_GRID_BITS = 10
@@ -21,7 +21,7 @@ _EXTENT_BITS = 30.5
 _LARGEST_SQUARE = 2**62
 
 
-def euclidean_factor(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+def l2_factor(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
     """Factor (B, 1) that takes each row of `residual` (B, m) into the Euclidean ball of `radius` (B,); 1 inside it.
 
     A row whose squares overflow gets 0, that is, becomes the centre.
@@ -29,7 +29,7 @@ def euclidean_factor(residual: NDArray[np.float64], radius: NDArray[np.float64])
     return _factor(np.sqrt(np.vecdot(residual, residual)), radius)
 
 
-def taxicab_factor(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+def l1_factor(residual: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
     """Factor (B, 1) that takes each row of `residual` (B, m) into the L1 ball of `radius` (B,); 1 inside it."""
     return _factor(np.abs(residual).sum(axis=1), radius)
 
@@ -66,7 +66,7 @@ def _integers(
     return near.astype(np.int64)
 
 
-class EuclideanLattice:
+class L2Lattice:
     """Integers a with sum_i w_i a_i^2 <= rho^2, one ball per row.
 
     Parameters
@@ -81,7 +81,7 @@ class EuclideanLattice:
     Attributes
     ----------
     largest : bound on every |a_i|.
-    taxicab : (B,) largest sum_i |a_i - b_i| between two points of the ball (Cauchy-Schwarz:
+    l1_diameter : (B,) largest sum_i |a_i - b_i| between two points of the ball (Cauchy-Schwarz:
         sqrt(sum 1/w_i) times twice rho, rounded down).
 
     Raises
@@ -107,7 +107,7 @@ class EuclideanLattice:
         self._per_step = kept / steps[:, None]
         self.largest = int(bound.max())
         spread = np.where(kept, 1.0 / np.maximum(weights, 1), 0.0).sum(axis=1)  # a multiple of 1/2: exact
-        self.taxicab = np.array(
+        self.l1_diameter = np.array(
             [math.isqrt(int(4 * s) * int(square)) for s, square in zip(spread, self._squares, strict=True)],
             dtype=np.int64,
         )
@@ -121,8 +121,8 @@ class EuclideanLattice:
         return a
 
 
-class TaxicabLattice:
-    """Integers a with sum_i |a_i| <= rho, one ball per row; otherwise as `EuclideanLattice`."""
+class L1Lattice:
+    """Integers a with sum_i |a_i| <= rho, one ball per row; otherwise as `L2Lattice`."""
 
     def __init__(self, radius: NDArray[np.float64], steps: NDArray[np.float64], count: int) -> None:
         rho = radius / steps + count / 2
@@ -133,7 +133,7 @@ class TaxicabLattice:
         self._lowest = -self._highest
         self._per_step = 1.0 / steps[:, None]
         self.largest = int(self._limit.max())
-        self.taxicab = 2 * self._limit
+        self.l1_diameter = 2 * self._limit
 
     def snap(self, coordinates: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray[np.int64]:
         """Integers (B, M) of the ball next to real `coordinates` (B, M) times the projection's `factor` (B, 1)."""

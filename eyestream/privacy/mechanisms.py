@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.additive import AdditiveMechanism, Output, Parts
-from eyestream.privacy.ball import EuclideanLattice, TaxicabLattice, euclidean_factor, steps_for, taxicab_factor
+from eyestream.privacy.ball import L1Lattice, L2Lattice, l1_factor, l2_factor, steps_for
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.privacy.klt import KLT
@@ -88,8 +88,8 @@ class LPA(_PerFeature):
         radius, centre = tables.radius[active], tables.centre[active]
         scale = 2 * radius * len(active) / self.epsilon
         steps = steps_for(scale, radius)
-        lattice = TaxicabLattice(radius, steps, n)
-        law = self._law(lattice.taxicab, n, lattice.largest)
+        lattice = L1Lattice(radius, steps, n)
+        law = self._law(lattice.l1_diameter, n, lattice.largest)
         gain = np.ones((len(active), 1))
         offset = centre
         if shrink:
@@ -97,7 +97,7 @@ class LPA(_PerFeature):
             offset = tables.mean[active] + gain * (centre - tables.mean[active])
         return Parts(
             transform=TimeTransform(centre),
-            factor=taxicab_factor,
+            factor=l1_factor,
             radius=radius,
             lattice=lattice,
             law=law,
@@ -177,8 +177,8 @@ class CFPA(_PerFeature):
         for row, own in enumerate(kept):
             weights[row, : coordinate_count(n, int(own))] = coordinate_weights(n, int(own))
         steps = steps_for(np.sqrt(n * kept) * unit, np.sqrt(n * weights.sum(axis=1)) * radius)
-        lattice = EuclideanLattice(np.sqrt(n) * radius, steps, weights)
-        law = self._law(lattice.taxicab, weights.shape[1], lattice.largest)
+        lattice = L2Lattice(np.sqrt(n) * radius, steps, weights)
+        law = self._law(lattice.l1_diameter, weights.shape[1], lattice.largest)
         transform = self._transform(np.zeros_like(centre), most)
         released = (weights > 0).astype(np.float64)
         noise_power = self._noise_factors()[kept - 1]
@@ -190,7 +190,7 @@ class CFPA(_PerFeature):
         sd = gain[:, 0] * np.sqrt(noise_power / (n * n * kept)) * (law.sd * steps) / np.sqrt(2)
         return Parts(
             transform=self._transform(centre, most),
-            factor=euclidean_factor,
+            factor=l2_factor,
             radius=radius,
             lattice=lattice,
             law=law,

@@ -9,7 +9,7 @@ from eyestream.cli import budget
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service.ledger import Ledger
+from eyestream.rim.ledger.ledger import Ledger
 
 
 def command(*arguments: str) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.files import calibrations, recordings
-from eyestream.files.recordings import Recording
+from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import PerFeatureTables
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.recordings import Recording
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from conftest import Mosquitto, free_port
 
-from eyestream import config
-from eyestream.files import recordings
-from eyestream.files.recordings import Recording
-from eyestream.service.ledger import look
+from eyestream.rim import config
+from eyestream.rim.files import recordings
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.ledger import look
 
 ROOT = Path(__file__).resolve().parents[2]
 EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
@@ -254,8 +254,8 @@ def test_help_of_every_command_is_there() -> None:
 def test_run_loads_neither_corpus_code_nor_extras() -> None:
     code = "import sys, eyestream.cli.run; print([name for name in sys.modules if not name.startswith('numpy')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "eyestream.service.sidecar" in loaded
-    for other in ("eyestream.corpus", "eyestream.study", "amqtt", "rich", "scipy", "eyestream.cli.demo"):
+    assert "eyestream.rim.sidecar.sidecar" in loaded
+    for other in ("eyestream.offline", "amqtt", "rich", "scipy", "eyestream.cli.demo"):
         assert f"'{other}" not in loaded
 
 

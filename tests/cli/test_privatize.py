@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.cli.main import main
-from eyestream.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.files import calibrations, recordings
-from eyestream.files.recordings import Recording
-from eyestream.service.ledger import look
+from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.ledger import look
 
 Array = NDArray[np.float64]
 CONSTANTS = [name in ("wb1_min", "wb2_min", "wb3_min", "wb4_min") for name in NAMES]

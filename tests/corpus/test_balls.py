@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.corpus.balls import covering_ball, diameter, enclosing_ball, enclosing_taxicab_ball
+from eyestream.offline.corpus.balls import covering_ball, diameter, enclosing_ball, enclosing_taxicab_ball
 
 Array = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
 from eyestream.errors import CalibrationError
-from eyestream.files.recordings import Recording
+from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, recording_hash
+from eyestream.rim.files.recordings import Recording
 from eyestream.spectrum.difference import difference, integrate
 
 Array = NDArray[np.float64]

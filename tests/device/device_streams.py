@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.device.chunks import DueChunk
-from eyestream.device.device import Device
-from eyestream.device.settings import DeviceSettings
+from eyestream.chunking.chunks import DueChunk
+from eyestream.chunking.device import Device
+from eyestream.chunking.settings import DeviceSettings
 from eyestream.wire.messages import RawRows
 
 SESSION = 5

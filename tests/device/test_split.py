@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from eyestream.device.chunks import DueChunk
-from eyestream.device.device import Device
+from eyestream.chunking.chunks import DueChunk
+from eyestream.chunking.device import Device
 from eyestream.wire.messages import RawRows
 
 lengths = st.sampled_from([1, 2, 4, 8, 32])

@@ -8,8 +8,8 @@ from device_streams import SESSION, balanced, columns, message, seen, settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyestream.device.clock import Clock
-from eyestream.device.device import Device
+from eyestream.chunking.clock import Clock
+from eyestream.chunking.device import Device
 
 
 def test_due_time_is_anchored_at_the_first_row() -> None:

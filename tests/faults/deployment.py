@@ -9,7 +9,7 @@ from pathlib import Path
 from certificates import Authority
 from conftest import Mosquitto
 
-from eyestream.config import BrokerSettings
+from eyestream.rim.config import BrokerSettings
 
 __all__ = ["PASSWORDS", "Deployment", "HardBroker"]
 

@@ -13,13 +13,13 @@ import msgpack
 from conftest import until
 from rig import rows_of_a_stranger
 
-from eyestream.config import BrokerSettings
-from eyestream.files import calibrations
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.keeper import Keeper
-from eyestream.service.publisher import Publisher
-from eyestream.service.sidecar import Sidecar
-from eyestream.service.transport import Link, Message
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.files import calibrations
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link, Message
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["NAMES", "Ear", "Traffic", "Watch", "ear", "recovery", "stands", "traffic", "watching"]
 
@@ -82,7 +82,7 @@ async def ear(url: str, device: str = "hmd-1") -> AsyncIterator[Ear]:
             heard.stands = False
 
     endpoint = Endpoint.of(BrokerSettings(url))
-    keeper = Keeper(endpoint, serve, what="ear", client_id="ear", deliver=heard.take, clean_session=False)
+    keeper = ReconnectingLink(endpoint, serve, what="ear", client_id="ear", deliver=heard.take, clean_session=False)
     async with keeper.beside(5):
         await until(lambda: heard.stands)
         yield heard

@@ -13,8 +13,8 @@ from deployment import PASSWORDS, Deployment
 from rig import rows_of_a_stranger
 
 from eyestream.errors import LinkError
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.transport import Message, Will, connect
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, Will, connect
 from eyestream.wire.messages import encode_raw
 
 TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status")}

@@ -11,7 +11,7 @@ from rig import rows_of_a_stranger, running, settings_for
 from storms import NAMES
 from strangers import connect_packet, publish_packet
 
-from eyestream.service.publisher import Publisher
+from eyestream.rim.sdk.publisher import Publisher
 from eyestream.wire.mqtt import MAX_PAYLOAD_KEPT
 from eyestream.wire.topics import raw_topic
 

@@ -13,10 +13,11 @@ import pytest
 from conftest import Mosquitto
 from deployment import Deployment
 
-from eyestream import config
-from eyestream.service.assembly import new_ledger
-from eyestream.service.check_brokers import broker_findings
-from eyestream.service.check_host import host_findings
+import eyestream
+from eyestream.rim import config
+from eyestream.rim.ops.check_brokers import broker_findings
+from eyestream.rim.ops.check_host import host_findings
+from eyestream.rim.sidecar.assembly import new_ledger
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "sidecar.toml"
@@ -197,7 +198,7 @@ def test_a_broker_that_is_down_is_one_fault_and_usage_is_another_code(tmp_path: 
 
 
 def test_both_copies_of_the_commented_configuration_are_one() -> None:
-    packaged = Path(config.__file__).parent / "data" / "sidecar.toml"
+    packaged = Path(eyestream.__file__).parent / "data" / "sidecar.toml"
     one, other = (
         re.sub(r'^id = "hmd-\w+"$', "", text, flags=re.M) for text in (packaged.read_text(), SHIPPED.read_text())
     )

@@ -13,11 +13,11 @@ from conftest import free_port, until
 from rig import running, settings_for
 from storms import ear, lawful, recovery, settled, traffic
 
-from eyestream.config import BrokerSettings
-from eyestream.service.broker import embedded_broker
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.ledger import look
-from eyestream.service.transport import connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.mqtt.embedded import embedded_broker
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import connect
 from eyestream.wire.topics import raw_topic
 
 pytest.importorskip("amqtt")

@@ -12,7 +12,7 @@ from rig import rows_of_a_stranger, running, settings_for
 from storms import NAMES
 from strangers import connect_packet, publish_packet
 
-from eyestream.service.publisher import Publisher
+from eyestream.rim.sdk.publisher import Publisher
 from eyestream.wire.topics import raw_topic
 
 MATTERS_OF_SPEED = {"late after the flood", "tracker not heard during", "tracker not heard after", "nothing dropped"}

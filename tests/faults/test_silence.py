@@ -9,7 +9,7 @@ from proxy import Fault, FaultProxy
 from rig import running, settings_for
 from storms import Ear, ear, traffic, watching
 
-from eyestream.service.ledger import look
+from eyestream.rim.ledger.ledger import look
 
 
 def sessions(heard: Ear) -> list[list[int]]:

@@ -14,14 +14,15 @@ from proxy import Fault, FaultProxy
 from rig import rows_of_a_stranger, running, settings_for
 from storms import NAMES, ear, lawful, recovery, settled, stands, traffic, watching
 
-from eyestream.config import BrokerSettings, LimitSettings
 from eyestream.errors import LinkError
-from eyestream.service import keeper, transport
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.ledger import look
-from eyestream.service.publisher import Publisher
-from eyestream.service.subscriber import subscribe
-from eyestream.service.transport import connect
+from eyestream.rim.config import BrokerSettings, LimitSettings
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.mqtt import reconnecting as keeper
+from eyestream.rim.mqtt import transport
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import connect
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.subscriber import subscribe
 
 RECOVERY_SECONDS = 5.0
 

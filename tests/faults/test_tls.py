@@ -14,11 +14,11 @@ from deployment import PASSWORDS, Deployment
 from rig import running, settings_for
 from storms import traffic
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import ConfigError, LinkError
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.subscriber import subscribe
-from eyestream.service.transport import connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import connect
+from eyestream.rim.sdk.subscriber import subscribe
 
 
 @pytest.fixture

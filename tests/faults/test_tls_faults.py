@@ -13,9 +13,9 @@ from proxy import Fault, FaultProxy
 from rig import running, settings_for
 from storms import ear, recovery, settled, stands, traffic, watching
 
-from eyestream.config import BrokerSettings, LimitSettings, Settings
-from eyestream.service import transport
-from eyestream.service.ledger import look
+from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.mqtt import transport
 
 RECOVERY_SECONDS = 5.0
 FAULTS = {

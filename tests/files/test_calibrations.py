@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.files import calibrations
-from eyestream.files.features import FEATURES_52
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provenance, declared_range, recording_hash
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.features import FEATURES_52
 
 Array = NDArray[np.float64]
 

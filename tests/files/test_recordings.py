@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from eyestream.errors import RecordingError
-from eyestream.files.features import FEATURES_52
-from eyestream.files.recordings import Recording, load, save
+from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.recordings import Recording, load, save
 
 SUFFIXES = [".npz", ".csv", ".csv.gz", ".NPZ", ".CSV", ".CSV.GZ"]
 

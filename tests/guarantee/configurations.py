@@ -8,18 +8,19 @@ import msgspec
 import numpy as np
 from hypothesis import strategies as st
 
-from eyestream import config
-from eyestream.config import Settings
+import eyestream
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import EPSILON_UNITS, Charge
 from eyestream.privacy.mechanisms import CFPA, DCFPA, KLT, LPA
-from eyestream.service.assembly import assemble, new_ledger
-from eyestream.service.sidecar import Sidecar
+from eyestream.rim import config
+from eyestream.rim.config import Settings
+from eyestream.rim.sidecar.assembly import assemble, new_ledger
+from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["configurations", "judge"]
 
-EXAMPLE = (Path(config.__file__).parent / "data" / "sidecar.toml").read_text(encoding="utf-8")
+EXAMPLE = (Path(eyestream.__file__).parent / "data" / "sidecar.toml").read_text(encoding="utf-8")
 LINES = re.sub(r"^# (\[\w+\]|\w+ = )", r"\1", EXAMPLE, flags=re.MULTILINE).splitlines()
 KEYS = [number for number, line in enumerate(LINES) if re.match(r"\w+ = ", line)]
 TABLES = [number for number, line in enumerate(LINES) if line.startswith("[")]

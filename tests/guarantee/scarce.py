@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.device.settings import DeviceSettings
-from eyestream.files import calibrations
+from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
-from eyestream.service.ledger import Ledger
-from eyestream.service.pipeline import Arrival, Pipeline
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
 
 CALIBRATION = calibrations.load("everyday-klt-32")

@@ -10,8 +10,8 @@ from rig import rows_of_a_stranger, running, settings_for
 from storms import ear
 
 from eyestream.privacy.charge import Charge
-from eyestream.service import transport
-from eyestream.service.ledger import look
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.mqtt import transport
 from eyestream.wire.messages import encode_raw
 
 ROWS = rows_of_a_stranger(32, 52)

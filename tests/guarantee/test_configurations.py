@@ -10,9 +10,9 @@ from configurations import EXAMPLE, configurations, judge
 from hypothesis import HealthCheck, given, settings
 
 from eyestream.errors import ConfigError
-from eyestream.files import calibrations
 from eyestream.privacy.mechanisms import build
-from eyestream.service.ledger import create_ledger
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import create_ledger
 
 QUICK = settings(
     max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None

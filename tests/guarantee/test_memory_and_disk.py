@@ -17,7 +17,7 @@ from scarce import CHUNKS, EPSILON, in_child, work
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
 from eyestream.wire.messages import decode_private
 
 ROWS = rows_of_a_stranger(CHUNKS * 32, 52)

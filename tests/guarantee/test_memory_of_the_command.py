@@ -19,7 +19,7 @@ from tainting.lives import PLAIN, Life, configuration  # noqa: E402
 from tainting.tracker import Tracker, hostile  # noqa: E402
 
 from eyestream.privacy.charge import Ceilings, Charge  # noqa: E402
-from eyestream.service.ledger import Ledger, look  # noqa: E402
+from eyestream.rim.ledger.ledger import Ledger, look  # noqa: E402
 
 MIB = 1 << 20
 CANARY = Canary(128, 52, 7)

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.config import (
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import SecureNoise
+from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
     DeviceEntry,
@@ -21,13 +24,10 @@ from eyestream.config import (
     SidecarSettings,
     StreamSettings,
 )
-from eyestream.files import calibrations
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.service.ledger import Ledger, create_ledger
-from eyestream.service.sidecar import Sidecar
-from eyestream.service.transport import Message
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.mqtt.transport import Message
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.wire.messages import encode_raw, rows_per_message
 
 SCHEMA, N = 1, 32
@@ -163,7 +163,7 @@ async def flooding(
         sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
         _note_age(sidecar, link)
         work = asyncio.create_task(sidecar._work(), name="devices")
-        private = asyncio.create_task(sidecar._courier.serve(link), name="private link")  # type: ignore[arg-type]
+        private = asyncio.create_task(sidecar._sender.serve(link), name="private link")  # type: ignore[arg-type]
         try:
             yield Flood(sidecar, link, devices)
         finally:
@@ -180,9 +180,9 @@ def _note_age(sidecar: Sidecar, link: PrivateLink) -> None:
     first = outbox.first
 
     def noted(now: float) -> Any:
-        parcel = first(now)
-        if parcel is not None:
-            link.oldest_s = max(link.oldest_s, clock() - (parcel.deadline - outbox._lifetime_s))
-        return parcel
+        entry = first(now)
+        if entry is not None:
+            link.oldest_s = max(link.oldest_s, clock() - (entry.deadline - outbox._lifetime_s))
+        return entry
 
     outbox.first = noted  # type: ignore[method-assign]

@@ -22,7 +22,7 @@ from world import N, World
 
 from eyestream.errors import PayloadError
 from eyestream.privacy.charge import Ceilings
-from eyestream.service.pipeline import Arrival
+from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.wire.messages import MAX_U64, REASONS, RawRows, decode_raw
 
 __all__ = ["TARGETS", "live", "read_payload"]

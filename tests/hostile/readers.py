@@ -7,12 +7,12 @@ from pathlib import Path
 
 from world import CHARGE
 
-from eyestream import config
 from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
-from eyestream.service.ledger import Ledger, create_ledger
-from eyestream.service.ledger_book import Book
+from eyestream.rim import config
+from eyestream.rim.ledger.book import Book
+from eyestream.rim.ledger.ledger import Ledger, create_ledger
 from eyestream.wire import mqtt
 from eyestream.wire.messages import (
     decode_meta,

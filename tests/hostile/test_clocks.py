@@ -12,10 +12,10 @@ import msgpack
 import pytest
 from world import EPSILON, N, World
 
-from eyestream.device.clock import Clock
+from eyestream.chunking.clock import Clock
 from eyestream.errors import LedgerError
 from eyestream.privacy.charge import Ceilings
-from eyestream.service.pipeline import Arrival
+from eyestream.rim.sidecar.pipeline import Arrival
 
 HOUR, DAY = 3600.0, 86_400.0
 STEPS = [HOUR, -HOUR, DAY, -DAY, -0.001, 1e9, -1e9, 2.0**63, -(2.0**63), 1e308, -1e308]

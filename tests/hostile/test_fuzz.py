@@ -8,10 +8,10 @@ from cases import payload, read
 from lives import TARGETS, live, read_payload
 from mutation import kept, mutants, seeds
 
-from eyestream.device.device import Device
-from eyestream.device.session import Session
+from eyestream.chunking.device import Device
+from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account, Request
-from eyestream.service.ledger import Ledger, Reservation
+from eyestream.rim.ledger.ledger import Ledger, Reservation
 from eyestream.wire import envelope, mqtt
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}

@@ -12,9 +12,9 @@ from cases import every, payload
 from flood import FEATURES, MOST_ROWS, Flood, N, flooding
 from footprint import rss_bytes
 
-from eyestream.config import LimitSettings
-from eyestream.service.buffer import DropOldest
-from eyestream.service.outbox import Outbox
+from eyestream.rim.buffer import DropOldest
+from eyestream.rim.config import LimitSettings
+from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 
 MB = 1_000_000

@@ -16,7 +16,7 @@ from judge import NESTING_DEPENDS, judge
 from world import N, World
 
 from eyestream.errors import PayloadError
-from eyestream.service.pipeline import Arrival
+from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.wire import envelope
 from eyestream.wire.messages import REASONS, decode_raw, encode_raw
 from eyestream.wire.topics import parse_topic

@@ -12,10 +12,10 @@ import msgpack
 import pytest
 from world import EPSILON, N, World
 
-from eyestream.device.session import Session
+from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
-from eyestream.service import pipeline
+from eyestream.rim.sidecar import pipeline
 from eyestream.wire.messages import MAX_U64
 
 FAR = [2**31, 2**32 - 2, 2**32, 2**53 + 1, 2**63 - 1, 2**63, MAX_U64 - 9, MAX_U64 - 1]

@@ -16,16 +16,16 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from eyestream.device.settings import DeviceSettings
-from eyestream.files import calibrations
+from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.accountant import Obstacle, Request
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import CFPA
 from eyestream.privacy.noise import SecureNoise
-from eyestream.service.ledger import Ledger, Reservation, Withheld, create_ledger
-from eyestream.service.outbox import Outbox
-from eyestream.service.pipeline import Arrival, Pipeline
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger
+from eyestream.rim.sidecar.outbox import Outbox
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
 
 FEATURES, SCHEMA, N = 3, 7, 4
@@ -174,14 +174,14 @@ class World:
         await self.take()
 
     def deliver(self, *, acknowledge: bool = True) -> bytes | None:
-        """Send the first parcel; without an acknowledgement it will be sent again."""
-        parcel = self.outbox.first(self.now)
-        if parcel is None:
+        """Send the first entry; without an acknowledgement it will be sent again."""
+        entry = self.outbox.first(self.now)
+        if entry is None:
             return None
-        self.delivered.append(parcel.payload)
+        self.delivered.append(entry.payload)
         if acknowledge:
-            self.outbox.acknowledge(parcel, self.now)
-        return parcel.payload
+            self.outbox.acknowledge(entry, self.now)
+        return entry.payload
 
     def device(self, index: int = 0) -> Any:
         """The device behind a topic; its counters are not on the pipeline's face."""

@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.corpus.calibrate import Corpus, calibrate_per_feature
-from eyestream.files.recordings import Recording
+from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
+from eyestream.rim.files.recordings import Recording
 
 Array = NDArray[np.float64]
 NAMES = ("level", "slow", "rare", "wb1_min", "fast")

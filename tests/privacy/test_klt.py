@@ -8,17 +8,17 @@ import pytest
 from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
 
-from eyestream.corpus.calibrate import Corpus, whole_chunks
-from eyestream.corpus.calibrate_joint import calibrate_joint
-from eyestream.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.files import calibrations, recordings
-from eyestream.files.recordings import Recording
+from eyestream.offline.corpus.calibrate import Corpus, whole_chunks
+from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.klt import KLT
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.response import ResponseLaw
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.recordings import Recording
 
 Array = NDArray[np.float64]
 N = 32

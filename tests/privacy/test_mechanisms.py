@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from small_corpus import NAMES, calibrated, corpus, repeated
 
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.files import calibrations
 from eyestream.privacy import mechanisms, transforms
 from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
@@ -23,6 +22,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA, build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.whole import chunk_count, release_rows
+from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import difference, integrate
 
 Array = NDArray[np.float64]
@@ -151,7 +151,7 @@ def test_without_projection_the_integers_still_hold_the_ball(
 ) -> None:
     """The guarantee does not rest on the floating-point projection."""
     calibration = calibrated(mechanism.name)
-    for name in ("euclidean_factor", "taxicab_factor"):
+    for name in ("l2_factor", "l1_factor"):
         monkeypatch.setattr(mechanisms, name, lambda residual, radius: np.ones((len(residual), 1)))
     released = mechanism(calibration, FINE * active_count(calibration), noise=ZeroNoise(), **whole_band(mechanism, N))
     for chunk in hostile_chunks(len(NAMES), N):

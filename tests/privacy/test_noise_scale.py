@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from small_corpus import calibrated, repeated
 
 from eyestream.privacy import mechanisms, transforms
-from eyestream.privacy.ball import EuclideanLattice
+from eyestream.privacy.ball import L2Lattice
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
@@ -78,21 +78,21 @@ def scaled(factor: float) -> Callable[[Patch], None]:
 
 
 def without_root_n(patch: Patch) -> None:
-    class Small(EuclideanLattice):
+    class Small(L2Lattice):
         def __init__(self, radius: Array, *rest: Any) -> None:
             super().__init__(radius / math.sqrt(N), *rest)
 
-    patch.setattr(mechanisms, "EuclideanLattice", Small)
+    patch.setattr(mechanisms, "L2Lattice", Small)
 
 
 def without_root_k(patch: Patch) -> None:
-    class Small(EuclideanLattice):
+    class Small(L2Lattice):
         def __init__(self, radius: Array, steps: Array, weights: NDArray[np.int64]) -> None:
             super().__init__(radius, steps, weights)
             k = (weights.shape[1] + 1) / 2
-            self.taxicab = (self.taxicab / math.sqrt(k)).astype(np.int64)
+            self.l1_diameter = (self.l1_diameter / math.sqrt(k)).astype(np.int64)
 
-    patch.setattr(mechanisms, "EuclideanLattice", Small)
+    patch.setattr(mechanisms, "L2Lattice", Small)
 
 
 def one_sided(patch: Patch) -> None:

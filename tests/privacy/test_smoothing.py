@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from noise import SeededNoise
 
-from eyestream.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
-from eyestream.corpus.persistence import lagged_moments, staying_part
-from eyestream.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.errors import CalibrationError
-from eyestream.files.recordings import Recording
+from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
+from eyestream.offline.corpus.persistence import lagged_moments, staying_part
+from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import declared_range
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.privacy.smoothing import Smoother, SmootherState
+from eyestream.rim.files.recordings import Recording
 
 
 def people(count: int, seed: int) -> list[Recording]:

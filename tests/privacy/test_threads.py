@@ -9,12 +9,12 @@ from noise import ZeroNoise
 from numpy.typing import NDArray
 from small_corpus import calibrated, corpus
 
-from eyestream.files import calibrations
 from eyestream.privacy.klt import KLT
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.privacy.noise import SecureNoise
+from eyestream.rim.files import calibrations
 
 THREADS = 8
 

@@ -7,7 +7,7 @@ that trace, `images` makes the files that a power cut after any prefix of it may
 import random
 from collections.abc import Iterator
 
-from eyestream.service.ledger_file import LedgerFile
+from eyestream.rim.ledger.file import LedgerFile
 
 SECTOR = 512
 

@@ -10,7 +10,10 @@ import aiomqtt
 import msgpack
 import numpy as np
 
-from eyestream.config import (
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import SecureNoise
+from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
     DeviceEntry,
@@ -20,12 +23,9 @@ from eyestream.config import (
     SidecarSettings,
     StreamSettings,
 )
-from eyestream.files import calibrations
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.service.ledger import Ledger, create_ledger
-from eyestream.service.sidecar import Sidecar
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.sidecar.sidecar import Sidecar
 
 
 def settings_for(

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from eyestream.service.buffer import DropOldest
+from eyestream.rim.buffer import DropOldest
 
 
 async def test_a_full_buffer_drops_its_oldest_and_counts() -> None:

@@ -8,11 +8,11 @@ import sys
 import pytest
 from conftest import free_port, until
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import ConfigError, LinkError
-from eyestream.service.broker import embedded_broker
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.transport import Message, connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.embedded import embedded_broker
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, connect
 
 pytest.importorskip("amqtt")
 

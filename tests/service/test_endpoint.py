@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import ConfigError
-from eyestream.service.endpoint import Endpoint
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from rig import rows_of_a_stranger
 
-from eyestream.device.settings import DeviceSettings
-from eyestream.files import calibrations
+from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.ball import EuclideanLattice
+from eyestream.privacy.ball import L2Lattice
 from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.domain import Domain
@@ -24,9 +23,10 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.response import ResponseLaw
 from eyestream.privacy.transforms import FourierTransform
-from eyestream.service import pipeline as pipeline_module
-from eyestream.service.ledger import Ledger, create_ledger
-from eyestream.service.pipeline import Arrival, Pipeline
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.sidecar import pipeline as pipeline_module
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import decode_private, encode_raw
 
 CALLS: tuple[tuple[Any, str], ...] = (
@@ -34,7 +34,7 @@ CALLS: tuple[tuple[Any, str], ...] = (
     (FourierTransform, "residual"),
     (FourierTransform, "coordinates"),
     (FourierTransform, "chunk"),
-    (EuclideanLattice, "snap"),
+    (L2Lattice, "snap"),
     (LaplaceLaw, "sample"),
     (ResponseLaw, "sample"),
     (SystemBits, "words"),

@@ -15,11 +15,11 @@ import pytest
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service import ledger as ledger_module
-from eyestream.service.ledger import Ledger, Reservation, Withheld, create_ledger, look
-from eyestream.service.ledger_book import MOST_UNSYNCED
-from eyestream.service.ledger_file import LedgerFile
-from eyestream.service.ledger_records import RELEASED, Seal, SlotFields, slot_body
+from eyestream.rim.ledger import ledger as ledger_module
+from eyestream.rim.ledger.book import MOST_UNSYNCED
+from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger, look
+from eyestream.rim.ledger.records import RELEASED, Seal, SlotFields, slot_body
 
 ROOT = Path(__file__).resolve().parents[2]
 FREE = Ceilings(window_chunks=4)
@@ -238,7 +238,7 @@ def test_a_symbolic_link_is_not_followed(path):
 
 def test_a_second_user_is_refused_also_in_another_process(path):
     program = (
-        "import sys; from pathlib import Path; from eyestream.service.ledger import Ledger; "
+        "import sys; from pathlib import Path; from eyestream.rim.ledger.ledger import Ledger; "
         "from eyestream.privacy.charge import Ceilings; Ledger(Path(sys.argv[1]), chunk=32, ceilings=Ceilings())"
     )
     with use(path):

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
 
 DEVICES = st.sampled_from(["a", "b"])
 

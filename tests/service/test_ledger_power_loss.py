@@ -12,9 +12,9 @@ from power_loss import TracedFile, images
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service import ledger as ledger_module
-from eyestream.service.ledger import Ledger, Reservation, create_ledger
-from eyestream.service.ledger_records import RECORD_BYTES
+from eyestream.rim.ledger import ledger as ledger_module
+from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger
+from eyestream.rim.ledger.records import RECORD_BYTES
 
 CEILINGS = Ceilings(window_chunks=4, window=6)
 DEVICES = ("short", "d" * 64, "third")

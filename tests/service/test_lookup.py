@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from conftest import Mosquitto, until
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import LinkError
-from eyestream.service import transport
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.lookup import addresses
-from eyestream.service.transport import connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt import transport
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.lookup import addresses
+from eyestream.rim.mqtt.transport import connect
 
 
 @pytest.fixture

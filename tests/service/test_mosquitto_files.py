@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from conftest import Mosquitto, until
 
-from eyestream.config import BrokerSettings
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.transport import Message, connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, connect
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
 

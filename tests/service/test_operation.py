@@ -17,18 +17,18 @@ import pytest
 from conftest import Mosquitto, free_port, until
 from rig import rows_of_a_stranger, running, settings_for, spying
 
-from eyestream.config import Settings
-from eyestream.corpus.simulation import load_statistics, simulate_person
 from eyestream.errors import ConfigError, LinkError
-from eyestream.files import calibrations
-from eyestream.files.recordings import Recording
-from eyestream.service.ledger import look
-from eyestream.service.loopback import serve
-from eyestream.service.metrics import health, metrics
-from eyestream.service.notify import Notifier
-from eyestream.service.publisher import Publisher
-from eyestream.service.replay import replay
-from eyestream.service.sidecar import Sidecar
+from eyestream.offline.corpus.simulation import load_statistics, simulate_person
+from eyestream.rim.config import Settings
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ops.loopback import serve
+from eyestream.rim.ops.metrics import health, metrics
+from eyestream.rim.ops.notify import Notifier
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.replay import replay
+from eyestream.rim.sidecar.sidecar import Sidecar
 
 NAMES = calibrations.load("everyday-cfpa-32").names
 ROOT = Path(__file__).resolve().parents[2]
@@ -336,7 +336,7 @@ def test_a_stopped_demo_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> 
 
 
 def test_memory_is_sealed() -> None:
-    code = "from eyestream.service.sealing import *; print(is_sealed()); seal(); print(is_sealed())"
+    code = "from eyestream.rim.ops.hardening import *; print(is_sealed()); seal(); print(is_sealed())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 

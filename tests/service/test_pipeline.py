@@ -7,14 +7,14 @@ import numpy as np
 from noise import SeededNoise
 from rig import rows_of_a_stranger
 
-from eyestream.device.settings import DeviceSettings
-from eyestream.files import calibrations
+from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import build
-from eyestream.service.ledger import Ledger, Reservation, Withheld, create_ledger
-from eyestream.service.pipeline import Arrival, Pipeline
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
 
 CALIBRATION = calibrations.load("everyday-cfpa-32")

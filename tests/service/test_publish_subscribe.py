@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from conftest import Mosquitto, free_port, until
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import ConfigError, LinkError
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.publisher import Publisher
-from eyestream.service.subscriber import Chunks, subscribe
-from eyestream.service.transport import Link, Message, connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Link, Message, connect
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.wire import messages, topics
 
 NAMES = ("a", "b", "c")

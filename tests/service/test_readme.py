@@ -10,7 +10,7 @@ import numpy as np
 from rig import running, settings_for
 
 import eyestream
-from eyestream.service.broker import embedded_broker
+from eyestream.rim.mqtt.embedded import embedded_broker
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.S | re.M)

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.files.recordings import Recording
-from eyestream.service import replay as replaying
-from eyestream.service.replay import replay, row_numbers
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.sdk import replay as replaying
+from eyestream.rim.sdk.replay import replay, row_numbers
 
 
 class Tracker:

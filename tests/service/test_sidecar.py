@@ -13,16 +13,16 @@ from conftest import Mosquitto, free_port, until
 from noise import SeededNoise
 from rig import Spy, rows_of_a_stranger, running, settings_for, spying
 
-from eyestream.config import BrokerSettings, LimitSettings, Settings
-from eyestream.files import calibrations, recordings
-from eyestream.files.recordings import Recording
 from eyestream.privacy.mechanisms import CFPA
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.ledger import look
-from eyestream.service.publisher import Publisher
-from eyestream.service.replay import replay
-from eyestream.service.subscriber import Chunks, subscribe
-from eyestream.service.transport import connect
+from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import connect
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.replay import replay
+from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.wire.messages import encode_raw
 
 NAMES = calibrations.load("everyday-cfpa-32").names
@@ -227,7 +227,7 @@ async def test_a_failing_ledger_stops_the_releases_not_the_process(
         def full(self: object, data: bytes) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("eyestream.service.ledger_file.LedgerFile.append", full)
+        monkeypatch.setattr("eyestream.rim.ledger.file.LedgerFile.append", full)
         await publish(mosquitto.url, recording_of(rows_of_a_stranger(96, 52)))
         await until(lambda: spy.states()[-1] == ("degraded", "ledger"))
         monkeypatch.undo()

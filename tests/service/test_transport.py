@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from conftest import Mosquitto, free_port, until
 
-from eyestream.config import BrokerSettings
 from eyestream.errors import LinkError
-from eyestream.service import client, keeper, transport
-from eyestream.service.endpoint import Endpoint
-from eyestream.service.keeper import Keeper
-from eyestream.service.transport import Link, Message, connect
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt import client, transport
+from eyestream.rim.mqtt import reconnecting as keeper
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link, Message, connect
 
 
 def endpoint(port: int) -> Endpoint:
@@ -131,7 +132,7 @@ async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> Non
         finally:
             stands.clear()
 
-    link_keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id="fixed", deliver=print)
+    link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id="fixed", deliver=print)
     async with link_keeper.beside(5):
         for outage_s in (0.0, 1.0):
             mosquitto.stop(kill=True)
@@ -172,7 +173,7 @@ async def test_a_cancel_is_heeded_whatever_else_happens_at_that_moment(
         await link.subscribe("t", 1)
         await asyncio.Event().wait()
 
-    link_keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print)
+    link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print)
     task = asyncio.create_task(link_keeper.run())
     done, _ = await asyncio.wait({task}, timeout=3)
     task.cancel()
@@ -199,7 +200,7 @@ async def test_what_deliver_raises_comes_out_as_it_is(mosquitto: Mosquitto) -> N
         await asyncio.Event().wait()
 
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # asyncio reports it besides
-    link_keeper = Keeper(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=deliver)
+    link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=deliver)
     async with asyncio.timeout(3):
         with pytest.raises(ZeroDivisionError):
             await link_keeper.run()
@@ -356,7 +357,7 @@ async def test_a_link_that_stood_begins_the_waits_anew(
 
     monkeypatch.setattr(transport.Backoff, "wait", wait)
     monkeypatch.setattr(keeper, "STEADY_SECONDS", steady_s)
-    await Keeper(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print).run()
+    await ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print).run()
     assert seen == pytest.approx(pauses)
 
 

@@ -3,11 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from eyestream.device.settings import DeviceSettings
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.offline.study import baseline, recovery, timing
+from eyestream.offline.study.dynamics import Dynamics, filtered, smoothed
+from eyestream.offline.study.steil import Scale, log_density_published, published, repaired
 from eyestream.privacy.mechanisms import build
-from eyestream.study import baseline, recovery, timing
-from eyestream.study.dynamics import Dynamics, filtered, smoothed
-from eyestream.study.steil import Scale, log_density_published, published, repaired
 
 
 def joint_estimates(dynamics, noise, seen):

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from eyestream.files import recordings
-from eyestream.study import classification, identification
-from eyestream.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBasisNetwork, match_means
-from eyestream.study.population import Population
-from eyestream.study.sources import World, prepare
-from eyestream.study.splits import contiguous_split, halves
+from eyestream.offline.study import classification, identification
+from eyestream.offline.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBasisNetwork, match_means
+from eyestream.offline.study.population import Population
+from eyestream.offline.study.sources import World, prepare
+from eyestream.offline.study.splits import contiguous_split, halves
+from eyestream.rim.files import recordings
 
 
 def blobs(people, rows, distance, seed):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError, RecordingError
-from eyestream.files.recordings import Recording
-from eyestream.study import sources
-from eyestream.study.cells import Cell, compute, key_of
-from eyestream.study.population import Population, finite_rows, read_labels
-from eyestream.study.sources import SOURCES
+from eyestream.offline.study import sources
+from eyestream.offline.study.cells import Cell, compute, key_of
+from eyestream.offline.study.population import Population, finite_rows, read_labels
+from eyestream.offline.study.sources import SOURCES
+from eyestream.rim.files.recordings import Recording
 
 
 class Counting:

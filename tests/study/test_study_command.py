@@ -5,7 +5,7 @@ import re
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.study.report import figure_text
+from eyestream.offline.study.report import figure_text
 
 
 @pytest.mark.timeout(600)  # half a minute of work; a shared machine may take long over it

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
+from eyestream.offline.study import utility
+from eyestream.offline.study.measures import explained_variance, mean_and_error, nmse, nmse_summary, tame
+from eyestream.offline.study.measures import utility as utility_of
 from eyestream.privacy.mechanisms import build
-from eyestream.study import utility
-from eyestream.study.measures import explained_variance, mean_and_error, nmse, nmse_summary, tame
-from eyestream.study.measures import utility as utility_of
 
 
 def test_nmse_by_hand():

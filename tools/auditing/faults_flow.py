@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.device import chunks, device, session
+from eyestream.chunking import chunks, device, session
 from eyestream.privacy import accountant, additive
-from eyestream.service import outbox, pipeline
+from eyestream.rim.sidecar import outbox, pipeline
 
 # Once
 
@@ -92,12 +92,12 @@ def _() -> list[Patch]:
         self._publish = publish
 
     def fresh(self: Any, now: float) -> Any:
-        parcel = first(self, now)
-        if parcel is not None and parcel.payload in handed:
-            self._waiting[0] = parcel = dataclasses.replace(parcel, payload=again[parcel.payload]())
-        elif parcel is not None:
-            handed.add(parcel.payload)
-        return parcel
+        entry = first(self, now)
+        if entry is not None and entry.payload in handed:
+            self._waiting[0] = entry = dataclasses.replace(entry, payload=again[entry.payload]())
+        elif entry is not None:
+            handed.add(entry.payload)
+        return entry
 
     return [(pipeline.Pipeline, "_release", remembering), (outbox.Outbox, "first", fresh)]
 

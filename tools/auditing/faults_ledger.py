@@ -8,7 +8,10 @@ from typing import Any
 from auditing.planting import Patch, fault
 
 from eyestream.privacy import accountant, charge
-from eyestream.service import ledger, ledger_book, ledger_file, pipeline
+from eyestream.rim.ledger import book as ledger_book
+from eyestream.rim.ledger import file as ledger_file
+from eyestream.rim.ledger import ledger
+from eyestream.rim.sidecar import pipeline
 
 # Ledger and window
 

@@ -23,7 +23,7 @@ def _() -> list[Patch]:
 
     shares = {
         kind: lambda self, coordinates, factor: np.clip(coordinates * factor * self._per_step, -(2.0**40), 2.0**40)
-        for kind in (ball.EuclideanLattice, ball.TaxicabLattice)
+        for kind in (ball.L2Lattice, ball.L1Lattice)
     }
     return [(laws.LaplaceLaw, "sample", sample), *((kind, "snap", share) for kind, share in shares.items())]
 

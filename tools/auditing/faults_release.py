@@ -68,7 +68,7 @@ def _no_hold() -> Patch:
     def rounded(self: Any, coordinates: Any, factor: Any) -> Any:
         return np.rint(np.clip(coordinates * factor * self._per_step, -(2.0**55), 2.0**55)).astype(np.int64)
 
-    return ball.EuclideanLattice, "snap", rounded
+    return ball.L2Lattice, "snap", rounded
 
 
 def _no_projection() -> Patch:

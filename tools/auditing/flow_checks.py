@@ -19,7 +19,13 @@ from auditing.findings import Finding, Part, first_failure
 from auditing.mechanisms import synthetic
 from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder, silence, tagged
 
-from eyestream.config import (
+from eyestream.chunking.chunks import RowMark
+from eyestream.chunking.device import Device
+from eyestream.privacy.accountant import Account, Request
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import SecureNoise
+from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
     DeviceEntry,
@@ -28,15 +34,9 @@ from eyestream.config import (
     SidecarSettings,
     StreamSettings,
 )
-from eyestream.device.chunks import RowMark
-from eyestream.device.device import Device
-from eyestream.privacy.accountant import Account, Request
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.service.ledger import Ledger, create_ledger, look
-from eyestream.service.pipeline import Arrival
-from eyestream.service.sidecar import Sidecar
+from eyestream.rim.ledger.ledger import Ledger, create_ledger, look
+from eyestream.rim.sidecar.pipeline import Arrival
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
 
@@ -154,7 +154,7 @@ async def _two_attempts(place: Path) -> list[bytes]:
         for breaks in (True, False):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.2):
-                    await sidecar._courier.serve(_BrokenLink(sent, breaks))  # type: ignore[arg-type]
+                    await sidecar._sender.serve(_BrokenLink(sent, breaks))  # type: ignore[arg-type]
     return sent
 
 
@@ -173,10 +173,10 @@ def _settings(ledger: Path) -> Settings:
 _BROKEN = (
     "eyestream.privacy.domain.Domain.admit",
     "eyestream.privacy.ball._factor",
-    "eyestream.privacy.ball.EuclideanLattice.snap",
+    "eyestream.privacy.ball.L2Lattice.snap",
     "eyestream.privacy.noise.SecureNoise.draw",
     "eyestream.spectrum.fourier.RealFourier.signals",
-    "eyestream.service.pipeline.encode_private",
+    "eyestream.rim.sidecar.pipeline.encode_private",
 )
 
 

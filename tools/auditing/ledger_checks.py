@@ -18,7 +18,7 @@ from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.service.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
 
 __all__ = ["alone", "durable", "exact", "torn", "window"]
 

@@ -21,12 +21,12 @@ from auditing.mechanisms import Array, synthetic
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.config import Settings
 from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.laws import DIGIT_DEVIATION, LaplaceLaw, Law
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.response import ResponseLaw
+from eyestream.rim.config import Settings
 
 __all__ = ["entropy", "sampler"]
 
@@ -162,7 +162,7 @@ class _SlowNoise(SecureNoise):
 def _no_seed() -> Part:
     """No key of the configuration and no line that makes noise knows a seed or the environment."""
     root = Path(eyestream.__file__).parent
-    sources = [*(root / "privacy").glob("*.py"), *(root / "service").glob("*.py"), root / "config.py"]
+    sources = [*(root / "privacy").glob("*.py"), *(root / "rim").rglob("*.py")]
     told = [
         path.name for path in sources for word in ("os.environ", "getenv", "default_rng") if word in path.read_text()
     ]

@@ -19,12 +19,12 @@ from auditing.mechanisms import Array, synthetic_joint, worst_signal
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.files import calibrations
 from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.mechanism import Releaser
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.response import ResponseLaw
+from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import integrate
 
 __all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "shipped", "state"]

@@ -14,15 +14,15 @@ import numpy as np
 from auditing.mechanisms import Array, synthetic
 from numpy.typing import NDArray
 
-from eyestream.device.settings import DeviceSettings
+from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
-from eyestream.service import ledger_book
-from eyestream.service.ledger import Ledger, create_ledger
-from eyestream.service.pipeline import Arrival, Pipeline
+from eyestream.rim.ledger import book as ledger_book
+from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
 

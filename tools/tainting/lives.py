@@ -13,9 +13,9 @@ from tainting.canary import Canary
 from tainting.capture import Process, Proxy
 from tainting.tracker import Tracker, hostile
 
-from eyestream import config
-from eyestream.files import calibrations
-from eyestream.service.ledger import create_ledger
+import eyestream
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.ledger import create_ledger
 
 __all__ = ["LIVES", "PLAIN", "Ended", "Life", "Plant", "live"]
 
@@ -81,12 +81,12 @@ class Life:
 _JSON = ('# [log]\n# format = "text"', '[log]\nformat = "json"')
 _DROPPED = "dropped: the mechanism failed with RuntimeError"
 _UNFORESEEN = "RuntimeError .its message is kept back"
-_ENCODER = Plant("eyestream.service.pipeline", "", "encode_private")
-_DECODER = Plant("eyestream.service.pipeline", "", "decode_raw")
+_ENCODER = Plant("eyestream.rim.sidecar.pipeline", "", "encode_private")
+_DECODER = Plant("eyestream.rim.sidecar.pipeline", "", "decode_raw")
 _DOMAIN = Plant("eyestream.privacy.domain", "Domain", "admit")
-_DEVICE = Plant("eyestream.device.device", "Device", "feed")
-_OUTBOX = Plant("eyestream.service.outbox", "Outbox", "put")
-_RECEIVER = Plant("eyestream.service.sidecar", "Sidecar", "_receive")
+_DEVICE = Plant("eyestream.chunking.device", "Device", "feed")
+_OUTBOX = Plant("eyestream.rim.sidecar.outbox", "Outbox", "put")
+_RECEIVER = Plant("eyestream.rim.sidecar.sidecar", "Sidecar", "_receive")
 _DISK = Plant("os", "", "fdatasync", 3, "OSError(5, 'EIO')")
 
 LIVES = (
@@ -127,7 +127,7 @@ class Ended:
 
 def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Path:
     """A configuration beside its ledger, outside of the folder that the sidecar works in."""
-    example = Path(config.__file__).parent / "data" / "sidecar.toml"
+    example = Path(eyestream.__file__).parent / "data" / "sidecar.toml"
     text = example.read_text(encoding="utf-8")
     known = calibrations.load(life.calibration)
     pairs = [

@@ -117,8 +117,8 @@ def hostile(canary: Canary, device: str) -> list[tuple[str, bytes]]:
 
 def recording(canary: Canary, names: tuple[str, ...], path: Path) -> None:
     """The rows as a recording, written to `path`."""
-    from eyestream.files import recordings  # noqa: PLC0415  two of the lives need it
-    from eyestream.files.recordings import Recording  # noqa: PLC0415
+    from eyestream.rim.files import recordings  # noqa: PLC0415  two of the lives need it
+    from eyestream.rim.files.recordings import Recording  # noqa: PLC0415
 
     t = np.arange(len(canary.rows)) / 2.0
     recordings.save(Recording(t, canary.rows.astype(np.float64), names), path)

@@ -1,0 +1,200 @@
+"""One device: its sessions in order, its clock, and the chunks that fall due.
+
+The rules, in the order in which they are applied to a message (privacy core, sections 5 and 6):
+
+1. Time first: what the clock closes by now is closed before the rows are looked at. So the chunks depend on the rows
+   and on when each arrived, and neither on how rows are split into messages nor on when somebody asked.
+2. Sessions strictly increase. A row (or an end) of a newer one ends the current one; rows of older or ended ones are
+   refused.
+3. Rows up to the mark are refused. It is the last row that an earlier process may have released, rounded up to the end
+   of a chunk, so that no chunk has rows on both sides of it; it moves on to the last row of the last chunk that was
+   opened or fell due, whenever a session stops.
+4. Chunk i of the tracker's grid holds rows i n to (i + 1) n - 1. It opens at its first row and closes at its last one,
+   at a row of a later chunk, when its session stops, or at its due time plus grace. Chunks in between fall due without
+   rows.
+5. A session stops after `idle_s` seconds without a row, and at a row more than `jump_chunks` chunks ahead: the open
+   chunk falls due, and that row is not taken. Later rows behind the mark begin it anew, as after a restart: the tracker
+   may not know that it was not heard. Under ``on_clock`` so it is with a tracker that runs that far ahead of the clock.
+
+A session here is a tracker's session as seen by this process, from where it begins to where it stops: chunk 0 is the
+first chunk of it that a row was taken for, each next chunk follows it on the nominal grid without a hole, and `t0`
+counts from there.
+"""
+
+from collections import deque
+
+from eyestream.chunking.chunks import DueChunk, RowMark, RowSpan
+from eyestream.chunking.clock import Clock
+from eyestream.chunking.session import Counters, Session, Waiting
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.errors import PayloadError
+from eyestream.wire.messages import RawRows
+
+__all__ = ["Device"]
+
+
+class Device:
+    """One device's life: rows and the time in, due chunks out, each row in at most one of them.
+
+    To be driven so: `feed` every message and `tick` at `next_due` at the latest; after each call treat what was
+    returned, in order, then reserve for those `coming` that are new. A chunk that opened and closed within one call, or
+    never opened, may first be seen when it is due: it is reserved then, before noise is bound to it.
+
+    Memory: one (n, F) buffer; under ``on_clock`` also the closed chunks that wait: at most `jump_chunks`, those that a
+    grace period holds, and those that fall due without a row until `idle_s` is over.
+
+    Parameters
+    ----------
+    settings
+        Of the device.
+    refused
+        Last row that an earlier process may have released; it and everything before is refused for ever.
+
+    Attributes
+    ----------
+    settings
+        As given.
+    counters
+        What became of the rows, live; to be read only.
+    """
+
+    def __init__(self, settings: DeviceSettings, refused: RowMark | None = None) -> None:
+        self.settings = settings
+        self.counters = Counters()
+        self._clock = Clock()
+        self._closed: deque[Waiting] = deque()
+        self._session: Session | None = None
+        self._ended = -1
+        self._refused = RowMark(-1, -1)
+        if refused is not None:
+            chunk = refused.last_row // settings.n
+            self._refused = RowMark(refused.session, (chunk + 1) * settings.n - 1)
+
+    @property
+    def session(self) -> int | None:
+        """The tracker's session that is going on."""
+        return None if self._session is None else self._session.number
+
+    @property
+    def open_chunk(self) -> RowSpan | None:
+        """The chunk that has rows and is not closed."""
+        return None if self._session is None else self._session.open_chunk
+
+    @property
+    def coming(self) -> list[RowSpan]:
+        """Chunks sure to fall due, in order: closed ones that wait for the clock, then the open one."""
+        spans = [waiting.chunk.span for waiting in self._closed]
+        return spans if self.open_chunk is None else [*spans, self.open_chunk]
+
+    def feed(self, rows: RawRows, now: float) -> list[DueChunk]:
+        """Take a message that arrived at `now`.
+
+        Parameters
+        ----------
+        rows
+            (m, F), m >= 0; copied. An empty message that does not end a session does nothing.
+        now
+            Seconds of any clock; a reading that is not finite or goes backwards is no progress.
+
+        Returns
+        -------
+        list
+            Chunks that fall due, in order; none under ``on_clock``, where `tick` has them.
+
+        Raises
+        ------
+        PayloadError
+            ``shape``: not F values a row; nothing has changed.
+        """
+        if rows.rows.ndim != 2 or rows.rows.shape[1] != self.settings.features:
+            raise PayloadError("shape")
+        time = self._clock.read(now)
+        self._pass_time()
+        self._take(rows, time)
+        if rows.end:
+            self._end(rows.session)
+        return self._drain() if self.settings.release == "on_row" else []
+
+    def tick(self, now: float) -> list[DueChunk]:
+        """Chunks that have fallen due by `now`, in order."""
+        self._clock.read(now)
+        self._pass_time()
+        if self.settings.release == "on_row":
+            return self._drain()
+        due = []
+        while self._closed and self._clock.reached(self._closed[0].at):
+            due.append(self._closed.popleft().chunk)
+        return due
+
+    def next_due(self) -> float | None:
+        """When `tick` has something to do if no row comes, on the caller's clock; None: nothing is awaited."""
+        times = [waiting.at for waiting in self._closed][:1]
+        if self._session is not None:
+            times += [self._session.closes_at, self._session.idle_at]
+        return self._clock.reading(min(times)) if times else None
+
+    def close(self, now: float) -> list[DueChunk]:
+        """End the session, as at the end of the process; every chunk that still waits, at once, in order."""
+        self._clock.read(now)
+        self._pass_time()
+        self._stop()
+        return self._drain()
+
+    def _take(self, message: RawRows, time: float) -> None:
+        seq, rows, counters = message.seq, message.rows, self.counters
+        counters.rows += len(rows)
+        if self._is_over(message.session):
+            counters.stale_session += len(rows)
+            return
+        refused = self._count_refused(message)
+        counters.refused += refused
+        seq, rows = seq + refused, rows[refused:]
+        while len(rows) > 0:
+            if self._session is None or self._session.number != message.session:
+                self._end(message.session - 1)
+                self._session = Session(self.settings, message.session, seq, counters, self._closed)
+            left = self._session.take(seq, rows, time)
+            if not left:
+                return
+            lost = 1 if self._session.has_room(time) else left  # where the clock forbids one more chunk, all are lost
+            counters.jump += lost
+            self._stop()
+            seq, rows = seq + len(rows) - left + lost, rows[len(rows) - left + lost :]
+
+    def _count_refused(self, message: RawRows) -> int:
+        """How many rows of `message`, from its first on, lie at or before the mark."""
+        if message.session != self._refused.session:
+            return len(message.rows) if message.session < self._refused.session else 0
+        return min(max(self._refused.last_row + 1 - message.seq, 0), len(message.rows))
+
+    def _is_over(self, session: int) -> bool:
+        return session <= self._ended
+
+    def _end(self, session: int) -> None:
+        """End `session` and those before it for good."""
+        if not self._is_over(session):
+            self._stop()
+            self._ended = session
+
+    def _stop(self) -> None:
+        """Stop the current session, if there is one; what lies behind its last chunk may begin it anew."""
+        if self._session is not None:
+            self._session.end()
+            self._refused = max(self._refused, RowMark(self._session.number, self._session.last_row))
+            self._session = None
+
+    def _pass_time(self) -> None:
+        """Close what the clock closes: each chunk at its due time plus grace, the session when it is idle."""
+        while self._session is not None:
+            closes_at, idle_at = self._session.closes_at, self._session.idle_at
+            if closes_at <= idle_at and self._clock.reached(closes_at):
+                self._session.close_current()
+            elif self._clock.reached(idle_at):
+                self._stop()
+            else:
+                return
+
+    def _drain(self) -> list[DueChunk]:
+        due = [waiting.chunk for waiting in self._closed]
+        self._closed.clear()
+        return due

@@ -1,0 +1,113 @@
+"""A study from recordings to report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from eyestream.errors import ConfigError
+from eyestream.offline.study import (
+    baseline,
+    classification,
+    coefficients,
+    correlation,
+    identification,
+    recovery,
+    timing,
+    utility,
+)
+from eyestream.offline.study.cells import Record, compute
+from eyestream.offline.study.plan import Plan
+from eyestream.offline.study.population import Population
+from eyestream.offline.study.report import write_report, write_tables
+from eyestream.offline.study.sections import sections
+from eyestream.offline.study.sources import World, prepare
+from eyestream.rim.files.recordings import Recording
+
+__all__ = ["PARTS", "run"]
+
+PARTS: dict[str, Any] = {
+    "utility": utility,
+    "correlation": correlation,
+    "coefficients": coefficients,
+    "classification": classification,
+    "identification": identification,
+    "recovery": recovery,
+    "timing": timing,
+    "baseline": baseline,
+}
+"""Modules with `cells(plan, world)` and `measure(world, **settings)`."""
+
+
+def run(
+    recordings: Sequence[Recording],
+    out: Path,
+    plan: Plan,
+    *,
+    labels: dict[str, dict[str, str]] | None = None,
+    published: Path | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Run a study and write its report.
+
+    Calibrations lie in `out`/calibrations, finished cells in `out`/cells; neither is computed again. To spread the
+    cells over a cluster, call this inside `joblib.parallel_config(backend=...)` with `jobs` None.
+
+    Returns
+    -------
+    The path of the page.
+
+    Raises
+    ------
+    ConfigError, RecordingError, CalibrationError
+        The recordings or the labels do not make a study, or `out` cannot be written.
+    """
+    population = Population.of(recordings, labels)
+    values = utility.published_values(published) if published is not None else []
+    measures = {name: part.measure for name, part in PARTS.items()}
+
+    def count(done: int, total: int) -> None:
+        progress(f"{done} of {total} cells done")
+
+    try:
+        world = prepare(population, plan.chunks, progress, out / "calibrations")
+        cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
+        records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
+        write_tables(out / "csv", records | _summaries(records) | ({"published": values} if values else {}))
+        progress("drawing the figures")
+        return write_report(out, sections(records, values), _settings(plan, world, recordings))
+    except OSError as error:
+        raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _summaries(records: dict[str, list[Record]]) -> dict[str, list[Record]]:
+    summary = identification.summarise(records["identification"])
+    return {
+        "identification-summary": summary,
+        "verdicts": identification.verdicts(summary),
+        "classification-summary": classification.summarise(records["classification"]),
+    }
+
+
+def _settings(plan: Plan, world: World, recordings: Sequence[Recording]) -> dict[str, Any]:
+    population = world.population
+    return {
+        "made_by": f"eyestream {version('eyestream')}",
+        "plan": asdict(plan),
+        "simulated": any(recording.simulated for recording in recordings),
+        "recordings": len(population.people),
+        "people_calibrating": [population.people[i] for i in population.calibrating],
+        "people_released": [population.people[i] for i in population.released],
+        "recording_hashes": list(population.hashes),
+        "features": [population.names[i] for i in world.active],
+        "calibrations": {f"{name}, {n} rows": c.content_hash for (name, n), c in world.calibrations.items()},
+        "seeds": {
+            "splits": "numpy default_rng((split, recording)), split = 0 .. splits - 1",
+            "classifiers": "the number of the split, or of the seed",
+            "baselines of Steil et al.": "number of the seed, first split of the batch, or 1",
+            "choice of k by the data": "numpy default_rng(rows a chunk)",
+            "noise of the mechanisms": "none: keyed by the operating system",
+        },
+    }

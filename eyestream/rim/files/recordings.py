@@ -1,0 +1,177 @@
+"""Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.csv.gz` with a
+header.
+
+A recording is `t` (m,) seconds, strictly increasing, and `features` (m, F); NaN is a missing value.
+"""
+
+import csv
+import gzip
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import RecordingError
+from eyestream.rim.files.features import FEATURES_52
+
+__all__ = ["Recording", "load", "save"]
+
+# What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
+_DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Rows of one person's feature stream.
+
+    Attributes
+    ----------
+    t : (m,) seconds, strictly increasing.
+    features : (m, F) float64; NaN is missing.
+    names : F names.
+    path : the file it comes from, for messages.
+    simulated : whether it was made by `eyestream simulate`.
+    simulation : version of its generator and its seed, when the file tells them.
+    named : whether the file holds the names; if not, they are the 52 usual ones, or made up.
+    others : keys of the file that are not part of a recording; nothing reads them.
+    """
+
+    t: NDArray[np.float64]
+    features: NDArray[np.float64]
+    names: tuple[str, ...]
+    path: str = ""
+    simulated: bool = False
+    simulation: tuple[int, int] | None = None
+    named: bool = True
+    others: tuple[str, ...] = ()
+
+    @property
+    def rate_hz(self) -> float:
+        """Nominal rows a second: the inverse of the median step."""
+        return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
+
+
+_KEYS = {"t", "features", "names", "simulated", "generator", "seed"}
+
+
+def load(path: str | Path) -> Recording:
+    """Read a recording.
+
+    Raises
+    ------
+    RecordingError
+        when the file is missing, is not a recording, or its time does not increase (the line is named).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RecordingError(f"{path}: no such file")
+    name = path.name.lower()
+    if name.endswith(".npz"):
+        return _load_npz(path)
+    if name.endswith((".csv", ".csv.gz")):
+        return _load_csv(path)
+    raise RecordingError(f"{path}: a recording is a .npz, .csv or .csv.gz file")
+
+
+def save(recording: Recording, path: str | Path) -> None:
+    """Write a recording in the format that the name of `path` says; values as float32, names only when `named`."""
+    path, features = Path(path), recording.features.astype(np.float32)
+    if path.name.lower().endswith(".npz"):
+        arrays: dict[str, Any] = {"t": recording.t, "features": features}
+        if recording.named:
+            arrays["names"] = np.array(recording.names)
+        if recording.simulated:
+            arrays["simulated"] = np.array(True)
+        if recording.simulation is not None:
+            arrays["generator"], arrays["seed"] = map(np.array, recording.simulation)
+        with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
+            np.savez_compressed(file, **arrays)
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["t_s", *recording.names])
+    for t, row in zip(recording.t, features, strict=True):
+        writer.writerow([repr(float(t)), *("" if np.isnan(v) else str(v) for v in row)])
+    data = text.getvalue().encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data)
+
+
+def _check(recording: Recording, first_line: int) -> Recording:
+    """The recording, if it is one; `first_line` is the number of its first row in messages."""
+    path, t, shape = recording.path, recording.t, recording.features.shape
+    if t.ndim != 1 or len(shape) != 2 or len(t) != shape[0]:
+        raise RecordingError(f"{path}: t must be (m,) and features (m, F), not {t.shape} and {shape}")
+    if len(t) == 0:
+        raise RecordingError(f"{path}: holds no rows")
+    if len(recording.names) != shape[1] or len(set(recording.names)) != shape[1]:
+        raise RecordingError(f"{path}: {shape[1]} features need as many names, each once, not {len(recording.names)}")
+    if not np.isfinite(t).all():
+        raise RecordingError(f"{path}: line {first_line + int(np.argmax(~np.isfinite(t)))}: the time is not a number")
+    falls = np.flatnonzero(np.diff(t) <= 0)
+    if len(falls):
+        raise RecordingError(f"{path}: line {first_line + int(falls[0]) + 1}: time does not increase")
+    return recording
+
+
+def _default_names(features: int) -> tuple[str, ...]:
+    return FEATURES_52 if features == len(FEATURES_52) else tuple(f"feature_{i}" for i in range(features))
+
+
+def _load_npz(path: Path) -> Recording:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            missing = {"t", "features"} - set(arrays.files)
+            if missing:
+                raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")
+            features = arrays["features"].astype(np.float64)
+            named = "names" in arrays.files
+            told = {"generator", "seed"} <= set(arrays.files)
+            recording = Recording(
+                t=arrays["t"].astype(np.float64),
+                features=features,
+                names=tuple(map(str, arrays["names"])) if named else _default_names(features.shape[-1]),
+                path=str(path),
+                simulated="simulated" in arrays.files and bool(arrays["simulated"]),
+                simulation=(int(arrays["generator"]), int(arrays["seed"])) if told else None,
+                named=named,
+                others=tuple(sorted(set(arrays.files) - _KEYS)),
+            )
+    except (*_DAMAGED, TypeError, IndexError) as error:
+        raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
+    return _check(recording, first_line=0)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _load_csv(path: Path) -> Recording:
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
+        raise RecordingError(f"{path}: is not a .csv recording ({type(error).__name__})") from None
+    if not rows or len(rows[0]) < 2:
+        raise RecordingError(f"{path}: line 1: a header with a column of seconds and at least one feature is wanted")
+    header, width = rows[0], len(rows[0])
+    if any(_is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
+        raise RecordingError(f"{path}: line 1: a header with names is wanted, it holds numbers")
+    values = np.empty((len(rows) - 1, width))
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != width:
+            raise RecordingError(f"{path}: line {line}: {len(row)} values, {width} wanted")
+        try:
+            values[line - 2] = [float(cell) if cell.strip() else np.nan for cell in row]
+        except ValueError:
+            raise RecordingError(f"{path}: line {line}: holds something that is not a number") from None
+    return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=2)

@@ -1,0 +1,123 @@
+"""Keep a link up: connect, serve, and connect anew for as long as the caller wants it."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from eyestream.errors import LinkError
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Backoff, Link, Message, Will, connect
+
+__all__ = ["ReconnectingLink"]
+
+_LOG = logging.getLogger("eyestream.link")
+
+STEADY_SECONDS = 2.0
+"""A link that stood for so long was a good one: the next outage begins with the shortest wait again."""
+
+
+class ReconnectingLink:
+    """Connects and serves, again and again.
+
+    A broker that is away is waited for and said once in the log, under the name `what`; so is its return.
+
+    Parameters
+    ----------
+    endpoint
+        The broker.
+    serve
+        Called with each new link; cancelled when the link is lost. When it returns, the work is done.
+    what
+        Name of the link in the log.
+    client_id, deliver, clean_session, will
+        As for `eyestream.rim.mqtt.transport.connect`.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        serve: Callable[[Link], Awaitable[None]],
+        *,
+        what: str,
+        client_id: str | None,
+        deliver: Callable[[Message], None],
+        clean_session: bool = True,
+        will: Will | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._serve = serve
+        self._what = what
+        self._client_id = client_id
+        self._deliver = deliver
+        self._clean_session = clean_session
+        self._will = will
+        self._stood = asyncio.Event()
+        self._trouble: LinkError | None = None
+        self._silent = False
+        self.links = 0
+        """Links that stood since the start."""
+
+    async def run(self) -> None:
+        """Keep the link up until the serving function returns."""
+        backoff = Backoff()
+        while not await self._once(backoff):
+            await backoff.wait()
+
+    async def _once(self, backoff: Backoff) -> bool:
+        """One attempt; whether the work is done."""
+        loop = asyncio.get_running_loop()
+        began = None
+        try:
+            async with connect(
+                self._endpoint,
+                client_id=self._client_id,
+                deliver=self._deliver,
+                clean_session=self._clean_session,
+                will=self._will,
+            ) as link:
+                began = loop.time()
+                self._note_link()
+                await self._serve(link)
+                return True
+        except LinkError as error:
+            self._note_trouble(error)
+        if began is not None and loop.time() - began > STEADY_SECONDS:
+            backoff.reset()
+        return False
+
+    def _note_link(self) -> None:
+        again = self._trouble is not None and not self._silent
+        _LOG.log(logging.WARNING if again else logging.INFO, "%s: connected to %s", self._what, self._endpoint)
+        self._trouble, self._silent = None, False
+        self.links += 1
+        self._stood.set()
+
+    def _note_trouble(self, error: LinkError) -> None:
+        if self._trouble is None and not self._silent:
+            _LOG.warning("%s: %s; trying again until it is back", self._what, error)
+        self._trouble = error
+
+    @contextlib.asynccontextmanager
+    async def beside(self, wait_s: float) -> AsyncIterator[None]:
+        """Keep the link up beside the body, which begins when the first link stands.
+
+        Raises
+        ------
+        LinkError
+            No link within `wait_s` seconds.
+        """
+        self._silent = True  # until the first link stands: without one, the error says it
+        task = asyncio.create_task(self.run(), name=f"{self._what} keeper")
+        try:
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._stood.wait()
+            except TimeoutError:
+                raise self._trouble or LinkError(f"no answer from the broker at {self._endpoint}") from None
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})  # to await the task itself would take a cancel of ours for its own
+            if not task.cancelled():
+                task.result()

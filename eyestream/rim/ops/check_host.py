@@ -1,0 +1,138 @@
+"""Whether this machine keeps what it must keep: secrets, ledger, memory, time. Nothing is changed."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eyestream.errors import OperatorError
+from eyestream.privacy.noise import SecureNoise
+from eyestream.rim.config import Settings
+from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ops.findings import Finding, bad, good
+from eyestream.rim.ops.hardening import is_sealed, seal
+from eyestream.rim.sidecar.assembly import mechanism_of
+
+__all__ = ["host_findings"]
+
+_OTHERS, _OTHERS_WRITE = 0o077, 0o022
+_SECONDS_A_DAY = 86_400
+
+
+def host_findings(
+    settings: Settings,
+    path: Path,
+    *,
+    wall: Callable[[], float],
+    monotonic: Callable[[], float],
+    pause: Callable[[float], None],
+) -> list[Finding]:
+    """Everything that can be found out without a broker.
+
+    Parameters
+    ----------
+    settings, path
+        The configuration and its file.
+    wall, monotonic
+        Seconds since 1970, and of a clock that is never set.
+    pause
+        Waits for so many seconds.
+    """
+    return [
+        *_files(settings, path),
+        _memory(),
+        _clock(wall, monotonic, pause),
+        _calibration(settings),
+        *_ledger(settings, int(wall()) // _SECONDS_A_DAY),
+    ]
+
+
+def _files(settings: Settings, path: Path) -> Iterator[Finding]:
+    yield _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "600")
+    named = [
+        (table, key, file)
+        for table, broker in (("private", settings.private), ("raw", settings.raw))
+        for key in ("password_file", "key_file")
+        if broker is not None and (file := getattr(broker, key)) is not None
+    ]
+    for table, key, file in named:
+        yield _kept(f"[{table}] {key} is a secret", file, _OTHERS, "600")
+    ledger = settings.sidecar.ledger
+    yield _kept("the ledger's directory is private", ledger.parent, _OTHERS, "700")
+    yield _kept("the ledger is private", ledger, _OTHERS, "600")
+
+
+def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:
+    """Whether `path` is ours, or root's, and nobody else has one of the `forbidden` rights."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        return bad(what, f"{path}: {error.strerror}", "Make it, or correct the configuration")
+    if found.st_uid not in (0, os.geteuid()):
+        return bad(what, f"{path} belongs to another user", f"chown it to the user that runs the sidecar: {path}")
+    if stat.S_IMODE(found.st_mode) & forbidden:
+        return bad(what, f"{path} has mode {stat.S_IMODE(found.st_mode):o}", f"chmod {mode} {path}")
+    return good(what)
+
+
+def _memory() -> Finding:
+    what = "no core dumps, no debugger"
+    seal()
+    if is_sealed():
+        return good(what)
+    return bad(what, "the system does not let us forbid them", "Run it where prctl and setrlimit are not filtered")
+
+
+def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Callable[[float], None]) -> Finding:
+    """A day in UTC is what the budget of a day trusts; everything else goes by the clock that is never set."""
+    what = "the clock is sane"
+    year = datetime.fromtimestamp(wall(), UTC).year
+    if not 2026 <= year <= 2100:
+        return bad(what, f"it says {year}", "Set the clock")
+    before, before_wall = monotonic(), wall()
+    pause(0.1)
+    passed, passed_wall = monotonic() - before, wall() - before_wall
+    if not 0.05 < passed < 5:
+        return bad(what, "the monotonic clock does not advance as it should", "Mend the machine's clock source")
+    if abs(passed_wall - passed) > 1:
+        return bad(what, "it was set while we looked", "Let the clock settle, then check again")
+    return good(what)
+
+
+def _calibration(settings: Settings) -> Finding:
+    what = "calibration, epsilon and budget fit"
+    try:
+        epsilon = mechanism_of(settings, SecureNoise()).epsilon
+    except OperatorError as error:
+        return bad(what, str(error), "Correct [privacy] or [stream]")
+    for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
+        if getattr(settings.budget, key) < epsilon:
+            return bad(what, f"{key} is below the epsilon of one chunk", f"Raise [budget] {key}, or lower epsilon")
+    return good(what)
+
+
+def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
+    """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
+    what = "the ledger opens and fits"
+    try:
+        header, odometers = look(settings.sidecar.ledger)
+        chunk = mechanism_of(settings, SecureNoise()).n
+    except OperatorError as error:
+        yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
+        return
+    ours = [odometers[name] for device in settings.device if (name := f"{device.id}/features") in odometers]
+    counted = {(odometer.chunk, odometer.window) for odometer in ours} or {(header.chunk, header.window)}
+    wanted = (chunk, settings.budget.window_chunks)
+    if counted != {wanted}:
+        yield bad(
+            what,
+            f"it counts in (rows, window) {sorted(counted)}, the configuration in {wanted}",
+            "The next session starts with a full window: run it once to take that over, or go back to the old values",
+        )
+    else:
+        yield good(what)
+    if any(odometer.day > today for odometer in ours):
+        yield bad("the ledger's days lie in the past", "the clock went back", "Set the clock")
+    else:
+        yield good("the ledger's days lie in the past")

@@ -1,0 +1,179 @@
+"""For trackers: rows in, raw messages out."""
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eyestream.errors import ConfigError
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link
+from eyestream.wire import messages, topics
+
+__all__ = ["Publisher"]
+
+GOODBYE_SECONDS = 3.0
+"""Wait for the end message to be taken before leaving without it."""
+
+
+@dataclass(eq=False, slots=True)
+class _Parcel:
+    payload: bytes
+    taken: "asyncio.Future[bool]"
+
+
+class Publisher:
+    """Publishes the rows of one tracker; an async context manager.
+
+    It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
+    was seen. Send a row of NaN for a lost eye; pass `seq` to leave numbers out. While the broker is away rows are lost,
+    counted in `lost`, and numbered all the same, so that the receiver sees the gap.
+
+    Parameters
+    ----------
+    broker
+        URL of the raw broker, ``mqtt://host[:port]``, or its settings when it asks for a login or TLS.
+    device
+        Pseudonym of the tracker, as in the sidecar's configuration.
+    names
+        Feature names, in column order.
+    rate
+        Rows a second (nominal).
+    schema
+        Schema number, as in the sidecar's configuration.
+    wait_s
+        How long entering waits for the first connection before it gives up.
+
+    Raises
+    ------
+    ConfigError
+        A parameter cannot be used.
+    LinkError
+        On entering: the broker cannot be reached within `wait_s`.
+
+    Examples
+    --------
+    >>> async def track(rows):
+    ...     async with Publisher("mqtt://localhost", "hmd-1", names=["pupil", "speed"], rate=2.0) as publisher:
+    ...         await publisher.send(rows)
+    """
+
+    def __init__(
+        self,
+        broker: str | BrokerSettings,
+        device: str,
+        names: list[str] | tuple[str, ...],
+        rate: float,
+        *,
+        schema: int = 1,
+        wait_s: float = 10.0,
+    ) -> None:
+        if not names:
+            raise ConfigError("names: expected at least one feature")
+        if not 0 < rate < float("inf"):
+            raise ConfigError("rate: expected rows a second, above 0")
+        self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
+        self._topic = topics.raw_topic(device)
+        self._schema = schema
+        self._wait_s = wait_s
+        self._parcels: asyncio.Queue[_Parcel] = asyncio.Queue(1)
+        self._stack = contextlib.AsyncExitStack()
+        self._up = asyncio.Event()
+        self.names = tuple(names)
+        self.rate = rate
+        self.session = time.time_ns()
+        """Number of the session; larger for every later one, also after a restart."""
+        self.next_seq = 0
+        """Number of the next row."""
+        self.lost = 0
+        """Rows that no broker took."""
+
+    async def __aenter__(self) -> Self:
+        keeper = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=lambda message: None)
+        await self._stack.enter_async_context(keeper.beside(self._wait_s))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._up.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GOODBYE_SECONDS):
+                        await self.end_session()
+        finally:
+            await self._stack.aclose()
+
+    async def send(self, rows: ArrayLike, *, seq: int | None = None) -> bool:
+        """Publish `rows`, numbered from `seq` (default: on from the last one).
+
+        Parameters
+        ----------
+        rows
+            (m, F) or, for one row, (F,). NaN is a missing value.
+        seq
+            Number of the first row; below `next_seq` it is refused.
+
+        Returns
+        -------
+        bool
+            Whether the broker has acknowledged them.
+
+        Raises
+        ------
+        ValueError
+            Another width than there are names, or a number that was used.
+        """
+        block = np.atleast_2d(np.asarray(rows, dtype=np.float32))
+        if block.ndim != 2 or block.shape[1] != len(self.names):
+            raise ValueError(f"rows: expected (m, {len(self.names)}), got {block.shape}")
+        first = self.next_seq if seq is None else seq
+        if first < self.next_seq:
+            raise ValueError(f"seq: expected {self.next_seq} or more, got {first}")
+        self.next_seq = first + len(block)
+        taken = await self._hand_over(messages.encode_raw(self.session, first, block, self._schema))
+        if not taken:
+            self.lost += len(block)
+        return taken
+
+    async def end_session(self) -> bool:
+        """Tell the sidecar that the session is over, and number the next rows from 0 in a new one."""
+        nothing = np.empty((0, len(self.names)), dtype=np.float32)
+        payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True)
+        self.session = max(self.session + 1, time.time_ns())
+        self.next_seq = 0
+        return await self._hand_over(payload)
+
+    async def _hand_over(self, payload: bytes) -> bool:
+        if not self._up.is_set():
+            return False
+        entry = _Parcel(payload, asyncio.get_running_loop().create_future())
+        await self._parcels.put(entry)
+        return await entry.taken
+
+    async def _serve(self, link: Link) -> None:
+        """Publish one entry after the other for as long as the link stands."""
+        self._up.set()
+        entry: _Parcel | None = None
+        try:
+            while True:
+                entry = await self._parcels.get()
+                await link.publish(self._topic, entry.payload, qos=1)
+                _answer(entry, taken=True)
+        finally:
+            self._up.clear()
+            _answer(entry, taken=False)
+            while not self._parcels.empty():
+                _answer(self._parcels.get_nowait(), taken=False)
+
+
+def _answer(entry: _Parcel | None, *, taken: bool) -> None:
+    if entry is not None and not entry.taken.done():
+        entry.taken.set_result(taken)

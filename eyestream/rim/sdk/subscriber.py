@@ -1,0 +1,187 @@
+"""For applications: released chunks, in three lines."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import LinkError, PayloadError
+from eyestream.rim.buffer import DropOldest
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link, Message
+from eyestream.wire import messages, topics
+
+__all__ = ["Chunk", "Chunks", "subscribe"]
+
+_SESSIONS = 64
+"""Latest sessions whose chunks are known again; more than there can be among chunks that are sent a second time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """One released chunk of one device.
+
+    Attributes
+    ----------
+    session
+        The sidecar's random number of the session.
+    index
+        Number of the chunk in its session, from 0.
+    names
+        (F,) feature names.
+    t
+        (n,) seconds from the session's start, float64.
+    values
+        (F, n) released values, float32.
+    epsilon, delta
+        What this chunk cost, all features together.
+    guarantee
+        What is guaranteed, in words.
+    """
+
+    session: int
+    index: int
+    names: tuple[str, ...]
+    t: NDArray[np.float64]
+    values: NDArray[np.float32]
+    epsilon: float
+    delta: float
+    guarantee: str
+
+
+class Chunks:
+    """The chunks of one device as they arrive; an async iterator. Made by `subscribe`."""
+
+    def __init__(self, device: str, buffer: int) -> None:
+        self._topics = (topics.meta_topic(device), topics.status_topic(device), topics.private_topic(device))
+        self._arrived: DropOldest[Chunk] = DropOldest(buffer)
+        self._early: DropOldest[messages.PrivateChunk] = DropOldest(
+            buffer
+        )  # kept by the broker, before the description
+        self._last: dict[int, int] = {}  # last chunk of each of the latest sessions
+        self._subscribed = asyncio.Event()
+        self.meta: messages.Meta | None = None
+        """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
+        self.status: messages.Status | None = None
+        """The sidecar's last word on the device; None until it has said one."""
+        self.refused = 0
+        """Messages that were no message of ours, or not of the stream that was described."""
+
+    def __aiter__(self) -> "Chunks":
+        return self
+
+    async def __anext__(self) -> Chunk:
+        return await self._arrived.get()
+
+    @property
+    def dropped(self) -> int:
+        """Chunks that were not taken in time; the oldest go first."""
+        return self._arrived.dropped + self._early.dropped
+
+    async def _serve(self, link: Link) -> None:
+        for topic in self._topics:  # the description first
+            await link.subscribe(topic, 1)
+        self._subscribed.set()
+        await asyncio.Event().wait()
+
+    def _deliver(self, message: Message) -> None:
+        meta, status, _ = self._topics
+        try:
+            if message.topic == meta:
+                self.meta = messages.decode_meta(message.payload)
+                while (early := self._early.take()) is not None:
+                    self._accept(early)
+            elif message.topic == status:
+                self.status = messages.decode_status(message.payload)
+            else:
+                self._accept(messages.decode_private(message.payload))
+        except PayloadError:
+            self.refused += 1
+
+    def _accept(self, chunk: messages.PrivateChunk) -> None:
+        if self.meta is None:
+            self._early.put(chunk)
+            return
+        if len(self.meta.names) != len(chunk.values):
+            self.refused += 1
+            return
+        last = self._last.pop(chunk.session, -1)
+        self._last[chunk.session] = max(last, chunk.chunk)
+        if len(self._last) > _SESSIONS:
+            del self._last[next(iter(self._last))]
+        if chunk.chunk <= last:
+            return  # at-least-once delivery: the same bytes again
+        self._arrived.put(
+            Chunk(
+                session=chunk.session,
+                index=chunk.chunk,
+                names=tuple(self.meta.names),
+                t=chunk.t0 + chunk.dt * np.arange(chunk.values.shape[1], dtype=np.float64),
+                values=chunk.values,
+                epsilon=chunk.epsilon,
+                delta=chunk.delta,
+                guarantee=self.meta.guarantee,
+            )
+        )
+
+
+@contextlib.asynccontextmanager
+async def subscribe(
+    broker: str | BrokerSettings,
+    device: str,
+    *,
+    client_id: str | None = None,
+    buffer: int = 256,
+    wait_s: float = 10.0,
+) -> AsyncIterator[Chunks]:
+    """Receive the private chunks of `device`: those published from now on; reconnects by itself.
+
+    Parameters
+    ----------
+    broker
+        URL of the private broker, ``mqtt://host[:port]``, or its settings when it asks for a login or TLS.
+    device
+        The tracker's pseudonym.
+    client_id
+        A fixed one makes the session persistent: the broker keeps chunks while we are away.
+    buffer
+        Chunks held at most for a slow consumer; then the oldest are dropped and counted.
+    wait_s
+        How long to wait for the first connection.
+
+    Raises
+    ------
+    ConfigError
+        The URL or the device cannot be used.
+    LinkError
+        The broker cannot be reached within `wait_s`, or refuses the subscription.
+
+    Examples
+    --------
+    >>> async def watch():
+    ...     async with subscribe("mqtt://localhost", device="hmd-1") as chunks:
+    ...         async for chunk in chunks:
+    ...             print(chunk.names, chunk.values.mean(axis=1))
+    """
+    endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
+    chunks = Chunks(device, buffer)
+    keeper = ReconnectingLink(
+        endpoint,
+        chunks._serve,
+        what="private",
+        client_id=client_id,
+        deliver=chunks._deliver,
+        clean_session=client_id is None,
+    )
+    async with keeper.beside(wait_s):
+        try:
+            async with asyncio.timeout(wait_s):
+                await chunks._subscribed.wait()
+        except TimeoutError:
+            raise LinkError(f"the broker at {endpoint} does not let us subscribe to {device}") from None
+        yield chunks

@@ -1,0 +1,1 @@
+"""The service: raw rows in from one link, private chunks out through another."""

@@ -1,0 +1,97 @@
+"""The private side of a sidecar: what it states of itself and its streams, then released chunks, in order.
+
+A chunk goes to the link in the same turn of the loop in which it is released, when nothing is before it: no task is
+woken for it. How many may be under way is bounded; each stays ours until the broker acknowledges it, and goes out
+again, the same bytes in the same order, on the next link.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+
+from eyestream.errors import LinkError
+from eyestream.rim.mqtt.transport import Link
+from eyestream.rim.sidecar.outbox import Outbox, OutboxEntry
+from eyestream.rim.sidecar.retained import RetainedMessages
+
+__all__ = ["Sender"]
+
+_AT_ONCE = 64
+"""Retained messages that may be under way: those of 1,000 devices take 32 round trips, for which the chunks wait."""
+
+
+class Sender:
+    """Serves one link after the other.
+
+    Parameters
+    ----------
+    outbox
+        Of the released chunks.
+    """
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._statements = RetainedMessages()
+        self._carrier: Link | None = None
+        self._wake = asyncio.Event()
+        self._goodbye: list[tuple[str, bytes]] | None = None
+        self.stands = False
+        """Whether a link is up."""
+
+    def say(self, topic: str, payload: bytes) -> None:
+        """Let `payload` stand, retained, at `topic`; it goes before every chunk that is not under way yet."""
+        self._statements.say(topic, payload)
+        self._wake.set()
+
+    def post(self, topic: str, payload: bytes) -> None:
+        """Take a released chunk."""
+        self._outbox.put(topic, payload, asyncio.get_running_loop().time())
+        self._send_on()
+
+    def leave(self, goodbye: Iterable[tuple[str, bytes]]) -> None:
+        """Let `serve` end when everything is delivered and `goodbye` is said, topic by topic."""
+        self._goodbye = list(goodbye)
+        self._wake.set()
+
+    async def serve(self, link: Link) -> None:
+        """RetainedMessages first, then chunks, until it is time to leave or the link is lost."""
+        self.stands = True
+        self._statements.repeat()
+        self._outbox.recall()
+        try:
+            while True:
+                self._wake.clear()
+                if statements := self._statements.first(_AT_ONCE):
+                    await link.state(statements)
+                    for topic, payload in statements:
+                        self._statements.said(topic, payload)
+                    continue
+                self._carrier = link
+                self._send_on()
+                if self._goodbye is not None and not self._outbox:
+                    for start in range(0, len(self._goodbye), _AT_ONCE):
+                        await link.state(self._goodbye[start : start + _AT_ONCE])
+                    return
+                await self._wake.wait()
+        finally:
+            self.stands = False
+            self._carrier = None
+
+    def _send_on(self) -> None:
+        """Hand the link what waits, as far as it may be under way; not before the statements."""
+        link, now = self._carrier, asyncio.get_running_loop().time()
+        if link is None or self._statements:
+            return
+        while self._outbox.has_room(now) and (entry := self._outbox.first(now)) is not None:
+            self._outbox.sent(entry, now)
+            try:
+                link.send(entry.topic, entry.payload, partial(self._acknowledged, entry))
+            except LinkError:
+                self._carrier = None  # it is lost, and `serve` about to learn that; the next link recalls the entry
+                return
+
+    def _acknowledged(self, entry: OutboxEntry) -> None:
+        self._outbox.acknowledge(entry, asyncio.get_running_loop().time())
+        self._send_on()
+        if self._goodbye is not None:
+            self._wake.set()
