@@ -1,0 +1,80 @@
+"""What rows of a stream are."""
+
+import math
+from dataclasses import dataclass
+
+from eyestream.errors import ConfigError
+
+__all__ = ["MAX_RATE_HZ", "StreamSpec", "check_names"]
+
+MAX_RATE_HZ = 100_000.0
+"""A chunk's length must not vanish beside the time in a float."""
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Raise ConfigError unless there are feature names, each once."""
+    if not names or len(set(names)) != len(names):
+        raise ConfigError("expected the names of the features, each once")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """One kind of rows, the same for every device that sends it.
+
+    Attributes
+    ----------
+    name
+        Of the stream, in topics and in the ledger.
+    schema
+        Number that tracker and sidecar agreed on for `names`, their units and order.
+    names, units
+        Of the F features, one each.
+    rate_hz
+        Nominal rows a second, at most `MAX_RATE_HZ`.
+    window_s
+        Seconds of gaze that one row describes; 0 for a sample of its own moment.
+    memory_s
+        Seconds before its window that a row may depend on as well: the memory of the front end that makes the rows.
+
+    Raises
+    ------
+    ConfigError
+        A value is out of its range.
+    """
+
+    name: str
+    schema: int
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    rate_hz: float
+    window_s: float = 0.0
+    memory_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_names(self.names)
+        fine = {
+            "units": len(self.units) == len(self.names),
+            "rate_hz": 0 < self.rate_hz <= MAX_RATE_HZ,
+            "window_s": 0 <= self.window_s < math.inf,
+            "memory_s": 0 <= self.memory_s < math.inf,
+        }
+        wrong = [name for name, holds in fine.items() if not holds]
+        if wrong:
+            raise ConfigError(f"stream {self.name!r}: {', '.join(wrong)} out of range")
+
+    @property
+    def features(self) -> int:
+        """F."""
+        return len(self.names)
+
+    def rows_touched(self, seconds: float = 0.0) -> int:
+        """Most consecutive rows that `seconds` of gaze can enter: ceil(rate (window + seconds + memory)), at least 1."""
+        return max(1, math.ceil(self.rate_hz * (self.window_s + seconds + self.memory_s)))
+
+    def chunks_touched(self, n: int, seconds: float = 0.0) -> int:
+        """Most chunks of `n` rows that `seconds` of gaze can enter.
+
+        L >= 2 consecutive rows lie in at most (L - 2) // n + 2 chunks: one row in the first, the rest behind it.
+        """
+        rows = self.rows_touched(seconds)
+        return (rows - 2) // n + 2 if rows >= 2 else 1
