@@ -68,7 +68,7 @@ class StreamSpec:
         return len(self.names)
 
     def rows_touched(self, seconds: float = 0.0) -> int:
-        """Most consecutive rows that `seconds` of gaze can enter: ceil(rate (window + seconds + memory)), at least 1."""
+        """Most consecutive rows that `seconds` of gaze enter: ceil(rate (window + seconds + memory)), at least 1."""
         return max(1, math.ceil(self.rate_hz * (self.window_s + seconds + self.memory_s)))
 
     def chunks_touched(self, n: int, seconds: float = 0.0) -> int:
