@@ -5,15 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ChunkBuffer", "DueChunk", "RowMark", "RowSpan"]
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import BufferState, ChunkState, array_of, bytes_of
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class RowMark:
-    """A row of a tracker's session; older sessions come first."""
-
-    session: int
-    last_row: int
+__all__ = ["ChunkBuffer", "DueChunk", "RowSpan", "chunk_of", "chunk_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +61,30 @@ class DueChunk:
         return RowSpan(self.session, self.index, self.first_row, self.last_row)
 
 
+def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
+    """A due chunk as numbers and bytes, and the time that goes with it."""
+    empty = not np.isfinite(chunk.values).any()
+    return ChunkState(
+        at=at,
+        session=chunk.session,
+        index=chunk.index,
+        first_row=chunk.first_row,
+        last_row=chunk.last_row,
+        t0=chunk.t0,
+        values=None if empty else bytes_of(chunk.values),
+        ends_session=chunk.ends_session,
+    )
+
+
+def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
+    """The due chunk whose state it was; raises ValueError for one of another size."""
+    shape = (settings.features, settings.n)
+    values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
+    values.flags.writeable = False
+    where = (state.session, state.index, state.first_row, state.last_row)
+    return DueChunk(*where, t0=state.t0, values=values, ends_session=state.ends_session)
+
+
 class ChunkBuffer:
     """Rows of the open chunk; the first arrival of a row wins.
 
@@ -79,7 +98,19 @@ class ChunkBuffer:
         self._values = np.full((features, n), np.nan)
         self._present = np.zeros(n, dtype=np.bool_)
 
-    def put(self, offset: int, rows: NDArray[np.float32]) -> int:
+    def state(self) -> BufferState:
+        """What is in it, as bytes."""
+        return BufferState(bytes_of(self._values), bytes_of(self._present))
+
+    @classmethod
+    def restore(cls, n: int, features: int, state: BufferState) -> "ChunkBuffer":
+        """The buffer whose `state` it was; raises ValueError for one of another size."""
+        buffer = cls(n, features)
+        buffer._values = array_of(state.values, np.float64, (features, n))
+        buffer._present = array_of(state.present, np.bool_, (n,))
+        return buffer
+
+    def put(self, offset: int, rows: NDArray[np.floating]) -> int:
         """Put (m, F) rows at `offset`; returns how many were there already."""
         here = slice(offset, offset + len(rows))
         present = self._present[here]

@@ -21,13 +21,16 @@ first chunk of it that a row was taken for, each next chunk follows it on the no
 counts from there.
 """
 
+import dataclasses
 from collections import deque
 
-from eyestream.chunking.chunks import DueChunk, RowMark, RowSpan
+from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
 from eyestream.chunking.clock import Clock
 from eyestream.chunking.session import Counters, Session, Waiting
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
+from eyestream.privacy.accountant import RowMark
 from eyestream.wire.messages import RawRows
 
 __all__ = ["Device"]
@@ -85,6 +88,39 @@ class Device:
         """Chunks sure to fall due, in order: closed ones that wait for the clock, then the open one."""
         spans = [waiting.chunk.span for waiting in self._closed]
         return spans if self.open_chunk is None else [*spans, self.open_chunk]
+
+    def snapshot(self) -> bytes:
+        """All of its state; raw rows are in it."""
+        return encode(
+            DeviceState(
+                version=VERSION,
+                time=self._clock.time,
+                offset=self._clock.offset,
+                session=None if self._session is None else self._session.state(),
+                closed=[chunk_state(waiting.chunk, waiting.at) for waiting in self._closed],
+                ended=self._ended,
+                refused=(self._refused.session, self._refused.last_row),
+                counters=list(dataclasses.astuple(self.counters)),
+            )
+        )
+
+    @classmethod
+    def restore(cls, settings: DeviceSettings, data: bytes) -> "Device":
+        """The device whose `snapshot` it was: fed with the same, it gives the same.
+
+        Raises
+        ------
+        ValueError
+            It is no snapshot, or one of a stream of another size.
+        """
+        state, device = decode(data, DeviceState), cls(settings)
+        device.counters = Counters(*state.counters)
+        device._clock = Clock.restore(state.time, state.offset)
+        device._closed.extend(Waiting(chunk.at, chunk_of(chunk, settings)) for chunk in state.closed)
+        if state.session is not None:
+            device._session = Session.restore(settings, state.session, device.counters, device._closed)
+        device._ended, device._refused = state.ended, RowMark(*state.refused)
+        return device
 
     def feed(self, rows: RawRows, now: float) -> list[DueChunk]:
         """Take a message that arrived at `now`.

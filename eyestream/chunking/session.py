@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.chunks import ChunkBuffer, DueChunk, RowSpan
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import SessionState
 from eyestream.wire.messages import MAX_U64
 
 __all__ = ["Counters", "Session", "Waiting"]
@@ -97,6 +98,31 @@ class Session:
         self._none = np.full((settings.features, settings.n), np.nan)
         self._none.flags.writeable = False
 
+    def state(self) -> SessionState:
+        """All of it, as numbers and bytes."""
+        return SessionState(
+            number=self.number,
+            last_arrival=self.last_arrival,
+            first=self._first,
+            current=self._current,
+            newest=self._newest,
+            scheduled=self._scheduled,
+            due=self._due,
+            buffer=None if self._buffer is None else self._buffer.state(),
+        )
+
+    @classmethod
+    def restore(
+        cls, settings: DeviceSettings, state: SessionState, counters: Counters, closed: deque[Waiting]
+    ) -> "Session":
+        """The session whose `state` it was; raises ValueError where the settings are others."""
+        session = cls(settings, state.number, state.first * settings.n, counters, closed)
+        session.last_arrival, session._current, session._newest = state.last_arrival, state.current, state.newest
+        session._scheduled, session._due = state.scheduled, state.due
+        if state.buffer is not None:
+            session._buffer = ChunkBuffer.restore(settings.n, settings.features, state.buffer)
+        return session
+
     @property
     def closes_at(self) -> float:
         """When the clock closes the current chunk: its due time plus grace."""
@@ -117,7 +143,7 @@ class Session:
         """Of the last chunk that was closed; -1 when there was none."""
         return self._current * self._settings.n - 1 if self._current > self._first else -1
 
-    def take(self, seq: int, rows: NDArray[np.float32], time: float) -> int:
+    def take(self, seq: int, rows: NDArray[np.floating], time: float) -> int:
         """Take (m, F) consecutive rows from number `seq` that arrive at `time`; returns how many were left over.
 
         Rows are left over where their number jumps so far that the session must stop.
@@ -156,7 +182,7 @@ class Session:
         if self._buffer is not None:
             self.close_current(ends_session=True)
 
-    def _put(self, row: int, rows: NDArray[np.float32], time: float) -> None:
+    def _put(self, row: int, rows: NDArray[np.floating], time: float) -> None:
         n = self._settings.n
         if self._buffer is None:
             self._buffer = ChunkBuffer(n, self._settings.features)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from eyestream.errors import ConfigError
+from eyestream.streams.key import StreamKey
 
 __all__ = ["MAX_IDLE_CHUNKS", "MAX_RATE_HZ", "DeviceSettings", "Release"]
 
@@ -71,6 +72,11 @@ class DeviceSettings:
         wrong = [name for name, holds in fine.items() if not holds]
         if wrong:
             raise ConfigError(f"device {self.id!r}: {', '.join(wrong)} out of range")
+
+    @property
+    def key(self) -> StreamKey:
+        """Device and stream."""
+        return StreamKey(self.id, self.stream)
 
     @property
     def features(self) -> int:

@@ -1,25 +1,23 @@
 """``eyestream privatize``: recorded data sets, file to file."""
 
 import argparse
+import contextlib
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
-from eyestream.privacy.accountant import Request
+from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, Charge
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import FPA, build
-from eyestream.privacy.whole import chunk_count, release_rows
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
+from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import Ledger, Withheld
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.streams.key import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]
@@ -79,51 +77,46 @@ def main(options: argparse.Namespace) -> None:
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
     print(_price(options, calibration))
-    if options.ledger is not None:
-        _book(options, calibration, [len(recording.t) for recording in loaded])
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        for index, (path, recording) in enumerate(zip(options.recordings, loaded, strict=True), start=1):
-            mechanism = _mechanism(options, calibration, len(recording.t))
-            released = release_rows(mechanism, recording.features)
-            t = np.arange(len(recording.t)) / calibration.rate_hz
-            recordings.save(replace(recording, t=t, features=released), options.out / path.name)
-            print(_line(options, calibration, mechanism, recording, path))
-            if sys.stderr.isatty():
-                print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
-    except OSError as error:
-        raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+    with _releases(options, calibration, loaded) as releases:
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+            for index, (path, released) in enumerate(zip(options.recordings, releases, strict=True), start=1):
+                recordings.save(released.recording, options.out / path.name)
+                print(_line(options, released, path))
+                if sys.stderr.isatty():
+                    print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
+        except OSError as error:
+            raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print("This is one release. Another run on the same recordings adds as much again.")
 
 
-def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int) -> Mechanism:
+@contextlib.contextmanager
+def _releases(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
+) -> Iterator[Iterator[Released]]:
+    """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
-        return FPA(calibration, options.epsilon, rows, k=calibration.k or 1)
-    extras = {"shrink": options.shrink, "clip": options.clip, "smooth": options.smooth}
-    return build(calibration, options.epsilon, **extras)
-
-
-def _book(options: argparse.Namespace, calibration: Calibration, lengths: list[int]) -> None:
-    """Reserve every chunk of every recording, durably, before the first is released; a session for each recording."""
-    n, charge = calibration.n, Charge.of(options.epsilon, 0.0)
-    with Ledger(options.ledger, chunk=n, ceilings=Ceilings()) as ledger:
-        if (ledger.header.chunk, ledger.header.window) != (n, 0):
-            raise ConfigError(f"--ledger {options.ledger}: was not made with --chunk {n} --window 0")
-        mark = ledger.mark(options.device, FEATURE_STREAM)
-        first = 0 if mark is None else mark.session + 1
-        requests = [
-            Request(options.device, FEATURE_STREAM, session, start, min(start + n, rows) - 1, charge)
-            for session, rows in enumerate(lengths, start=first)
-            for start in range(0, rows, n)
-        ]
-        answers = ledger.reserve(requests, int(time.time()) // 86_400)
-        if any(isinstance(answer, Withheld) for answer in answers):
-            raise ConfigError(f"--ledger {options.ledger}: does not allow the release")
-        odometer = ledger.odometer(options.device, FEATURE_STREAM)
-        assert odometer is not None
-    print(f"{options.ledger}: epsilon {odometer.epsilon / EPSILON_UNITS:g} for {options.device} since the ledger began")
+        yield privatize_whole(loaded, calibration, options.epsilon)
+        return
+    given = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+    mechanism = build(calibration, options.epsilon, **given)
+    if options.ledger is None:
+        yield privatize(loaded, calibration, mechanism)
+        return
+    key = StreamKey(options.device, FEATURE_STREAM)
+    with Ledger(options.ledger, chunk=calibration.n, ceilings=Ceilings()) as ledger:
+        if (ledger.header.chunk, ledger.header.window) != (calibration.n, 0):
+            raise ConfigError(f"--ledger {options.ledger}: was not made with --chunk {calibration.n} --window 0")
+        try:
+            yield privatize(loaded, calibration, mechanism, Booking(ledger, key, int(time.time()) // 86_400))
+        except ConfigError as error:
+            raise ConfigError(f"--ledger {options.ledger}: {error}") from None
+        odometer = ledger.odometer(*key)
+    if odometer is not None:
+        spent = odometer.epsilon / EPSILON_UNITS
+        print(f"{options.ledger}: epsilon {spent:g} for {options.device} since the ledger began")
 
 
 def _check_targets(sources: list[Path], out: Path) -> None:
@@ -144,13 +137,11 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
 
 
-def _line(
-    options: argparse.Namespace, calibration: Calibration, mechanism: Mechanism, recording: Recording, path: Path
-) -> str:
-    chunks = chunk_count(len(recording.t), mechanism.n)
-    line = f"{options.out / path.name}: {chunks} chunks, epsilon {chunks * options.epsilon:g} for the recording"
-    if calibration.made_from(recording.features):
+def _line(options: argparse.Namespace, released: Released, path: Path) -> str:
+    where = options.out / path.name
+    line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g} for the recording"
+    if released.calibrated_on_itself:
         line += "; no guarantee: calibrated on itself"
-    if recording.others:
-        line += f"; left out: {', '.join(recording.others)}"
+    if released.recording.others:
+        line += f"; left out: {', '.join(released.recording.others)}"
     return line

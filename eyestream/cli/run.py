@@ -20,7 +20,7 @@ from eyestream.rim.ops.hardening import seal
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.assembly import Assembly, assemble
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["add_parser", "main"]
@@ -50,15 +50,20 @@ def main(options: argparse.Namespace) -> None:
         The port for metrics is taken.
     """
     seal()
-    settings = config.load(options.config)
-    with _of(options.config), assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
+    notices: list[str] = []
+    settings = config.load(options.config, notices.append)
+    with _of(options.config), assemble(settings, today=lambda: int(time.time()) // 86_400) as made:
         if settings.log.format == "json":
             start_log(formatter=JsonLines())
         else:
             start_log()
-        _LOG.info("chunks of %s: %s", ", ".join(device.id for device in settings.device), sidecar.guarantee)
+        for line in notices:
+            _LOG.warning(line)
+        for stream in settings.stream:
+            sent = ", ".join(device.id for device in settings.device if stream in settings.streams_of(device))
+            _LOG.info("%s of %s: %s", stream.name, sent or "no device", made.guarantees[stream.name])
         gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
-        asyncio.run(_run(sidecar, options.config, settings.metrics))
+        asyncio.run(_run(made, options.config, settings.metrics))
 
 
 @contextlib.contextmanager
@@ -70,8 +75,9 @@ def _of(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path}: {error}") from None
 
 
-async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> None:
+async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> None:
     one_line_faults()
+    sidecar = made.sidecar
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -82,7 +88,7 @@ async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> 
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    loop.add_signal_handler(signal.SIGHUP, _reload, sidecar, path)
+    loop.add_signal_handler(signal.SIGHUP, _reload, made, path)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
             await stack.enter_async_context(serve(window.port, _pages(sidecar)))
@@ -94,10 +100,10 @@ async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> 
             watch.cancel()
 
 
-def _reload(sidecar: Sidecar, path: Path) -> None:
+def _reload(made: Assembly, path: Path) -> None:
     """SIGHUP: take lower ceilings over, or keep everything as it is and say why."""
     try:
-        sidecar.tighten(config.load(path))
+        made.reload(config.load(path))
     except OperatorError as error:
         _LOG.error("the old configuration stays: %s", error)
     else:

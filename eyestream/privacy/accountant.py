@@ -32,13 +32,14 @@ from collections import deque
 from typing import Literal, NamedTuple
 
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.streams.key import StreamKey
 
-__all__ = ["LAST_ROW", "Account", "Obstacle", "Odometer", "Request", "RowMark"]
+__all__ = ["LAST_ROW", "Account", "Granted", "Obstacle", "Odometer", "Request", "RowMark", "Withheld"]
 
 LAST_ROW = 2**64 - 1
 """The largest row number; a mark there closes the session."""
 
-Obstacle = Literal["rows", "change", "window", "session", "day"]
+Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime"]
 """Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling."""
 
 
@@ -50,24 +51,41 @@ class Request:
 
     Parameters
     ----------
-    device, stream
-        Whose; every pair has its own budget.
+    key
+        Whose.
     session, first_row, last_row
         The tracker's numbers (u64); both rows belong to the chunk.
+    chunk
+        n, the rows of a full chunk of this stream.
     charge
         The loss of the release.
     """
 
-    device: str
-    stream: str
+    key: StreamKey
     session: int
     first_row: int
     last_row: int
+    chunk: int
     charge: Charge
 
     def __post_init__(self) -> None:
         if not (0 <= self.session <= LAST_ROW and 0 <= self.first_row <= self.last_row <= LAST_ROW):
             raise ValueError("expected a session and rows of 64 bits, the first row not behind the last")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Granted:
+    """The rows and the charge of `request` are durably spent: its chunk may be released, once."""
+
+    request: Request
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Withheld:
+    """The chunk of `request` must not be released, and `obstacle` says why."""
+
+    request: Request
+    obstacle: Obstacle
 
 
 class RowMark(NamedTuple):

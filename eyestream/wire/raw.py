@@ -36,7 +36,7 @@ class RawRows:
 
     session: int
     seq: int
-    rows: NDArray[np.float32]
+    rows: NDArray[np.floating]
     end: bool = False
 
 

@@ -13,6 +13,7 @@ from eyestream.wire.envelope import VERSION, refuse
 
 __all__ = [
     "FEATURE_STREAM",
+    "NAME",
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
@@ -31,7 +32,10 @@ SIDECAR_STREAM = "sidecar"
 
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
 _ROOT = f"eyestream/v{VERSION}"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+"""Pattern of a name of a device, a sidecar or a stream."""
+
+_NAME = re.compile(NAME, re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The durable ledger: what was spent, and which rows are gone for ever, for all devices of one process.
 
-**Order.** `Ledger.reserve` returns a `Reservation` only after `fdatasync`; noise is bound to a chunk, and its release
+**Order.** `Ledger.reserve` returns a `Granted` only after `fdatasync`; noise is bound to a chunk, and its release
 published, only under a reservation. Reserve when a chunk opens or falls due unopened: the disk is then off the path of
 the release. A block is one chunk, so a crash wastes at most one chunk a device; what is reserved in one call shares one
 `fdatasync`, so a thousand devices cost little more than one.
@@ -21,7 +21,6 @@ is cut out of its middle, moved or put in is, and the ledger is refused. Who can
 keep it where only the sidecar's user can.
 """
 
-import dataclasses
 import os
 import secrets
 import threading
@@ -31,7 +30,7 @@ from pathlib import Path
 from types import TracebackType
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Obstacle, Odometer, Request, RowMark
+from eyestream.privacy.accountant import Granted, Odometer, Request, RowMark, Withheld
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.ledger.book import MOST_UNSYNCED, Book, Entry
 from eyestream.rim.ledger.file import LedgerFile, create_file, read_pieces
@@ -48,26 +47,12 @@ from eyestream.rim.ledger.records import (
     slot_body,
     write_header,
 )
+from eyestream.streams.key import StreamKey
 
-__all__ = ["Ledger", "Reservation", "Withheld", "create_ledger", "look"]
+__all__ = ["Ledger", "create_ledger", "look"]
 
 _BATCH = MOST_UNSYNCED // (2 * MOST_PIECES)
 _MOST_WAITING = MOST_UNSYNCED // 4
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reservation:
-    """The rows and the charge of `request` are durably spent: its chunk may be released, once."""
-
-    request: Request
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Withheld:
-    """The chunk of `request` must not be released, and `obstacle` says why."""
-
-    request: Request
-    obstacle: Obstacle
 
 
 def create_ledger(path: Path, *, chunk: int, window: int, created: int) -> None:
@@ -159,9 +144,9 @@ class Ledger:
             raise ValueError("expected ceilings that are no higher")
         self._ceilings = ceilings
 
-    def mark(self, device: str, stream: str) -> RowMark | None:
-        """Up to where the rows of the device are refused for ever; None: it has none."""
-        entry = self._book.entries.get(check_name(device, stream))
+    def mark(self, key: StreamKey) -> RowMark | None:
+        """Up to where the rows of the stream are refused for ever; None: it has none."""
+        entry = self._book.entries.get(check_name(*key))
         return None if entry is None else entry.account.mark
 
     def odometer(self, device: str, stream: str) -> Odometer | None:
@@ -169,7 +154,7 @@ class Ledger:
         entry = self._book.entries.get(check_name(device, stream))
         return None if entry is None else entry.account.odometer()
 
-    def reserve(self, requests: Sequence[Request], day: int) -> list[Reservation | Withheld]:
+    def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         """Reserve the chunks that the budget allows; each answer stands at the place of its request.
 
         Parameters
@@ -187,7 +172,7 @@ class Ledger:
             A request with more rows than a chunk has, or a name that cannot be one. Nothing was recorded.
         """
         for request in requests:
-            check_name(request.device, request.stream)
+            check_name(*request.key)
             if request.last_row - request.first_row >= self._chunk:
                 raise ValueError("expected at most a chunk of rows")
         if day > LAST_DAY:  # days never go back: once written, it would stay the day for ever
@@ -199,15 +184,15 @@ class Ledger:
                 for answer in self._reserve(requests[start : start + _BATCH], day)
             ]
 
-    def _reserve(self, requests: Sequence[Request], day: int) -> list[Reservation | Withheld]:
+    def _reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         self._introduce(requests)
-        answers: list[Reservation | Withheld] = []
+        answers: list[Granted | Withheld] = []
         bodies: list[bytes] = []
         released = False
         for request in requests:
-            entry = self._book.entries[check_name(request.device, request.stream)]
+            entry = self._book.entries[check_name(*request.key)]
             obstacle = entry.account.obstacle(request, self._chunk, self._ceilings, day)
-            answers.append(Reservation(request) if obstacle is None else Withheld(request, obstacle))
+            answers.append(Granted(request) if obstacle is None else Withheld(request, obstacle))
             if obstacle not in {"rows", "change"}:
                 bodies.append(self._take(entry, request, obstacle is None, day, self._unsynced + len(bodies)))
             released = released or obstacle is None
@@ -244,7 +229,7 @@ class Ledger:
         """Name the devices that are new, durably: what is torn after this can be counted for them."""
         bodies: list[bytes] = []
         for request in requests:
-            name = check_name(request.device, request.stream)
+            name = check_name(*request.key)
             if name not in self._book.entries:
                 key, epsilon = self._book.next_key, request.charge.epsilon
                 bodies += name_bodies(name, key, epsilon, self._unsynced + len(bodies))

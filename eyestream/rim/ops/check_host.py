@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eyestream.errors import OperatorError
-from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.ledger import look
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import is_sealed, seal
-from eyestream.rim.sidecar.assembly import mechanism_of
+from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.ceilings import ceilings_of
+from eyestream.rim.sidecar.description import served_streams
 
 __all__ = ["host_findings"]
 
@@ -103,12 +104,9 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
 def _calibration(settings: Settings) -> Finding:
     what = "calibration, epsilon and budget fit"
     try:
-        epsilon = mechanism_of(settings, SecureNoise()).epsilon
+        ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms_of(settings).values()])
     except OperatorError as error:
-        return bad(what, str(error), "Correct [privacy] or [stream]")
-    for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
-        if getattr(settings.budget, key) < epsilon:
-            return bad(what, f"{key} is below the epsilon of one chunk", f"Raise [budget] {key}, or lower epsilon")
+        return bad(what, str(error), "Correct [[stream]], [stream.privacy] or [budget]")
     return good(what)
 
 
@@ -117,22 +115,28 @@ def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
     what = "the ledger opens and fits"
     try:
         header, odometers = look(settings.sidecar.ledger)
-        chunk = mechanism_of(settings, SecureNoise()).n
+        mechanisms = mechanisms_of(settings)
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
         return
-    ours = [odometers[name] for device in settings.device if (name := f"{device.id}/features") in odometers]
-    counted = {(odometer.chunk, odometer.window) for odometer in ours} or {(header.chunk, header.window)}
-    wanted = (chunk, settings.budget.window_chunks)
-    if counted != {wanted}:
+    window = settings.budget.window_chunks
+    chunks = {str(served.key): mechanism.n for served, mechanism in served_streams(settings, mechanisms)}
+    ours = {name: odometer for name, odometer in odometers.items() if name in chunks}
+    counted = {(name, odometer.chunk, odometer.window) for name, odometer in ours.items()}
+    if not ours:
+        counted = {(name, header.chunk, header.window) for name in chunks}
+    other = sorted(counted - {(name, chunk, window) for name, chunk in chunks.items()})
+    if other:
+        name, chunk, slots = other[0]
         yield bad(
             what,
-            f"it counts in (rows, window) {sorted(counted)}, the configuration in {wanted}",
+            f"it counts {name} in chunks of {chunk} rows and windows of {slots}, the configuration in {chunks[name]} "
+            f"and {window}",
             "The next session starts with a full window: run it once to take that over, or go back to the old values",
         )
     else:
         yield good(what)
-    if any(odometer.day > today for odometer in ours):
+    if any(odometer.day > today for odometer in ours.values()):
         yield bad("the ledger's days lie in the past", "the clock went back", "Set the clock")
     else:
         yield good("the ledger's days lie in the past")

@@ -1,32 +1,32 @@
-"""A sidecar out of its configuration: calibration, mechanism, ledger, and whether they fit one another."""
+"""A sidecar out of its configuration: calibrations, mechanisms, ledger, and whether they fit one another."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_units
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
-from eyestream.rim.config import Settings
+from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
 from eyestream.rim.sidecar.sidecar import Sidecar
 
-__all__ = ["assemble", "fitting_calibration", "mechanism_of", "new_ledger"]
+__all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger"]
 
 
-def fitting_calibration(settings: Settings) -> Calibration:
-    """The calibration that the configuration names.
+def fitting_calibration(stream: StreamSettings) -> Calibration:
+    """The calibration that a stream names.
 
     Raises
     ------
     CalibrationError
         There is none, or it was made for another stream.
     """
-    calibration = calibrations.load(settings.privacy.calibration)
-    calibration.check_stream(settings.stream.names, settings.stream.rate_hz)
+    calibration = calibrations.load(stream.privacy.calibration)
+    calibration.check_stream(stream.names, stream.rate_hz)
     return calibration
 
 
@@ -40,34 +40,60 @@ def new_ledger(settings: Settings, created: int) -> None:
     CalibrationError
         The chunk length is unknown: the calibration does not fit.
     """
-    chunk = fitting_calibration(settings).n
+    chunk = fitting_calibration(settings.stream[0]).n
     create_ledger(settings.sidecar.ledger, chunk=chunk, window=settings.budget.window_chunks, created=created)
 
 
-def mechanism_of(settings: Settings, noise: Noise) -> Mechanism:
-    """The mechanism that the configuration asks for.
+def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) -> dict[str, Mechanism]:
+    """The mechanism that each stream asks for, by the stream's name; `noise` gives each a source of its own.
 
     Raises
     ------
     ConfigError
-        Epsilon or k cannot be used.
+        Epsilon or an option cannot be used.
     CalibrationError
         As `fitting_calibration`.
     """
-    calibration, privacy = fitting_calibration(settings), settings.privacy
-    return build(
-        calibration,
-        privacy.epsilon,
-        k=privacy.k,
-        noise=noise,
-        shrink=privacy.shrink,
-        clip=privacy.clip,
-        smooth=privacy.smooth,
-    )
+    made: dict[str, Mechanism] = {}
+    for stream in settings.stream:
+        try:
+            privacy = stream.privacy
+            made[stream.name] = build(fitting_calibration(stream), privacy.epsilon, noise=noise(), **privacy.options)
+        except OperatorError as error:
+            raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
+    return made
+
+
+class Assembly:
+    """A sidecar that is ready to run, and its ledger, which is open.
+
+    Attributes
+    ----------
+    sidecar : what runs.
+    guarantees : the claim about one chunk of each stream, in words, by the stream's name.
+    """
+
+    def __init__(self, settings: Settings, mechanisms: dict[str, Mechanism], ledger: Ledger, sidecar: Sidecar) -> None:
+        self.sidecar = sidecar
+        self.guarantees = {name: mechanism.guarantee for name, mechanism in mechanisms.items()}
+        self._settings, self._ledger = settings, ledger
+        self._epsilons = [mechanism.epsilon for mechanism in mechanisms.values()]
+
+    def reload(self, settings: Settings) -> None:
+        """Let the lower ceilings of another configuration hold from now on.
+
+        Raises
+        ------
+        ConfigError
+            It differs in anything else, or a ceiling is higher; nothing has changed.
+        """
+        self._ledger.lower(lowered(self._settings, settings, self._epsilons))
+        self._settings = settings
+        self.sidecar.describe_anew(settings)
 
 
 @contextmanager
-def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
+def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
     Parameters
@@ -80,18 +106,16 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
     Raises
     ------
     ConfigError
-        Epsilon, k, a ceiling or a broker's settings cannot be used.
+        Epsilon, an option, a ceiling or a broker's settings cannot be used.
     CalibrationError
         As `fitting_calibration`.
     LedgerError
         There is no ledger, or it cannot be used.
     """
-    budget = settings.budget
-    mechanism = mechanism_of(settings, SecureNoise())
-    for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
-        if ceiling_units(getattr(budget, key)) < charge_units(mechanism.epsilon):
-            least = f"{charge_units(mechanism.epsilon) / EPSILON_UNITS:.15g}"
-            raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk as it is booked, {least}")
-    ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
-    with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
-        yield Sidecar(settings, mechanism, ledger, today=today)
+    mechanisms = mechanisms_of(settings)
+    if any(mechanism.delta > 0 for mechanism in mechanisms.values()) and settings.budget.lifetime_delta is None:
+        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
+    ceilings = ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms.values()])
+    chunk = max(mechanism.n for mechanism in mechanisms.values())
+    with Ledger(settings.sidecar.ledger, chunk=chunk, ceilings=ceilings) as ledger:
+        yield Assembly(settings, mechanisms, ledger, Sidecar(settings, mechanisms, ledger, today=today))
