@@ -78,12 +78,16 @@ def test_the_best_rule_is_the_likeliest_guess() -> None:
 def test_no_guess_about_anything_gains_more(threshold: int) -> None:
     """Random priors, every function of the word and random functions: 4 words, up to 4 values."""
     source, channel, gain = random.Random(2), response(threshold, 2), response_gain(threshold, 2)
-    functions = [[identity(4)[u] for u in values] for values in itertools.product(range(4), repeat=4)]
-    for _ in range(3):
+    named = [
+        v for v in itertools.product(range(4), repeat=4) if all(v[i] <= max(v[:i], default=-1) + 1 for i in range(4))
+    ]
+    assert len(named) == 15  # all ways to tell words apart or not; what the values are called does not matter
+    functions = [[identity(4)[u] for u in values] for values in named]
+    for _ in range(10):
         prior = random_law(source, 4)
         for function in functions:
             assert raised(joint_of(prior, function, channel)) <= gain
-        for _ in range(40):
+        for _ in range(10):
             assert raised(joint_of(prior, [random_law(source, 3) for _ in range(4)], channel)) <= gain
 
 
@@ -253,11 +257,12 @@ def test_deviation_and_rounding_only_add() -> None:
     assert loose / exact < 1 + 2 * Fraction(1, 2**20)
     assert 0 < laplace_gain(2.0**-60, 1, 60, deviation=0) - 1 < Fraction(1, 2**59)
     assert laplace_gain(1e9, 5, 5, deviation=0) == pytest.approx(6)
+    assert laplace_gain(1e-80, 10**80, 300, deviation=0) == pytest.approx(2)
 
 
 def test_leakage_keeps_small_and_huge_gains_apart() -> None:
     assert leakage(Fraction(1)) == 0
-    assert leakage(1 + Fraction(1, 10**30)) == pytest.approx(1e-30)
+    assert leakage(1 + Fraction(1, 10**30)) == pytest.approx(1e-30, rel=1e-9, abs=0)
     assert leakage(Fraction(3) ** 5000) == pytest.approx(5000 * math.log(3))
     assert leakage(composed_gain([])) == 0
 
