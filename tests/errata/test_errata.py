@@ -102,6 +102,20 @@ def test_a3_noise_on_the_mirrored_half_needs_a_larger_scale() -> None:
     assert math.isclose(math.sqrt(Fraction(3 * 32 - 32 - 2, 32)), 1.392, abs_tol=5e-4)  # the factor at k = n = 32
 
 
+@pytest.mark.parametrize("k", [17, 18, 25, 32])
+def test_a3_the_larger_scale_is_right_for_every_k_and_attained(k: int) -> None:
+    n = 32
+    angles = 2 * np.pi * np.outer(np.arange(k), np.arange(n)) / n
+    rows = np.concatenate([np.cos(angles), np.sin(angles)])
+    worst = math.sqrt(n * (3 * k - n - 2))
+    alike = np.ones(2 * k)
+    alike[k + n // 2 :] = -1.0  # the imaginary part of a mirrored coefficient has the other sign
+    assert np.linalg.norm(alike @ rows) == pytest.approx(worst)
+    signs = np.random.default_rng(3).choice((-1.0, 1.0), (500, 2 * k))
+    assert np.linalg.norm(signs @ rows, axis=1).max() <= worst * (1 + 1e-12)
+    assert (worst > math.sqrt(n * k) * (1 + 1e-12)) == (k > n // 2 + 1)
+
+
 def test_a4_padding_one_side_of_the_spectrum_halves_every_oscillation() -> None:
     chunk = (3, 1, -1, 1)  # 1 + 2 cos
     kept = [*dft4(chunk)[:2], (0, 0), (0, 0)]  # k = 2 coefficients, zeros behind them
