@@ -65,8 +65,8 @@ def transforms(n: int) -> dict[str, NDArray[Any]]:
     found = {"time": time, "frequency": fourier, "differences": steps, "frequency of differences": fourier @ steps}
     found["cosines"] = cosine
     if n > 1 and n & (n - 1) == 0:
-        haar: Array = np.ones((1, 1))
-        hadamard: Array = np.ones((1, 1))
+        haar: NDArray[Any] = np.ones((1, 1))
+        hadamard: NDArray[Any] = np.ones((1, 1))
         while len(haar) < n:
             size = len(haar)
             haar = np.concatenate([np.kron(haar, [1.0, 1.0]), math.sqrt(size) * np.kron(np.eye(size), [1.0, -1.0])])

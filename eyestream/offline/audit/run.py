@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.offline.audit.bound import Draw, bound, resolution, screen
-from eyestream.offline.audit.carryover import BEFORE, carried, previous
+from eyestream.offline.audit.carryover import PRICE, carried, previous
 from eyestream.offline.audit.child import Child, Draws, Fault
 from eyestream.offline.audit.estimate import CONFIDENCE
 from eyestream.offline.audit.inputs import Neighbours, neighbours, shapes
@@ -22,7 +22,7 @@ from eyestream.offline.audit.subject import Subject
 from eyestream.offline.audit.surface import surface, surface_inputs
 from eyestream.offline.audit.timing import LEAST_NS, interleaved, unlike
 
-__all__ = ["FULL", "QUICK", "Plan", "audit"]
+__all__ = ["FULL", "PARTS", "QUICK", "Plan", "audit"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
@@ -38,11 +38,12 @@ class Plan:
     Attributes
     ----------
     seconds : about how long the draws may take.
-    most : outputs under either chunk of a pair, at most.
+    screening, most : outputs under either chunk of a pair, at most, in the screening and of the best pairs.
     surface, reuse, state, timing : the same for the other parts.
     """
 
     seconds: float
+    screening: int
     most: int
     surface: int
     reuse: int
@@ -50,12 +51,21 @@ class Plan:
     timing: int
 
 
-FULL = Plan(40.0, 60_000, 20_000, 6_000, 20_000, 400)
-QUICK = Plan(6.0, 12_000, 6_000, 2_000, 4_000, 200)
+FULL = Plan(40.0, 2_000, 60_000, 20_000, 6_000, 40_000, 400)
+QUICK = Plan(6.0, 500, 12_000, 6_000, 2_000, 6_000, 200)
 
 
-def audit(subject: Subject, plan: Plan = FULL, progress: Progress = lambda text: None) -> Report:
-    """Audit `subject` from outside.
+PARTS = ("time", "noise reuse", "float surface", "epsilon", "state across chunks")
+"""What is tried, after the form of what comes out, which every part needs."""
+
+
+def audit(
+    subject: Subject,
+    plan: Plan = FULL,
+    progress: Progress = lambda text: None,
+    parts: tuple[str, ...] = PARTS,
+) -> Report:
+    """Audit `subject` from outside; `parts` of `PARTS` alone, if given.
 
     Raises
     ------
@@ -66,15 +76,8 @@ def audit(subject: Subject, plan: Plan = FULL, progress: Progress = lambda text:
     report = Report(subject.name, subject.kind, subject.features, subject.n, subject.epsilon, CONFIDENCE)
     with _Bench(subject, report) as bench:
         session = _Audit(subject, plan, report, bench)
-        parts: list[tuple[str, Callable[[], None]]] = [
-            ("form", session.form),
-            ("time", session.time),
-            ("noise reuse", session.reuse),
-            ("float surface", session.surface),
-            ("epsilon", session.epsilon),
-            ("state across chunks", session.state),
-        ]
-        for name, part in parts:
+        for name in ("form", *parts):
+            part: Callable[[], None] = getattr(session, _METHODS[name])
             progress(f"{name} ({time.monotonic() - began:.0f} s)")
             if name != "form" and not session.usable:
                 report.not_tested.append(name)
@@ -89,6 +92,16 @@ def audit(subject: Subject, plan: Plan = FULL, progress: Progress = lambda text:
                 report.tested.append(name)
     report.seconds = round(time.monotonic() - began, 1)
     return report
+
+
+_METHODS = {
+    "form": "form",
+    "time": "time",
+    "noise reuse": "reuse",
+    "float surface": "surface",
+    "epsilon": "epsilon",
+    "state across chunks": "state",
+}
 
 
 class _Bench:
@@ -272,9 +285,9 @@ class _Audit:
         began, count = time.monotonic(), 40
         screen(self._pairs[:1], self._draw_for, count)
         self._call_s = max(self._call_s, (time.monotonic() - began) / (4 * count))
-        calls = self._calls(0.2 / (2 * len(self._pairs)), 2000)
+        calls = self._calls(0.2 / (2 * len(self._pairs)), self._plan.screening)
         ranked = screen(self._pairs, self._draw_for, max(calls, _LEAST))
-        calls = max(self._calls(0.4 / (2 * _FINALISTS), self._plan.most), 2 * _LEAST)
+        calls = max(self._calls(0.35 / (2 * _FINALISTS), self._plan.most), 2 * _LEAST)
         confidence = 1 - (1 - CONFIDENCE) / _FINALISTS
         most = max(_KEPT_VALUES // 4 // self._pairs[0].first.size, _LEAST)
         tested = [bound(pair.name, self._draw_for(pair), calls, confidence, most) for _, pair in ranked[:_FINALISTS]]
@@ -290,7 +303,7 @@ class _Audit:
 
     def state(self) -> None:
         """What is left of the chunks before."""
-        calls = self._calls(0.14 / (2 * (BEFORE + 1) * 2), self._plan.state)
+        calls = self._calls(0.2 / PRICE, self._plan.state)
         known = {pair.name for pair in self._pairs}
         pairs = [pair for pair in previous(self._subject) if pair.name in known]
         self._bench.renew()

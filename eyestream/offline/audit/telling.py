@@ -74,10 +74,11 @@ class Telling:
         self._weights = np.stack([linear[name] for name in self._names], axis=1)
         self._laws, self._atoms = laws, atoms
         self._middle = np.median(learned.reshape(len(learned), -1), axis=0)
-        self._edges = {name: _edges(values) for name, values in self._numbers(learned).items()}
+        self._edges = {name: _edges(values) for name, values in self.numbers(learned).items()}
         self.cells = {name: 2 * len(edges) + 1 for name, edges in self._edges.items()} | {"exact output": _ATOMS + 1}
 
-    def _numbers(self, chunks: Array) -> dict[str, Array]:
+    def numbers(self, chunks: Array) -> dict[str, Array]:
+        """(m,) numbers of chunks (m, F, n), by name."""
         flat = chunks.reshape(len(chunks), -1)
         found = dict(zip(self._names, (flat @ self._weights).T, strict=True))
         for name, law in self._laws.items():
@@ -91,7 +92,7 @@ class Telling:
     def place(self, chunks: Array) -> Mapping[str, NDArray[np.int64]]:
         """(m,) the cell of each chunk (m, F, n), for every partition; the edges of a cell are cells of their own."""
         placed = {}
-        for name, values in self._numbers(chunks).items():
+        for name, values in self.numbers(chunks).items():
             edges = self._edges[name]
             placed[name] = np.searchsorted(edges, values, "left") + np.searchsorted(edges, values, "right")
         atoms = (
@@ -134,7 +135,8 @@ def _variance(both: tuple[Array, Array]) -> Array:
     """(D,) variance of the coordinates, at least what rounding makes of it."""
     least = 1e-30 * np.maximum(np.abs(both[0]).max(axis=0), np.abs(both[1]).max(axis=0)) ** 2
     variance: Array = (both[0].var(axis=0) + both[1].var(axis=0)) / 2
-    return variance + least + 1e-300
+    variance += least + 1e-300
+    return variance
 
 
 def _back(weights: Array, features: int, n: int, into_time: Array | None) -> Array:
