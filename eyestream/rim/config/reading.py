@@ -112,6 +112,11 @@ def _check_together(path: Path, settings: Settings) -> None:
         unknown = set(device.streams or ()) - set(streams)
         if unknown or device.streams == ():
             raise ConfigError(f"{path}: [[device]] streams: expected names of {', '.join(streams)}")
+    sent = {(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)}
+    for source in settings.source:
+        if (source.device, source.stream) not in sent:
+            raise ConfigError(f"{path}: [[source]] device, stream: expected a device of the file, and a stream of it")
+    _once(path, "[[source]] device, stream", "one source", [f"{one.device}/{one.stream}" for one in settings.source])
     if settings.sidecar.name in {device.id for device in settings.device}:
         raise ConfigError(f"{path}: [sidecar] name: expected another name than those of the devices")
     for table, broker in (("[private]", settings.private), ("[raw]", settings.raw)):
