@@ -146,6 +146,5 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
     chunk = max(mechanism.n for mechanism in mechanisms.values())
     with Ledger(settings.sidecar.ledger, chunk=chunk, ceilings=ceilings) as ledger:
         sources = sources_of(settings, mechanisms, base)
-        yield Assembly(
-            settings, mechanisms, ledger, Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
-        )
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        yield Assembly(settings, mechanisms, ledger, sidecar)

@@ -1,4 +1,4 @@
-"""Where a sidecar's rows come from: the raw broker, and sources in its own process. All of them stand, or it says so."""
+"""Where a sidecar's rows come from: the raw broker, and sources in its own process; and whether they stand."""
 
 import asyncio
 import logging

@@ -49,7 +49,7 @@ class StatusBoard:
     def update(
         self, *, stands: Callable[[StreamKey], bool], ledger: bool, condition: Callable[[StreamKey], Condition]
     ) -> None:
-        """Say it anew: whether what each stream comes from stands, whether the ledger can be written, each condition."""
+        """Say it anew: whether that stands which each stream comes from, whether the ledger works, each condition."""
         worst = _READY if ledger else _LEDGER
         for key, topic in self._topics.items():
             link = _READY if stands(key) else _RAW_LINK

@@ -18,7 +18,7 @@ __all__ = ["RECORDING", "RecordingSource"]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``file``: the recording; ``speed``: 1 is real time; ``repeat``: begin anew at the end, in a session of its own."""
+    """``file``: the recording; ``speed``: 1 is real time; ``repeat``: at the end it begins anew, in another session."""
 
     file: Path
     speed: Annotated[float, msgspec.Meta(gt=0)] = 1.0
