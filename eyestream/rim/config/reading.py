@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.rim.config.tables import NAME_PATTERN, ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
+from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 
 __all__ = ["load", "load_login"]
@@ -177,7 +177,7 @@ def _sentence(message: str, flat: bool) -> str:
         return f"{_place(where, unknown[1])}: unknown key"
     if "matching regex" in what:
         name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
-        return f"{_place(where)}: expected {name if NAME_PATTERN in what else 'a text without control characters'}"
+        return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"
     plain = what.replace("`", "").replace("object", "table")
     return f"{_place(where)}: {plain[0].lower()}{plain[1:]}"
 
