@@ -84,7 +84,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('name = "features"', 'name = "a b"', "[[stream]] (number 1) name: expected 1 to 64 of"),
         ('name = "features" ', " ", "[[stream]] (number 1) name: missing"),
         ("[stream.privacy]", "[stream.privacies]", "[[stream]] (number 1) privacies: unknown key"),
-        ("[stream.privacy]", "[privacy]", "[[stream]] (number 1) privacy: missing"),
+        ("[stream.privacy]", "[privacy]", "[stream.privacy] (number 1): missing"),
         ("[budget]", "[stream.budget]\nday_epsilon = 0\n[budget]", "[stream.budget] (number 1) day_epsilon: expected"),
         ("day_epsilon = 2304.0", "day_epsilon = 2304.0\nday_delta = 2", "[budget] day_delta: expected float <= 1.0"),
         ("[[device]]", '[[device]]\nstreams = ["gaze"]', "[[device]] streams: expected names of features"),
