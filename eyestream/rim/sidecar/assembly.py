@@ -11,6 +11,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger, create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
 from eyestream.rim.sidecar.sidecar import Sidecar
@@ -29,9 +30,14 @@ def fitting_calibration(stream: StreamSettings) -> Calibration:
     ------
     CalibrationError
         There is none, or it was made for another stream.
+    ConfigError
+        The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
+        would be too low.
     """
     calibration = calibrations.load(stream.privacy.calibration)
     calibration.check_stream(stream.names, stream.rate_hz)
+    if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
+        raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
     return calibration
 
 
