@@ -120,6 +120,7 @@ def _topic(device: str, stream: str, leaf: Leaf) -> str:
 
 
 def _checked(name: str) -> str:
+    refuse_shared(name)
     if not is_name(name):
         raise ConfigError(
             f"{name!r} is no name for a topic: 1 to 64 letters, digits, '_' or '-', a letter or digit first"
