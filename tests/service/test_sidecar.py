@@ -125,7 +125,7 @@ async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -
         "eyestream/v1/sidecar/sidecar/status",
     ]
     sessions = re.findall(r"as (sidecar\S*) \(p\d, (c[01]),", mosquitto.log.read_text())
-    assert sorted(sessions) == [("sidecar", "c0"), ("sidecar-raw", "c1")]  # persistent on the private side alone
+    assert sorted(sessions) == [("sidecar", "c1"), ("sidecar-raw", "c1")]  # a broker keeps nothing for a sidecar
     meta = late.leaf("meta")[0]
     assert (meta["names"], meta["n"], meta["mechanism"]) == (list(NAMES), 32, "cfpa")
     assert len(np.frombuffer(meta["noise_sd"], "<f4")) == 52

@@ -199,7 +199,6 @@ async def test_what_deliver_raises_comes_out_as_it_is(mosquitto: Mosquitto) -> N
         await link.publish("t", b"", qos=0)
         await asyncio.Event().wait()
 
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # asyncio reports it besides
     link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=deliver)
     async with asyncio.timeout(3):
         with pytest.raises(ZeroDivisionError):
@@ -214,8 +213,7 @@ async def test_a_fault_of_deliver_is_no_weather_at_any_moment(moment: str) -> No
         raise ValueError(message.payload)
 
     message = b"\x30\x04\x00\x01tx"
-    server, _ = await scripted_peer(*([message] if moment == "greeting" else [GREETING, message]))
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    server, _ = await scripted_peer(*([GREETING + message] if moment == "greeting" else [GREETING, message]))
     async with server:
         with pytest.raises(ValueError, match="x"):
             async with connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=deliver) as link:

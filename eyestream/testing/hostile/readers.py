@@ -43,6 +43,7 @@ def read_release(data: bytes) -> None:
 def _packets(pieces: list[bytes]) -> list[mqtt.Packet] | None:
     """What a client makes of a broker's bytes; None: the link is lost."""
     decoder, packets = mqtt.Decoder(), []
+    decoder.feed(b"\x20\x02\x00\x00")  # before its greeting nothing else is read
     try:
         for piece in pieces:
             packets += decoder.feed(piece)
@@ -106,7 +107,7 @@ def seeds_of(target: str) -> list[bytes]:
         return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
     if target == "packets":
         message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
-        answers = [b"\x20\x02\0\0", b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
+        answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
         return [b"\x02" + b"".join([*answers, message]), b"\0" + message, b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300)]
     if target == "configuration":
         return [path.read_bytes() for path in sorted((ROOT / "config").glob("*.toml"))]
