@@ -5,15 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ChunkBuffer", "DueChunk", "RowMark", "RowSpan"]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class RowMark:
-    """A row of a tracker's session; older sessions come first."""
-
-    session: int
-    last_row: int
+__all__ = ["ChunkBuffer", "DueChunk", "RowSpan"]
 
 
 @dataclass(frozen=True, slots=True)

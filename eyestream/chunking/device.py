@@ -23,11 +23,12 @@ counts from there.
 
 from collections import deque
 
-from eyestream.chunking.chunks import DueChunk, RowMark, RowSpan
+from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.clock import Clock
 from eyestream.chunking.session import Counters, Session, Waiting
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import PayloadError
+from eyestream.privacy.accountant import RowMark
 from eyestream.wire.messages import RawRows
 
 __all__ = ["Device"]

@@ -11,15 +11,17 @@ import numpy as np
 
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
-from eyestream.privacy.accountant import Request
+from eyestream.privacy.accountant import Request, Withheld
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, Charge
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import Ledger, Withheld
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.streams.key import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]
@@ -47,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         "--ledger",
         type=Path,
         metavar="FILE",
-        help="book what is spent in this ledger first, made for these chunks with `eyestream budget --new --window 0`",
+        help="book what is spent in this ledger first, made with `eyestream budget --new`",
     )
     parser.add_argument("--device", metavar="ID", help="with --ledger: the pseudonym of the person's device")
     parser.add_argument(
@@ -107,23 +109,35 @@ def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int)
 
 def _book(options: argparse.Namespace, calibration: Calibration, lengths: list[int]) -> None:
     """Reserve every chunk of every recording, durably, before the first is released; a session for each recording."""
-    n, charge = calibration.n, Charge.of(options.epsilon, 0.0)
-    with Ledger(options.ledger, chunk=n, ceilings=Ceilings()) as ledger:
-        if (ledger.header.chunk, ledger.header.window) != (n, 0):
-            raise ConfigError(f"--ledger {options.ledger}: was not made with --chunk {n} --window 0")
-        mark = ledger.mark(options.device, FEATURE_STREAM)
+    n, charge, key = calibration.n, Charge.of(options.epsilon, 0.0), StreamKey(options.device, FEATURE_STREAM)
+    with Ledger(options.ledger, ceilings=Ceilings()) as ledger:
+        _check_counted_alike(options, n, ledger.odometer(options.device))
+        mark = ledger.mark(key)
         first = 0 if mark is None else mark.session + 1
         requests = [
-            Request(options.device, FEATURE_STREAM, session, start, min(start + n, rows) - 1, charge)
+            Request(key, session, start, min(start + n, rows) - 1, n, charge)
             for session, rows in enumerate(lengths, start=first)
             for start in range(0, rows, n)
         ]
         answers = ledger.reserve(requests, int(time.time()) // 86_400)
         if any(isinstance(answer, Withheld) for answer in answers):
             raise ConfigError(f"--ledger {options.ledger}: does not allow the release")
-        odometer = ledger.odometer(options.device, FEATURE_STREAM)
+        odometer = ledger.odometer(options.device)
         assert odometer is not None
     print(f"{options.ledger}: epsilon {odometer.epsilon / EPSILON_UNITS:g} for {options.device} since the ledger began")
+
+
+def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
+    """Another chunk length or window would withhold the first chunks, when the others were spent already."""
+    if odometer is None:
+        return
+    stream = odometer.streams.get(FEATURE_STREAM)
+    if odometer.window or (stream is not None and stream.chunk != n):
+        counted = f"chunks of {stream.chunk} rows" if stream else "other streams"
+        raise ConfigError(
+            f"--ledger {options.ledger}: counts {options.device} in {counted} and windows of {odometer.window} chunks; "
+            f"expected {n} rows and no window: take another --device or ledger"
+        )
 
 
 def _check_targets(sources: list[Path], out: Path) -> None:

@@ -19,7 +19,7 @@ from auditing.findings import Finding, Part, first_failure
 from auditing.mechanisms import synthetic
 from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder, silence, tagged
 
-from eyestream.chunking.chunks import RowMark
+from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge

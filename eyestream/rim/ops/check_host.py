@@ -9,7 +9,7 @@ from pathlib import Path
 from eyestream.errors import OperatorError
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.config import Settings
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import is_sealed, seal
 from eyestream.rim.sidecar.assembly import mechanism_of
@@ -116,15 +116,16 @@ def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
     """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
     what = "the ledger opens and fits"
     try:
-        header, odometers = look(settings.sidecar.ledger)
+        odometers = read_ledger(settings.sidecar.ledger).odometers
         chunk = mechanism_of(settings, SecureNoise()).n
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
         return
-    ours = [odometers[name] for device in settings.device if (name := f"{device.id}/features") in odometers]
-    counted = {(odometer.chunk, odometer.window) for odometer in ours} or {(header.chunk, header.window)}
+    ours = [odometers[device.id] for device in settings.device if device.id in odometers]
+    streams = [odometer.streams["features"] for odometer in ours if "features" in odometer.streams]
+    counted = {(stream.chunk, stream.window) for stream in streams}
     wanted = (chunk, settings.budget.window_chunks)
-    if counted != {wanted}:
+    if not counted <= {wanted}:
         yield bad(
             what,
             f"it counts in (rows, window) {sorted(counted)}, the configuration in {wanted}",

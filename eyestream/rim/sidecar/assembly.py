@@ -11,7 +11,8 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["assemble", "fitting_calibration", "mechanism_of", "new_ledger"]
@@ -38,10 +39,10 @@ def new_ledger(settings: Settings, created: int) -> None:
     LedgerError
         It exists already, or cannot be written.
     CalibrationError
-        The chunk length is unknown: the calibration does not fit.
+        As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
-    chunk = fitting_calibration(settings).n
-    create_ledger(settings.sidecar.ledger, chunk=chunk, window=settings.budget.window_chunks, created=created)
+    fitting_calibration(settings)
+    create_ledger(settings.sidecar.ledger, created=created)
 
 
 def mechanism_of(settings: Settings, noise: Noise) -> Mechanism:
@@ -93,5 +94,5 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
             least = f"{charge_units(mechanism.epsilon) / EPSILON_UNITS:.15g}"
             raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk as it is booked, {least}")
     ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
-    with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings) as ledger:
         yield Sidecar(settings, mechanism, ledger, today=today)

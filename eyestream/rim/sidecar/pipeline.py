@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eyestream.chunking.chunks import DueChunk, RowMark, RowSpan
+from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.device import Device
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.accountant import Obstacle, Request
+from eyestream.privacy.accountant import Obstacle, Request, Withheld
 from eyestream.privacy.charge import Charge
 from eyestream.privacy.mechanism import Mechanism, Releaser
-from eyestream.rim.ledger.ledger import Ledger, Withheld
+from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.timers import Timers
+from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import PrivateChunk, Status, decode_raw, encode_private
 from eyestream.wire.topics import private_topic, raw_topic
 
@@ -35,6 +36,7 @@ _EXHAUSTED: dict[Obstacle, Status] = {
     "window": Status("exhausted", "window"),
     "session": Status("exhausted", "session"),
     "day": Status("exhausted", "day"),
+    "lifetime": Status("exhausted", "lifetime"),
     "change": Status("exhausted", "session"),  # another chunk length or window: from the next session on
 }
 _READY = Status("online", "ready")
@@ -83,7 +85,8 @@ class _Line:
 
     def request(self, span: RowSpan, charge: Charge) -> Request:
         settings = self.device.settings
-        return Request(settings.id, settings.stream, span.session, span.first_row, span.last_row, charge)
+        key = StreamKey(settings.id, settings.stream)
+        return Request(key, span.session, span.first_row, span.last_row, settings.n, charge)
 
 
 class Pipeline:
@@ -130,8 +133,7 @@ class Pipeline:
         """The ledger could not be written: nothing is released any more."""
 
     def _line(self, settings: DeviceSettings) -> _Line:
-        mark = self._ledger.mark(settings.id, settings.stream)
-        return _Line(Device(settings, None if mark is None else RowMark(mark.session, mark.last_row)))
+        return _Line(Device(settings, self._ledger.mark(StreamKey(settings.id, settings.stream))))
 
     def status(self, device: str) -> Status:
         """The state of one device as far as its chunks go."""
