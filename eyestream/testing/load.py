@@ -25,7 +25,8 @@ from eyestream.rim.config import (
     StreamSettings,
 )
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.wire.messages import encode_raw, rows_per_message
@@ -156,10 +157,10 @@ async def flooding(
     """A sidecar at work, with a private link that stands."""
     limits = limits or LimitSettings(raw_messages=256, released_chunks=256, deadline_s=1.0)
     settings = settings_for(folder, devices, limits, **stream)
-    create_ledger(settings.sidecar.ledger, chunk=N, window=2, created=0)
+    create_ledger(settings.sidecar.ledger, created=0)
     link = PrivateLink()
     mechanism = build(CALIBRATION, settings.privacy.epsilon, noise=SecureNoise())
-    with Ledger(settings.sidecar.ledger, chunk=N, ceilings=Ceilings.of(2, 1e6)) as ledger:
+    with Ledger(settings.sidecar.ledger, ceilings=Ceilings.of(2, 1e6)) as ledger:
         sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
         _note_age(sidecar, link)
         work = asyncio.create_task(sidecar._work(), name="devices")

@@ -17,13 +17,14 @@ import msgpack
 import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Obstacle, Request
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import CFPA
 from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
@@ -76,9 +77,9 @@ class WatchedLedger(Ledger):
     granted: list[Request]
     answers: list[tuple[Request, Obstacle | None]]
 
-    def reserve(self, requests: Sequence[Request], day: int) -> list[Reservation | Withheld]:
+    def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         answers = super().reserve(requests, day)
-        self.granted += [answer.request for answer in answers if isinstance(answer, Reservation)]
+        self.granted += [answer.request for answer in answers if isinstance(answer, Granted)]
         self.answers += [(a.request, a.obstacle if isinstance(a, Withheld) else None) for a in answers]
         return answers
 
@@ -107,14 +108,14 @@ class World:
         self.answers: list[tuple[Request, Obstacle | None]] = []
         self.published: list[tuple[str, bytes]] = []
         self.delivered: list[bytes] = []
-        create_ledger(self._path, chunk=N, window=self._ceilings.window_chunks, created=0)
+        create_ledger(self._path, created=0)
         self.start()
 
     def start(self) -> None:
         """A new process on the same ledger; whatever the last one had in memory is gone."""
         self.received = 0
         self.now = 0.0
-        self.ledger = WatchedLedger(self._path, chunk=N, ceilings=self._ceilings)
+        self.ledger = WatchedLedger(self._path, ceilings=self._ceilings)
         self.ledger.granted, self.ledger.answers = self.granted, self.answers
         mechanism = _mechanism()
         mechanism.releases = self.releases
@@ -202,14 +203,14 @@ class World:
     def _check_privacy(self) -> None:
         rows = Counter(self.origin[serial] for released in self.releases for serial in released)
         assert all(count == 1 for count in rows.values()), "a row is in two releases"
-        spans = Counter((g.device, g.session, row) for g in self.granted for row in range(g.first_row, g.last_row + 1))
+        spans = Counter((g.key, g.session, row) for g in self.granted for row in range(g.first_row, g.last_row + 1))
         assert all(count == 1 for count in spans.values()), "a row is charged twice"
         assert rows.keys() <= spans.keys(), "a row is released and not charged"
         assert len(self.published) <= len(self.releases) <= len(self.granted)
         spent = sum(
             odometer.epsilon
             for settings in self.settings
-            if (odometer := self.ledger.odometer(settings.id, settings.stream)) is not None
+            if (odometer := self.ledger.odometer(settings.id)) is not None
         )
         assert spent == len(self.granted) * CHARGE.epsilon
         self._check_stream()

@@ -24,7 +24,8 @@ from eyestream.rim.config import (
     StreamSettings,
 )
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 
@@ -56,7 +57,7 @@ def settings_for(
         limits=limits or LimitSettings(),
     )
     if not settings.sidecar.ledger.exists():
-        create_ledger(settings.sidecar.ledger, chunk=known.n, window=2, created=0)
+        create_ledger(settings.sidecar.ledger, created=0)
     return settings
 
 
@@ -67,7 +68,7 @@ async def running(settings: Settings, noise: Any = None) -> AsyncIterator[Sideca
     mechanism = build(calibrations.load(settings.privacy.calibration), settings.privacy.epsilon, noise=source)
     budget = settings.budget
     ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
-    with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings) as ledger:
         sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.device import Device
-from eyestream.privacy.accountant import RowMark
+from eyestream.privacy.reservation import RowMark
 from eyestream.wire.messages import MAX_U64, RawRows
 
 

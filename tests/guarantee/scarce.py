@@ -21,6 +21,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
+from eyestream.streams.key import StreamKey
 
 CALIBRATION = calibrations.load("everyday-klt-32")
 NOISE = SecureNoise()
@@ -101,7 +102,7 @@ def _understood(data: bytes, errors: Path) -> Told:
 def work(path: Path, rows: np.ndarray, publish: Callable[[bytes], None], ready: Callable[[], None]) -> Pipeline:
     """Four chunks through a pipeline on the ledger at `path`; `ready` is called when all is built, before the rows."""
     settings = DeviceSettings("a", "features", 1, CALIBRATION.names, 2.0, 32, 1.0, 60.0, 16, "on_row")
-    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
+    with Ledger(path, ceilings=Ceilings()) as ledger:
         pipe = Pipeline(
             [settings],
             MECHANISM,
@@ -110,7 +111,7 @@ def work(path: Path, rows: np.ndarray, publish: Callable[[bytes], None], ready: 
             publish=lambda topic, payload: publish(payload),
             changed=lambda: None,
         )
-        session = 0 if (mark := ledger.mark("a", "features")) is None else mark.session + 1
+        session = 0 if (mark := ledger.mark(StreamKey("a", "features"))) is None else mark.session + 1
 
         async def life() -> None:
             ready()

@@ -10,7 +10,7 @@ from rig import rows_of_a_stranger, running, settings_for
 from storms import ear
 
 from eyestream.privacy.charge import Charge
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.wire.messages import encode_raw
 
@@ -45,7 +45,7 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
                 sent += broker.sent
         await asyncio.sleep(0.1)
     different = {payload for seen in heard.payloads.values() for payload in seen}
-    [odometer] = look(folder / "ledger")[1].values()
+    [odometer] = read_ledger(folder / "ledger")[1].values()
     assert (odometer.released, odometer.epsilon) == (1, Charge.of(4.8).epsilon)
     return sent, len(heard.order), len(different)
 

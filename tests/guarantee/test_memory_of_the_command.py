@@ -19,7 +19,8 @@ from tainting.lives import PLAIN, Life, configuration  # noqa: E402
 from tainting.tracker import Tracker, hostile  # noqa: E402
 
 from eyestream.privacy.charge import Ceilings, Charge  # noqa: E402
-from eyestream.rim.ledger.ledger import Ledger, look  # noqa: E402
+from eyestream.rim.ledger.ledger import Ledger  # noqa: E402
+from eyestream.rim.ledger.reading import read_ledger  # noqa: E402
 
 MIB = 1 << 20
 CANARY = Canary(128, 52, 7)
@@ -55,9 +56,9 @@ def life(folder: Path, broker: int, *, start: int | None = None, later: int | No
         released = tracker.released
     proxy.close()
     assert not CANARY.hits(b"".join(proxy.sent) + b"".join(process.left()))
-    spent = sum(odometer.epsilon for odometer in look(folder / "ledger")[1].values())
+    spent = sum(odometer.epsilon for odometer in read_ledger(folder / "ledger")[1].values())
     assert spent >= released * Charge.of(4.8).epsilon
-    Ledger(folder / "ledger", chunk=64, ceilings=Ceilings(2)).close()
+    Ledger(folder / "ledger", ceilings=Ceilings(2)).close()
     return f"code {code}, {released} released"
 
 

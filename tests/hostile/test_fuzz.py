@@ -11,7 +11,8 @@ from mutation import kept, mutants, seeds
 from eyestream.chunking.device import Device
 from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account, Request
-from eyestream.rim.ledger.ledger import Ledger, Reservation
+from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger.ledger import Ledger
 from eyestream.wire import envelope, mqtt
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}
@@ -78,14 +79,14 @@ def test_control_a_session_that_counts_one_row_too_few(monkeypatch: pytest.Monke
 
 
 def test_control_a_ledger_that_forgets_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Account, "mark", property(lambda account: None))
+    monkeypatch.setattr(Account, "mark", lambda *arguments: None)
     monkeypatch.setattr(Account, "obstacle", lambda *arguments: None)
     assert found("life")
 
 
 def test_control_a_ledger_that_grants_without_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reserve(self: Ledger, requests: Sequence[Request], day: int) -> list[Reservation]:
-        return [Reservation(request) for request in requests]
+    def reserve(self: Ledger, requests: Sequence[Request], day: int) -> list[Granted]:
+        return [Granted(request) for request in requests]
 
     monkeypatch.setattr(Ledger, "reserve", reserve)
     assert found("life")

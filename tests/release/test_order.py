@@ -7,7 +7,7 @@ import pytest
 from worlds import CHARGE, Inputs, MemoryLedger, N, Step, place, requests_of, settings, settled
 
 from eyestream.chunking.settings import Release as When
-from eyestream.privacy.accountant import Granted, Request, Withheld
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.release.order import ReleaseOrder
 from eyestream.wire.messages import RawRows

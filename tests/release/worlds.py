@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.chunks import RowSpan
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.charge import Charge
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.streams.key import StreamKey

@@ -24,7 +24,8 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.response import ResponseLaw
 from eyestream.privacy.transforms import FourierTransform
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar import pipeline as pipeline_module
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import decode_private, encode_raw
@@ -79,9 +80,9 @@ async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Pipeline, lis
     """Four chunks through a pipeline; whether it lived to its end."""
     calibration = calibrations.load(name)
     settings = DeviceSettings("a", "features", 1, calibration.names, 2.0, 32, 1.0, 60.0, 16, "on_row")
-    create_ledger(folder / "ledger", chunk=32, window=0, created=0)
+    create_ledger(folder / "ledger", created=0)
     published: list[bytes] = []
-    with Ledger(folder / "ledger", chunk=32, ceilings=Ceilings()) as ledger:
+    with Ledger(folder / "ledger", ceilings=Ceilings()) as ledger:
         pipe = Pipeline(
             [settings],
             build(calibration, 4.8, noise=SecureNoise()),

@@ -22,7 +22,7 @@ from eyestream.offline.corpus.simulation import load_statistics, simulate_person
 from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
@@ -297,7 +297,7 @@ async def test_a_service_from_start_to_stop(
         load.cancel()
         await asyncio.gather(load, return_exceptions=True)
         words += told(pipe)
-        count = look(tmp_path / "c" / "ledger")[1]["hmd-1/features"].released
+        count = read_ledger(tmp_path / "c" / "ledger")[1]["hmd-1"].released
         await until(lambda: len(spy.chunks()) == count)
     assert last["message"].endswith("0 undelivered")
     assert words[0] == "READY=1"

@@ -8,12 +8,14 @@ from noise import SeededNoise
 from rig import rows_of_a_stranger
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Request
+from eyestream.privacy.reservation import Request
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger
+from eyestream.privacy.reservation import Granted, Withheld
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
 
@@ -33,10 +35,10 @@ class Diary:
 class DiaryLedger(Ledger):
     diary: Diary
 
-    def reserve(self, requests: Sequence[Request], day: int) -> list[Reservation | Withheld]:
+    def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         answers = super().reserve(requests, day)
         self.diary.entries += [
-            ("reserve" if isinstance(answer, Reservation) else "withhold", answer.request.first_row)
+            ("reserve" if isinstance(answer, Granted) else "withhold", answer.request.first_row)
             for answer in answers
         ]
         return answers
@@ -53,8 +55,8 @@ class DiaryNoise(SeededNoise):
 
 
 def pipeline(folder: Path, diary: Diary, devices: tuple[str, ...] = ("a",), window: float | None = None) -> Pipeline:
-    create_ledger(folder / "ledger", chunk=32, window=2 if window else 0, created=0)
-    ledger = DiaryLedger(folder / "ledger", chunk=32, ceilings=Ceilings.of(2 if window else 0, window))
+    create_ledger(folder / "ledger", created=0)
+    ledger = DiaryLedger(folder / "ledger", ceilings=Ceilings.of(2 if window else 0, window))
     ledger.diary = diary
     settings = [
         DeviceSettings(

@@ -33,7 +33,7 @@ from storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching
 from test_storms import TOXICS  # noqa: E402
 
 from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.ledger.ledger import look  # noqa: E402
+from eyestream.rim.ledger.reading import read_ledger  # noqa: E402
 from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
 
 KINDS = ("raw killed", "private restarted", "private killed", "session taken over")
@@ -60,7 +60,7 @@ def brokers(folder: Path) -> tuple[Mosquitto, Mosquitto]:
 def verdict(sidecar: Sidecar, heard: Ear, watch: Watch, ledger: Path) -> dict[str, Any]:
     """Figures, and under ``wrong`` what must not be."""
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    spent = look(ledger)[1]["hmd-1/features"].released
+    spent = read_ledger(ledger)[1]["hmd-1"].released
     missing = outbox.delivered - len(heard.payloads)
     wrong = {
         "conflicts": heard.conflicts,

@@ -41,7 +41,7 @@ from strangers import Strangers, churn, flood  # noqa: E402
 from trend import trend  # noqa: E402
 
 from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.ledger.ledger import look  # noqa: E402
+from eyestream.rim.ledger.reading import read_ledger  # noqa: E402
 from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
 
 TRACKER, FLOODED = "hmd-1", "hmd-2"
@@ -117,7 +117,7 @@ async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
                     after = len(heard.payloads) - mark
                 files = open_files() - files
             await until(lambda: settled(sidecar) == sidecar.pipeline.counters.due)
-        ledger = look(settings.sidecar.ledger)[1]
+        ledger = read_ledger(settings.sidecar.ledger)[1]
         figures = strangers.figures | {"heard during": during, "heard in 3 s after": after, "files more": files}
         return report(sidecar, watch, heard, figures, sum(account.released for account in ledger.values()))
     finally:

@@ -40,7 +40,7 @@ from storms import Ear, ear, lawful, settled, traffic  # noqa: E402
 from trend import trend  # noqa: E402
 
 from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.ledger.ledger import look  # noqa: E402
+from eyestream.rim.ledger.reading import read_ledger  # noqa: E402
 from eyestream.rim.sdk.subscriber import subscribe  # noqa: E402
 from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
 
@@ -159,7 +159,7 @@ async def run(folder: Path, seconds: float, factor: float) -> dict[str, Any]:
                 files = open_files() - files
                 proxy.fault = application.fault = Fault()
             await asyncio.sleep(0.5)
-        spent = look(settings.sidecar.ledger)[1]["hmd-1/features"].released
+        spent = read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released
         figures = {"files more": files, "spent": spent, "slow application": [len(slow._arrived), slow.dropped]}
         return report(sidecar, heard, watch, figures, limits.deadline_s)
     finally:

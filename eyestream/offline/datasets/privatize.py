@@ -11,10 +11,10 @@ import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
-from eyestream.privacy.accountant import Granted, Request
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
+from eyestream.privacy.reservation import Granted, Request
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.release.ports import Ledger
 from eyestream.release.recording import RecordingRelease

@@ -12,8 +12,9 @@ from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
-from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
@@ -49,10 +50,11 @@ def new_ledger(settings: Settings, created: int) -> None:
     LedgerError
         It exists already, or cannot be written.
     CalibrationError
-        The chunk length is unknown: the calibration does not fit.
+        As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
-    chunk = fitting_calibration(settings.stream[0]).n
-    create_ledger(settings.sidecar.ledger, chunk=chunk, window=settings.budget.window_chunks, created=created)
+    for stream in settings.stream:
+        fitting_calibration(stream)
+    create_ledger(settings.sidecar.ledger, created=created)
 
 
 def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) -> dict[str, Mechanism]:
@@ -107,8 +109,7 @@ class Assembly:
     def __init__(self, settings: Settings, mechanisms: dict[str, Mechanism], ledger: Ledger, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
         self.guarantees = {name: mechanism.guarantee for name, mechanism in mechanisms.items()}
-        self._settings, self._ledger = settings, ledger
-        self._epsilons = [mechanism.epsilon for mechanism in mechanisms.values()]
+        self._settings, self._mechanisms, self._ledger = settings, mechanisms, ledger
 
     def reload(self, settings: Settings) -> None:
         """Let the lower ceilings of another configuration hold from now on.
@@ -118,7 +119,7 @@ class Assembly:
         ConfigError
             It differs in anything else, or a ceiling is higher; nothing has changed.
         """
-        self._ledger.lower(lowered(self._settings, settings, self._epsilons))
+        self._ledger.lower(*lowered(self._settings, settings, self._mechanisms))
         self._settings = settings
         self.sidecar.describe_anew(settings)
 
@@ -146,11 +147,8 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
         There is no ledger, or it cannot be used.
     """
     mechanisms = mechanisms_of(settings)
-    if any(mechanism.delta > 0 for mechanism in mechanisms.values()) and settings.budget.lifetime_delta is None:
-        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    ceilings = ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms.values()])
-    chunk = max(mechanism.n for mechanism in mechanisms.values())
-    with Ledger(settings.sidecar.ledger, chunk=chunk, ceilings=ceilings) as ledger:
+    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
         sources = sources_of(settings, mechanisms, base)
         sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
         yield Assembly(settings, mechanisms, ledger, sidecar)

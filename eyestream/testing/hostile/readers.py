@@ -8,11 +8,13 @@ from pathlib import Path
 from world import CHARGE
 
 from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
-from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.reservation import Request
 from eyestream.rim import config
 from eyestream.rim.ledger.book import Book
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.streams.key import StreamKey
 from eyestream.wire import mqtt
 from eyestream.wire.messages import (
     decode_meta,
@@ -73,17 +75,17 @@ def good_ledger() -> bytes:
     """The bytes of a ledger with two devices and some spends."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder) / "ledger"
-        create_ledger(path, chunk=4, window=2, created=0)
-        with Ledger(path, chunk=4, ceilings=Ceilings.of(2, 4.8)) as ledger:
+        create_ledger(path, created=0)
+        with Ledger(path, ceilings=Ceilings.of(2, 4.8)) as ledger:
             for i in range(6):
-                requests = [Request(f"d{d}", "features", 1, 4 * i, 4 * i + 3, CHARGE) for d in range(2)]
+                requests = [Request(StreamKey(f"d{d}", "features"), 1, 4 * i, 4 * i + 3, 4, CHARGE) for d in range(2)]
                 ledger.reserve(requests, 20_000)
         return path.read_bytes()
 
 
 def spent(data: bytes) -> int:
     """All that a ledger of these bytes says was spent."""
-    return sum(entry.account.odometer().epsilon for entry in Book([data]).entries.values())
+    return sum(account.odometer().epsilon for account in Book([data]).accounts.values())
 
 
 def read_ledger(data: bytes) -> None:

@@ -15,7 +15,7 @@ from tainting.tracker import Tracker, hostile
 
 import eyestream
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import create_ledger
+from eyestream.rim.ledger.reading import create_ledger
 
 __all__ = ["LIVES", "PLAIN", "Ended", "Life", "Plant", "live"]
 
@@ -146,7 +146,7 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
     if life.metrics:
         text += f"\n[metrics]\nport = {metrics_port}\n"
     (folder / "sidecar.toml").write_text(text)
-    create_ledger(folder / "ledger", chunk=known.n, window=2, created=int(time.time()))
+    create_ledger(folder / "ledger", created=int(time.time()))
     return folder / "sidecar.toml"
 
 

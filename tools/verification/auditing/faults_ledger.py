@@ -82,7 +82,7 @@ def _() -> list[Patch]:
 
     def making(self: Any, path: Any, **named: Any) -> None:
         if not path.exists():
-            ledger.create_ledger(path, chunk=4, window=2, created=0)
+            ledger.create_ledger(path, created=0)
         create(self, path, **named)
 
     return [(ledger.Ledger, "__init__", making)]

@@ -23,6 +23,7 @@ from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.memory_ledger import decide
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.config import (
@@ -34,11 +35,13 @@ from eyestream.rim.config import (
     SidecarSettings,
     StreamSettings,
 )
-from eyestream.rim.ledger.ledger import Ledger, create_ledger, look
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
+from eyestream.streams.key import StreamKey
 
 __all__ = ["border", "closed", "once", "order"]
 
@@ -61,7 +64,7 @@ def order() -> Finding:
     with folder() as place, silence():
         station = Station(place / "ledger", ceilings=Ceilings.of(3, 2 * EPSILON, 1e6, 1e6))
         station.run(life)
-        odometers = look(place / "ledger")[1].values()
+        odometers = read_ledger(place / "ledger")[1].values()
     released, bound = sum(odometer.released for odometer in odometers), station.noise.bound
     early = sum(spent <= index for index, spent in enumerate(bound))
     seen, withheld = len(station.published), sum(odometer.withheld for odometer in odometers)
@@ -116,10 +119,10 @@ def _refused_at_every_layer() -> list[Part]:
     again = sum(chunk.first_row < 24 or chunk.session < 2 for chunk in taken)
     device.feed(RawRows(4, 0, tagged(4, rows)), 2.0)
     again += len(device.feed(RawRows(3, 0, tagged(3, rows)), 3.0))
-    account = Account(4, 2)
-    account.take(2, 17, chunk=4, window=2, day=0, epsilon=1)
-    asked = [Request("d", "s", number, 8 * i, 8 * i + 7, Charge(1)) for number in (1, 2) for i in range(3)]
-    granted = sum(account.obstacle(request, n, WIDE, 0) is None for request in asked for n in (4, 8))
+    account, key, spans = Account(), StreamKey("d", "s"), [(number, 8 * i) for number in (1, 2) for i in range(3)]
+    decide(account, Request(key, 2, 14, 17, 4, Charge(1)), WIDE, 0)
+    asked = [Request(key, number, first, first + n - 1, n, Charge(1)) for number, first in spans for n in (4, 8)]
+    granted = sum(account.obstacle(request, WIDE, 0) is None for request in asked)
     return [
         (again == 0 and len(taken) == 1, f"the device takes {again} chunks with rows before the mark"),
         (granted == 0, f"the account grants {granted} of 12 requests for rows that are gone"),
@@ -144,10 +147,10 @@ class _BrokenLink:
 async def _two_attempts(place: Path) -> list[bytes]:
     """Payloads that a sidecar hands to two links in turn, for one chunk."""
     settings = _settings(place / "other")
-    create_ledger(settings.sidecar.ledger, chunk=4, window=2, created=0)
+    create_ledger(settings.sidecar.ledger, created=0)
     sent: list[bytes] = []
     mechanism = build(synthetic("cfpa", 4, FEATURES), EPSILON, k=1, noise=SecureNoise())
-    with Ledger(settings.sidecar.ledger, chunk=4, ceilings=WIDE) as ledger:
+    with Ledger(settings.sidecar.ledger, ceilings=WIDE) as ledger:
         sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
         payload = encode_raw(1, 0, tagged(1, range(4)), 1)
         await sidecar.pipeline.take([Arrival(raw_topic("d"), payload, 0.0)], 0.0)

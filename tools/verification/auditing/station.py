@@ -21,7 +21,8 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.ledger import book as ledger_book
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
@@ -74,7 +75,7 @@ class Watch:
     def spent(self) -> int:
         """Charges in the durable bytes, in units of one chunk."""
         book = ledger_book.Book([self._path.read_bytes()[: self._durable]])
-        return sum(entry.account.odometer().epsilon for entry in book.entries.values()) // CHARGE
+        return sum(account.odometer().epsilon for account in book.accounts.values()) // CHARGE
 
 
 class WatchedNoise(SecureNoise):
@@ -134,7 +135,7 @@ class Station:
     def __init__(self, path: Path, n: int = 4, ceilings: Ceilings = WIDE) -> None:
         self._path, self._ceilings, self.n = path, ceilings, n
         if not path.exists():
-            create_ledger(path, chunk=n, window=ceilings.window_chunks, created=0)
+            create_ledger(path, created=0)
         self.watch = Watch(path)
         self.noise = WatchedNoise(self.watch)
         self.tap = _Tap(build(synthetic("cfpa", n, FEATURES), EPSILON, k=1, noise=self.noise))
@@ -146,7 +147,7 @@ class Station:
         """With its ledger open."""
         with (
             mock.patch("os.fdatasync", self.watch),
-            Ledger(self._path, chunk=self.n, ceilings=self._ceilings) as ledger,
+            Ledger(self._path, ceilings=self._ceilings) as ledger,
         ):
             before = self.watch.spent()
             self.pipeline = Pipeline(
