@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgpack
-from conftest import until
-from rig import rows_of_a_stranger
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files import calibrations
@@ -20,6 +18,9 @@ from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import raw_stands
 
 __all__ = ["NAMES", "Ear", "Traffic", "Watch", "ear", "recovery", "stands", "traffic", "watching"]
 
@@ -183,7 +184,7 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
 
 def stands(sidecar: Sidecar, publisher: Publisher) -> bool:
     """Whether all three links are up."""
-    return sidecar._raw_stands and sidecar.private_stands and publisher._up.is_set()
+    return raw_stands(sidecar) and sidecar.private_stands and publisher._up.is_set()
 
 
 async def recovery(holds: Callable[[], bool], seconds: float = 15.0) -> float:

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from device_streams import SESSION, balanced, settings
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -11,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eyestream.chunking.chunks import DueChunk, RowMark, RowSpan
 from eyestream.chunking.device import Device
 from eyestream.wire.messages import MAX_U64, RawRows
+from tests.device.device_streams import SESSION, balanced, settings
 
 
 class Life(RuleBasedStateMachine):

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto
-from deployment import Deployment
 
 import eyestream
 from eyestream.rim import config
 from eyestream.rim.ops.check_brokers import broker_findings
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.sidecar.assembly import new_ledger
+from eyestream.testing.mosquitto import Mosquitto
+from tests.faults.deployment import Deployment
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "sidecar.toml"

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rig import rows_of_a_stranger
-from scarce import CHUNKS, EPSILON, in_child, work
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private
+from tests.guarantee.scarce import CHUNKS, EPSILON, in_child, work
 
 ROWS = rows_of_a_stranger(CHUNKS * 32, 52)
 

@@ -1,17 +1,17 @@
-"""The quick form of tools/fuzz.py: what was kept, and a fixed number of mutants of it with a fixed seed."""
+"""The quick form of tools/verification/fuzz.py: what was kept, and so many mutants of it with a fixed seed."""
 
 from collections.abc import Sequence
 from itertools import islice
 
 import pytest
-from cases import payload, read
-from lives import TARGETS, live, read_payload
-from mutation import kept, mutants, seeds
 
 from eyestream.chunking.device import Device
 from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account, Request
 from eyestream.rim.ledger.ledger import Ledger, Reservation
+from eyestream.testing.hostile.corpus import payload, read
+from eyestream.testing.hostile.lives import TARGETS, live, read_payload
+from eyestream.testing.hostile.mutation import kept, mutants, seeds
 from eyestream.wire import envelope, mqtt
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}

@@ -1,11 +1,11 @@
-"""The long run, shortly: tools/soak.py in a process of its own, whose memory is measured from its start."""
+"""The long run, shortly: tools/verification/soak.py in a process of its own, measured from its start."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "soak.py"
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "soak.py"
 
 
 def test_a_short_soak(tmp_path: Path) -> None:

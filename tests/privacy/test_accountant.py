@@ -1,17 +1,13 @@
 """The budget in exact integers: no sum rounds, no ceiling is passed, no row is granted twice."""
 
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eyestream.privacy.accountant import LAST_ROW, Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge, ceiling_units, charge_units
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-import window_streams
+from eyestream.testing import budget_lives
 
 FREE = Ceilings()
 
@@ -186,7 +182,7 @@ def test_a_torn_record_is_spent_and_closes_the_session():
 
 
 def test_no_ceiling_is_passed_in_random_lives():
-    assert window_streams.count(1500, seed=7) == 0
+    assert budget_lives.count(1500, seed=7) == 0
 
 
 class RestartsWithSession(Account):
@@ -268,4 +264,4 @@ class DayGoesBack(Account):
     ],
 )
 def test_the_random_lives_would_show_a_faulty_budget(fault):
-    assert window_streams.count(1500, seed=7, kind=fault) > 0
+    assert budget_lives.count(1500, seed=7, kind=fault) > 0

@@ -5,9 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from noise import ZeroNoise
 from numpy.typing import NDArray
-from small_corpus import calibrated, corpus
 
 from eyestream.privacy.klt import KLT
 from eyestream.privacy.laws import Law
@@ -15,6 +13,8 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.files import calibrations
+from eyestream.testing.noise import ZeroNoise
+from tests.privacy.small_corpus import calibrated, corpus
 
 THREADS = 8
 

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from power_loss import TracedFile, images
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Request
@@ -15,6 +14,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger import ledger as ledger_module
 from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger
 from eyestream.rim.ledger.records import RECORD_BYTES
+from tests.service.power_loss import TracedFile, images
 
 CEILINGS = Ceilings(window_chunks=4, window=6)
 DEVICES = ("short", "d" * 64, "third")

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from conftest import Mosquitto, until
 
 from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
@@ -17,6 +16,8 @@ from eyestream.rim.mqtt import transport
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.lookup import addresses
 from eyestream.rim.mqtt.transport import connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
 
 
 @pytest.fixture

@@ -14,8 +14,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
-from rig import rows_of_a_stranger, running, settings_for, spying
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.offline.corpus.simulation import load_statistics, simulate_person
@@ -29,6 +27,11 @@ from eyestream.rim.ops.notify import Notifier
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.spy import spying
 
 NAMES = calibrations.load("everyday-cfpa-32").names
 ROOT = Path(__file__).resolve().parents[2]

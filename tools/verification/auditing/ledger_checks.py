@@ -12,13 +12,14 @@ from pathlib import Path
 from unittest import mock
 
 from auditing.findings import Finding, first_failure
-from auditing.station import CHARGE, EPSILON, WIDE, Station, folder, silence
+from auditing.station import CHARGE, EPSILON, WIDE, Station, folder
 
 from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.testing.rig import silence
 
 __all__ = ["alone", "durable", "exact", "torn", "window"]
 
