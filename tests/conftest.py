@@ -1,12 +1,16 @@
 """What many tests share: a real broker, and the data beside the checkout."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from eyestream.testing.mosquitto import Mosquitto, program
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -117,7 +117,8 @@ def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str)
     assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_the_quick_audit_holds():
     command = [sys.executable, str(ROOT / "tools" / "verification" / "audit.py"), "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -276,3 +276,4 @@ async def test_no_descriptor_is_left_behind(mosquitto: Mosquitto) -> None:
                         proxy.reset()
                         await link.publish("t", bytes(random.randrange(10_000)), qos=1)
         await until(lambda: descriptors() <= before, 3)
+        assert proxy.connections == 51

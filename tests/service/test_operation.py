@@ -83,14 +83,19 @@ async def test_signs_of_life_stop_with_the_work(
         watch.cancel()
 
 
-async def test_without_a_manager_nothing_is_said() -> None:
+async def test_without_a_manager_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never() -> None:
         raise AssertionError
 
-    for environment in ({}, {"NOTIFY_SOCKET": "/nowhere", "WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "1000"}):
+    made, real = [], socket.socket
+    monkeypatch.setattr(socket, "socket", lambda *arguments: made.append(arguments) or real(*arguments))
+    nobody = {"NOTIFY_SOCKET": "/nowhere", "WATCHDOG_USEC": "x"}
+    for environment, watchdog_s, sockets in (({}, 0.0, 0), (nobody, 0.0, 1), ({"WATCHDOG_USEC": "1000"}, 0.001, 0)):
+        made.clear()
         notifier = Notifier(environment)
         notifier.say("READY=1")
         await notifier.watch(never)
+        assert (notifier.watchdog_s, len(made)) == (watchdog_s, sockets)
 
 
 async def ask(port: int, request: bytes) -> tuple[int, str]:

@@ -28,7 +28,7 @@ def test_it_opens_with_the_two_commands() -> None:
     assert "'.[demo]'" in SHELL[0]
     assert SHELL[0].strip().endswith(".venv/bin/eyestream demo")
     assert "-e '.[demo,test]'" in SHELL[1]
-    assert SHELL[1].strip().endswith(".venv/bin/python -m pytest -q")
+    assert SHELL[1].strip().endswith(".venv/bin/python -m pytest -q -n auto")
     assert README.index(SHELL[1]) < README.index("## ")
 
 

@@ -254,8 +254,8 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(path)
 
 
-def live(data: bytes) -> None:
-    """A sidecar's life as ordered by `data`."""
+def live(data: bytes) -> int:
+    """A sidecar's life as ordered by `data`; how many chunks it published."""
     orders = _Orders(data)
     ceilings = orders.one_of(
         [Ceilings(), Ceilings.of(2, 4.8), Ceilings.of(3, 9.6, 48.0, 96.0), Ceilings.of(0, None, 14.4, 24.0)]
@@ -272,9 +272,10 @@ def live(data: bytes) -> None:
             _Life(world, orders).run()
         finally:
             world.kill()
+        return len(world.published)
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {
+TARGETS: dict[str, Callable[[bytes], object]] = {
     "payload": read_payload,
     "life": live,
     "release": read_release,
