@@ -1,18 +1,13 @@
 """Random lives of a device with one or two streams against a naive book that keeps every slot: no ceiling is passed.
 
-    python tools/window_streams.py --streams 1000000
-
-A life has sessions of each stream, withheld and released chunks, restarts that lose the slots that were not durable, days
-that jump both ways, and changes of chunk lengths, windows and ceilings. The last line counts the violations; exit code 1
-when there are any.
+A life has sessions, withheld and released chunks, restarts that lose the slots that were not durable, days that jump
+both ways, and changes of chunk length, window and epsilon.
 """
 
-import argparse
 import bisect
 import dataclasses
 import itertools
 import random
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,6 +15,8 @@ from typing import Any
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.streams.key import StreamKey
+
+__all__ = ["Life", "Rule", "Slot", "count", "passed", "violations"]
 
 STREAMS = ("features", "gaze")
 
@@ -132,11 +129,15 @@ def passed(slots: Sequence[Slot]) -> set[str]:
     streams = {slot.stream for slot in slots}
     for stream in streams:
         own = [slot for slot in slots if slot.stream == stream]
-        found |= _of_sequence(own, lambda slot, stream=stream: slot.rule.own[stream], "own ")
-        found |= _of_rows(own, lambda slot, stream=stream: slot.rule.own[stream])
+        found |= _of_sequence(own, _own, "own ")
+        found |= _of_rows(own, _own)
     if len(streams) == 1:
         found |= _of_rows(slots, lambda slot: slot.rule.ceilings)
     return found
+
+
+def _own(slot: Slot) -> Ceilings:
+    return slot.rule.own[slot.stream]
 
 
 def _of_sequence(slots: Sequence[Slot], rule: Callable[[Slot], Ceilings], name: str) -> set[str]:
@@ -178,7 +179,8 @@ def _of_rows(slots: Sequence[Slot], rule: Callable[[Slot], Ceilings]) -> set[str
         for first in range(max(0, i - w + 1), i + 1) if slot.epsilon and ceiling is not None else ():
             span = w * slot.rule.chunks[slot.stream]
             behind = bisect.bisect_left(starts, starts[first] + span, hi=len(slots))
-            if slots[first].rule is slot.rule and sum(other.epsilon for other in slots[first:behind]) > ceiling:
+            spent = sum(other.epsilon for other in slots[first:behind])
+            if slots[first].rule is slot.rule and ceiling is not None and spent > ceiling:
                 return {"window of rows"}
     return set()
 
@@ -194,17 +196,3 @@ def violations(streams: int, seed: int, kind: type[Account] = Account) -> Iterat
 def count(streams: int, seed: int, kind: type[Account] = Account) -> int:
     """Lives, of `streams`, that passed a ceiling."""
     return sum(1 for _ in violations(streams, seed, kind))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--streams", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    violations = count(args.streams, args.seed)
-    print(f"{args.streams} streams, {violations} violations")
-    return 1 if violations else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,10 +9,10 @@ from pathlib import Path
 import aiomqtt
 import msgpack
 import pytest
-from conftest import Mosquitto
 
 from eyestream.cli.options import one_line_faults
 from eyestream.errors import LinkError
+from eyestream.testing.mosquitto import Mosquitto
 
 SECRET = "63.1415926"
 

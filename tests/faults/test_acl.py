@@ -8,14 +8,14 @@ from pathlib import Path
 
 import aiomqtt
 import pytest
-from conftest import until
-from deployment import PASSWORDS, Deployment
-from eyestream.testing.sidecar import rows_of_a_stranger
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, Will, connect
+from eyestream.testing.clocks import until
+from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import encode_raw
+from tests.faults.deployment import PASSWORDS, Deployment
 
 TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status")}
 TOPICS["own status"] = "eyestream/v1/sidecar/sidecar/status"

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Mosquitto, until
-from deployment import Deployment
 
 import eyestream
 from eyestream.errors import PayloadError
@@ -22,8 +20,11 @@ from eyestream.rim.ops.check_brokers import broker_findings
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.sidecar import spying
 from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
+from tests.faults.deployment import Deployment
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "sidecar.toml"

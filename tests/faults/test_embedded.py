@@ -9,15 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import free_port, until
-from rig import running, settings_for
-from storms import ear, lawful, recovery, settled, traffic
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import free_port
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear, lawful, recovery, settled, traffic
 from eyestream.wire.topics import raw_topic
 
 pytest.importorskip("amqtt")

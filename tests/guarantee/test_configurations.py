@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from configurations import EXAMPLE, configurations, judge
 from hypothesis import HealthCheck, given, settings
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
+from tests.guarantee.configurations import EXAMPLE, configurations, judge
 
 QUICK = settings(
     max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
@@ -38,7 +38,7 @@ def test_some_hundred_configurations(tmp_path: Path) -> None:
     assert count["assembled"] > 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_ten_thousand_configurations(tmp_path: Path) -> None:
     count = outcomes(tmp_path, LONG)

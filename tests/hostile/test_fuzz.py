@@ -1,18 +1,18 @@
-"""The quick form of tools/fuzz.py: what was kept, and a fixed number of mutants of it with a fixed seed."""
+"""The quick form of tools/verification/fuzz.py: what was kept, and so many mutants of it with a fixed seed."""
 
 from collections.abc import Sequence
 from itertools import islice
 
 import pytest
-from cases import payload, read
-from lives import TARGETS, live, read_payload
-from mutation import kept, mutants, seeds
 
 from eyestream.chunking.device import Device
 from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.testing.hostile.corpus import payload, read
+from eyestream.testing.hostile.lives import TARGETS, live, read_payload
+from eyestream.testing.hostile.mutation import kept, mutants, seeds
 from eyestream.wire import envelope, mqtt
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}
@@ -27,18 +27,23 @@ def test_what_was_kept_still_holds(target: str) -> None:
 
 
 def test_finds_are_cases_of_the_corpus() -> None:
-    for case in read("found"):
+    finds = read("found")
+    assert len(finds) > 0
+    for case in finds:
         read_payload(payload(case))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutants_of_what_was_kept(target: str) -> None:
+    done = 0
     for data in islice(mutants(seeds(target), seed=20_261_120), MUTANTS[target]):
         try:
             TARGETS[target](data)
         except Exception as error:
             error.add_note(f"input: {data.hex()}")
             raise
+        done += 1
+    assert done == MUTANTS[target]
 
 
 def found(target: str) -> bool:
@@ -93,4 +98,4 @@ def test_control_a_ledger_that_grants_without_writing(monkeypatch: pytest.Monkey
 
 
 def test_an_empty_life_is_one() -> None:
-    live(b"")
+    assert live(b"") >= 2  # whatever was ordered, at its end it releases chunks

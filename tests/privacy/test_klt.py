@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
@@ -19,6 +18,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.response import ResponseLaw
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 Array = NDArray[np.float64]
 N = 32
@@ -216,7 +216,7 @@ def test_shipped_calibrations_release(n: int, chunks: Array) -> None:
     ("epsilon", "bar"), [(0.48, 0.02), (2.4, 0.20), (4.8, 0.30), (9.6, 0.36), (24.0, 0.45), (48.0, 0.52)]
 )
 def test_utility_on_people_outside_the_calibration(shared_data: Path, epsilon: float, bar: float) -> None:
-    """Five seeds, so the smallest epsilon is held to half of its bar; `tools/frontier.py` measures with more."""
+    """Five seeds, so the smallest epsilon is held to half of its bar; `tools/make/frontier.py` measures with more."""
     everybody = [recordings.load(p) for p in sorted((shared_data / "hoppe2018" / "features").glob("P*.npz"))]
     calibration = calibrate_joint(Corpus.of(everybody[::2], N))
     assert explained(calibration, epsilon, everybody[1::2], 5) > bar

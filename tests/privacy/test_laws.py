@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 from numpy.typing import NDArray
 
 from eyestream.privacy.laws import LaplaceLaw, digits_for, ideal_rate
+from eyestream.testing.noise import SeededNoise
 
 getcontext().prec = 80
 

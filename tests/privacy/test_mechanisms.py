@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
-from small_corpus import NAMES, calibrated, corpus, repeated
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy import mechanisms, transforms
@@ -24,6 +22,8 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import difference, integrate
+from eyestream.testing.noise import SeededNoise, ZeroNoise
+from tests.privacy.small_corpus import NAMES, calibrated, corpus, repeated
 
 Array = NDArray[np.float64]
 N = 32

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 
 from eyestream.privacy.bits import _DIRECT_BYTES, SystemBits
 from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.noise import SecureNoise
+from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 
 def a_law(rows: int = 4) -> LaplaceLaw:

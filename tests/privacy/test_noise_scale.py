@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
-from small_corpus import calibrated, repeated
 
 from eyestream.privacy import mechanisms, transforms
 from eyestream.privacy.ball import L2Lattice
@@ -20,6 +18,8 @@ from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA
 from eyestream.spectrum.difference import difference
+from eyestream.testing.noise import SeededNoise, ZeroNoise
+from tests.privacy.small_corpus import calibrated, repeated
 
 Array = NDArray[np.float64]
 Patch = pytest.MonkeyPatch

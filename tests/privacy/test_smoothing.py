@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 
 from eyestream.errors import CalibrationError
 from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
@@ -12,6 +11,7 @@ from eyestream.privacy.calibration import declared_range
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.privacy.smoothing import Smoother, SmootherState
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise
 
 
 def people(count: int, seed: int) -> list[Recording]:

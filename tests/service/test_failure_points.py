@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rig import rows_of_a_stranger
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.additive import AdditiveMechanism
@@ -28,6 +27,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar import pipeline as pipeline_module
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
+from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private, encode_raw
 
 CALLS: tuple[tuple[Any, str], ...] = (

@@ -15,10 +15,10 @@ import pytest
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Granted, Withheld
 from eyestream.rim.ledger import ledger as ledger_module
 from eyestream.rim.ledger.book import MOST_UNSYNCED
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.privacy.reservation import Granted, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.records import RELEASED, Seal, SlotFields, slot_body
@@ -132,7 +132,7 @@ def test_a_ledger_is_never_overwritten(path):
 
 
 def test_a_missing_ledger_says_how_to_make_one(tmp_path):
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with pytest.raises(LedgerError, match=r"eyestream init.*eyestream budget --new"):
             attempt(tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -153,7 +153,7 @@ def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
         ledger.reserve([ask(0)], 100)
     path.write_bytes(change(path.read_bytes()))
     before = path.read_bytes()
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with pytest.raises(LedgerError, match=what):
             attempt(path)
     assert path.read_bytes() == before
@@ -416,7 +416,7 @@ def test_a_slot_of_a_device_whose_name_was_torn_is_spent_by_all(path):
 def test_where_a_ledger_cannot_be_made_or_read(path, monkeypatch):
     with pytest.raises(LedgerError, match="cannot create the ledger: No such file or directory"):
         create_ledger(path.parent / "none" / "ledger", created=0)
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with monkeypatch.context() as patch:
             patch.setattr(os, "read", failing(errno.EIO))
             with pytest.raises(LedgerError, match="cannot read the ledger: Input/output error"):
@@ -493,7 +493,7 @@ def test_a_copy_put_back_forgets_as_documented(path):
 
 
 def test_killed_publishers_never_outrun_the_ledger():
-    run = [sys.executable, str(ROOT / "tools" / "kill_test.py"), "--rounds", "50"]
+    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "50"]
     good = subprocess.run(run, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "50 kills" in good.stdout

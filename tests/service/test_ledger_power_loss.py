@@ -7,16 +7,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from power_loss import TracedFile, images
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger import ledger as ledger_module
 from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger import ledger as ledger_module
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.ledger.records import RECORD_BYTES
+from tests.service.power_loss import TracedFile, images
 
 CEILINGS = Ceilings(window_chunks=4, window=6)
 DEVICES = ("short", "d" * 64, "third")

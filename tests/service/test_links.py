@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from conftest import Mosquitto, until
 from scripted import ScriptedBroker
 
 from eyestream.errors import ConfigError, LinkError
@@ -14,6 +13,8 @@ from eyestream.rim.config import BrokerSettings, LimitSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Will, connect
 from eyestream.rim.sidecar import sidecar as sidecar_module
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.sidecar import running, settings_for
 from eyestream.wire.topics import raw_topic
 

@@ -5,7 +5,6 @@ import asyncio
 import msgpack
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings
@@ -13,6 +12,8 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
 from eyestream.wire import messages, topics
 
 NAMES = ("a", "b", "c")

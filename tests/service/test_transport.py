@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
 
 from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
@@ -19,6 +18,8 @@ from eyestream.rim.mqtt import reconnecting as keeper
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
 
 
 def endpoint(port: int) -> Endpoint:

@@ -1,6 +1,6 @@
 """Utility against identity: explained variance and white-box re-identification of every mechanism and epsilon.
 
-python tools/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
+python tools/make/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
 
 People sorted by name; those at the even positions calibrate and those at the odd ones are released, or the reverse.
 Explained variance: 1 - mean over features of mean squared error / mean squared distance to the calibration mean, raw

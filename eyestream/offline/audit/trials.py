@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from auditing.estimate import Counts, safe_bound
 from numpy.typing import NDArray
 
+from eyestream.offline.audit.estimate import Counts, safe_bound
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables, Provenance
 from eyestream.privacy.klt import KLT
 from eyestream.privacy.mechanisms import build

@@ -5,8 +5,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from world import CHARGE
-
 from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.reservation import Request
@@ -15,6 +13,8 @@ from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
+from eyestream.testing.hostile.corpus import CHECKOUT
+from eyestream.testing.world import CHARGE
 from eyestream.wire import mqtt
 from eyestream.wire.messages import (
     decode_meta,
@@ -25,7 +25,6 @@ from eyestream.wire.messages import (
     encode_status,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -105,14 +104,14 @@ def read_ledger(data: bytes) -> None:
 def seeds_of(target: str) -> list[bytes]:
     """Good ones of each kind."""
     if target == "release":
-        golden = ROOT / "tests" / "golden"
+        golden = CHECKOUT / "tests" / "golden"
         return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
     if target == "packets":
         message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
         answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
         return [b"\x02" + b"".join([*answers, message]), b"\0" + message, b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300)]
     if target == "configuration":
-        return [path.read_bytes() for path in sorted((ROOT / "config").glob("*.toml"))]
+        return [path.read_bytes() for path in sorted((CHECKOUT / "config").glob("*.toml"))]
     if target == "ledger":
         good = good_ledger()
         return [good, good[:64], good[:200], good[192:256], good[-64:], b"\x01\x40" + good[256:320]]

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 from auditing.findings import Finding, first_failure
-from auditing.station import CHARGE, EPSILON, WIDE, Station, folder, silence
+from auditing.station import CHARGE, EPSILON, WIDE, Station, folder
 
 from eyestream.errors import LedgerError
 from eyestream.privacy import charge
@@ -21,8 +21,12 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.rig import silence
 
 __all__ = ["alone", "durable", "exact", "torn", "window"]
+
+KEY = StreamKey("d", "features")
 
 
 def window() -> Finding:

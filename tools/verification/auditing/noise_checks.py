@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from auditing.estimate import lower_epsilon
 from auditing.findings import Finding, Part, first_failure
-from auditing.mechanisms import Array, synthetic
 from numpy.typing import NDArray
 
 import eyestream
+from eyestream.offline.audit.estimate import lower_epsilon
+from eyestream.offline.audit.trials import Array, synthetic
 from eyestream.privacy.bits import SystemBits
 from eyestream.privacy.laws import DIGIT_DEVIATION, LaplaceLaw, Law
 from eyestream.privacy.mechanisms import build

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 from auditing.findings import Finding, Part, first_failure
-from auditing.hostile import FixedNoise, Subject, subjects
-from auditing.mechanisms import Array, synthetic_joint, worst_signal
+from auditing.hostile import Subject, subjects
 from numpy.typing import NDArray
 
 import eyestream
+from eyestream.offline.audit.trials import Array, synthetic_joint, worst_signal
 from eyestream.privacy.additive import AdditiveMechanism
 from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.mechanism import Releaser
@@ -26,6 +26,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.response import ResponseLaw
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import integrate
+from eyestream.testing.noise import FixedNoise, ZeroNoise
 
 __all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "shipped", "state"]
 
@@ -53,7 +54,7 @@ def shipped() -> Finding:
     for name in names:
         calibration = calibrations.load(name)
         for epsilon in (4.8, 4800.0):
-            mechanism = build(calibration, epsilon, noise=FixedNoise())
+            mechanism = build(calibration, epsilon, noise=ZeroNoise())
             if isinstance(mechanism, AdditiveMechanism):
                 shares.append((_summed(mechanism) / epsilon, f"{name} at {epsilon:g}"))
     most, where = max(shares)
@@ -120,7 +121,7 @@ def imputation() -> Finding:
         chunk[0] = np.nan
         released, others = [], (np.zeros_like(chunk), np.full_like(chunk, 7.0), -subject.chunks, 1e308 + 0 * chunk)
         for before in others:
-            mechanism = subject.with_noise(FixedNoise())
+            mechanism = subject.with_noise(ZeroNoise())
             mechanism.release(before)
             released.append(mechanism.release(chunk))
         changed = sum(int((np.nan_to_num(other) != np.nan_to_num(released[0])).sum()) for other in released[1:])
@@ -168,7 +169,7 @@ def reachable() -> Finding:
 def _additive(subject: Subject) -> Part:
     """Whether the same noise moves every output by the same, whatever the input."""
     moved = subject.with_noise(FixedNoise(1 << 18)).release(subject.chunks)
-    moved -= subject.with_noise(FixedNoise()).release(subject.chunks)
+    moved -= subject.with_noise(ZeroNoise()).release(subject.chunks)
     unlike = int((np.abs(moved - moved[0]) > 1e-9 * np.abs(moved[0]).max()).any(axis=1).sum())
     return unlike == 0, f"{subject.label}: in {unlike} of {len(moved)} features the noise depends on the input"
 

@@ -1,15 +1,16 @@
-"""Faults: patched into the shipped code for a moment, never re-typed beside it."""
+"""Faults: planted at the seams of the shipped code for a moment, never re-typed beside it."""
 
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
+
+from eyestream.testing.seams import replaced
 
 __all__ = ["FAULTS", "Fault", "Patch", "fault", "planted"]
 
-Patch = tuple[Any, str, Any]
-"""What is patched, the name of its attribute, and the new value."""
+Patch = tuple[str, Any]
+"""The name of a seam, and what takes its place."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,6 @@ def fault(name: str, *checks: str) -> Callable[[Callable[[], list[Patch]]], Call
 def planted(fault: Fault) -> Iterator[None]:
     """The shipped code with the fault in it."""
     with contextlib.ExitStack() as stack:
-        for target, name, value in fault.patches():
-            stack.enter_context(mock.patch.object(target, name, value, create=name == "type"))
+        for seam, value in fault.patches():
+            stack.enter_context(replaced(seam, value))
         yield
