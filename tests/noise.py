@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.laws import Law
+from eyestream.privacy.noise.laws import Law
 
 
 class ZeroNoise:

@@ -101,8 +101,8 @@ def main(options: argparse.Namespace) -> None:
 def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int) -> Mechanism:
     if options.whole:
         return FPA(calibration, options.epsilon, rows, k=calibration.k or 1)
-    extras = {"shrink": options.shrink, "clip": options.clip, "smooth": options.smooth}
-    return build(calibration, options.epsilon, **extras)
+    said = {name: getattr(options, name) or None for name in ("shrink", "clip", "smooth")}
+    return build(calibration, options.epsilon, **said)
 
 
 def _book(options: argparse.Namespace, calibration: Calibration, lengths: list[int]) -> None:
@@ -149,8 +149,9 @@ def _line(
 ) -> str:
     chunks = chunk_count(len(recording.t), mechanism.n)
     line = f"{options.out / path.name}: {chunks} chunks, epsilon {chunks * options.epsilon:g} for the recording"
-    if calibration.made_from(recording.features):
-        line += "; no guarantee: calibrated on itself"
+    overlap = calibration.overlap(recording.features)
+    if overlap > 0:
+        line += f"; no guarantee: calibrated on itself ({overlap:.0%} of its rows, by their fingerprints)"
     if recording.others:
         line += f"; left out: {', '.join(recording.others)}"
     return line

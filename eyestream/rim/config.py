@@ -76,14 +76,17 @@ class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[privacy]``: the calibration (a shipped name or a path) and the epsilon of one chunk, all features together."""
+    """``[privacy]``: the calibration (a shipped name or a path) and the epsilon of one chunk, all features together.
+
+    The other keys are options of some mechanisms; the others refuse them. None: not written.
+    """
 
     calibration: Text
     epsilon: Positive
     k: Count | None = None
-    shrink: bool = False
-    clip: bool = False
-    smooth: bool = False
+    shrink: bool | None = None
+    clip: bool | None = None
+    smooth: bool | None = None
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,8 +10,8 @@ from rig import rows_of_a_stranger
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise.laws import Law
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.noise.laws import Law
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations
 from tape.cases import CALIBRATIONS, CHUNKS, Case, Tape, inputs

@@ -8,7 +8,7 @@ import numpy as np
 from auditing.planting import Patch, fault
 
 from eyestream.chunking import chunks, device, session
-from eyestream.privacy import accountant, additive
+from eyestream.privacy import accountant, mechanism
 from eyestream.rim.sidecar import outbox, pipeline
 
 # Once
@@ -132,7 +132,7 @@ def _() -> list[Patch]:
 
 @fault("pass-through when the mechanism fails", "closed")
 def _() -> list[Patch]:
-    release = additive.AdditiveMechanism.release
+    release = mechanism.Session.release
 
     def open_(self: Any, chunk: Any) -> Any:
         try:
@@ -140,7 +140,7 @@ def _() -> list[Patch]:
         except Exception:  # the fault itself
             return chunk
 
-    return [(additive.AdditiveMechanism, "release", open_)]
+    return [(mechanism.Session, "release", open_)]
 
 
 @fault("the error's words in the log", "closed")

@@ -1,16 +1,15 @@
 """Faults of the sampler and of its entropy."""
 
-import contextlib
 import math
-import types
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import additive, ball, bits, laws, mechanism, noise, response
+from eyestream.privacy import mechanism, workspaces
+from eyestream.privacy.additive import ball, core
+from eyestream.privacy.noise import bits, digits, laws, response, source
 
 # Sampler
 
@@ -28,24 +27,32 @@ def _() -> list[Patch]:
     return [(laws.LaplaceLaw, "sample", sample), *((kind, "snap", share) for kind, share in shares.items())]
 
 
-@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
-def _() -> list[Patch]:
-    thresholds = laws._thresholds
+def _unverified() -> Patch:
+    return laws, "digits_within", lambda *_: True
+
+
+def _uniform_low(share: float) -> list[Patch]:
+    thresholds = digits.digit_thresholds
 
     def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - 1 / 32, -math.log(2), log_p))
+        return thresholds(np.where(log_p > -math.log(2) - share, -math.log(2), log_p))
 
-    return [(laws, "_thresholds", uniform_low)]
+    return [_unverified(), (digits, "digit_thresholds", uniform_low)]
+
+
+@fault("thresholds that nobody verifies", "sampler")
+def _() -> list[Patch]:
+    return [_unverified()]
+
+
+@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
+def _() -> list[Patch]:
+    return _uniform_low(1 / 32)
 
 
 @fault("uniform lowest bits, the finest tenth of a per cent", "sampler")
 def _() -> list[Patch]:
-    thresholds = laws._thresholds
-
-    def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - 1e-3, -math.log(2), log_p))
-
-    return [(laws, "_thresholds", uniform_low)]
+    return _uniform_low(1e-3)
 
 
 def _drawn(change: Callable[[Any, Any], Any]) -> list[Patch]:
@@ -76,7 +83,7 @@ def _() -> list[Patch]:
 @fault("public interval too wide for the reach", "reachable")
 def _() -> list[Patch]:
     def wide(self: Any, noisy: Any) -> Any:
-        reach = 1 << len(self._digits.words)
+        reach = 1 << len(self.digits.words)
         return np.clip(noisy, -reach, reach)
 
     return [(laws.LaplaceLaw, "clamp", wide)]
@@ -96,14 +103,13 @@ def _() -> list[Patch]:
 
 @fault("noise scaled to the chunk's own spread", "reachable")
 def _() -> list[Patch]:
-    noisy, source = additive.AdditiveMechanism._noisy, additive.AdditiveMechanism
+    noisy = core.AdditiveStep.noisy
 
-    def adaptive(self: Any, admitted: Any) -> Any:
-        own = np.minimum(np.linalg.norm(self._parts.transform.residual(admitted), axis=1, keepdims=True), 1.0)
-        with mock.patch.object(self, "_noise", _Scaled(self._noise, own)):
-            return noisy(self, admitted)
+    def adaptive(self: Any, admitted: Any, source: Any) -> Any:
+        own = np.minimum(np.linalg.norm(self.transform.residual(admitted), axis=1, keepdims=True), 1.0)
+        return noisy(self, admitted, _Scaled(source, own))
 
-    return [(source, "_noisy", adaptive)]
+    return [(core.AdditiveStep, "noisy", adaptive)]
 
 
 class _Scaled:
@@ -116,14 +122,14 @@ class _Scaled:
 
 @fault("a feature that was not seen gets no noise", "reachable")
 def _() -> list[Patch]:
-    release = additive.AdditiveMechanism.release
+    release = mechanism.Mechanism.release
 
     def sparing(self: Any, chunk: Any) -> Any:
         released = release(self, chunk)
         released[np.isnan(chunk).all(axis=1)] = 0.0
         return released
 
-    return [(additive.AdditiveMechanism, "release", sparing)]
+    return [(mechanism.Mechanism, "release", sparing)]
 
 
 # Entropy
@@ -138,29 +144,33 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     def words(self: Any, count: int) -> Any:
         """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
-        return np.frombuffer(self._stream.update(bytes(4 * count)), np.uint32)
+        return np.frombuffer(self._free[0].update(bytes(4 * count)), np.uint32)
 
     return [(bits.SystemBits, "words", words)]
 
 
 @fault("noise drawn ahead outlives a copy of the process", "entropy")
 def _() -> list[Patch]:
-    draw = noise.SecureNoise.draw
+    draw = source.SecureNoise.draw
 
     def ahead(self: Any, law: Any) -> Any:
         ready = self.__dict__.setdefault("ready", draw(self, law))
         self.ready = draw(self, law)
         return ready
 
-    return [(noise.SecureNoise, "draw", ahead)]
+    return [(source.SecureNoise, "draw", ahead)]
 
 
 @fault("noise drawn once is used for every chunk", "entropy")
 def _() -> list[Patch]:
-    draw = noise.SecureNoise.draw
-    return [(noise.SecureNoise, "draw", lambda self, law: self.__dict__.setdefault("ready", draw(self, law)).copy())]
+    draw = source.SecureNoise.draw
+    return [(source.SecureNoise, "draw", lambda self, law: self.__dict__.setdefault("ready", draw(self, law)).copy())]
 
 
 @fault("two threads in one mechanism at once", "entropy")
 def _() -> list[Patch]:
-    return [(mechanism, "threading", types.SimpleNamespace(Lock=contextlib.nullcontext))]
+    return [(workspaces.Workspaces, "take", lambda self: self._free[0]), (workspaces.Workspaces, "give", _nothing)]
+
+
+def _nothing(self: Any, work: Any) -> None:
+    """A workspace that was never taken out is not given back."""

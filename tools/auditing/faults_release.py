@@ -14,51 +14,55 @@ import numpy as np
 from auditing.hostile import FixedNoise
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import additive, ball, domain, klt, mechanisms, noise, transforms
+from eyestream.privacy import domain
+from eyestream.privacy.additive import ball, core, fourier, per_feature, transforms
+from eyestream.privacy.joint import core as joint
+from eyestream.privacy.mechanisms import lpa
+from eyestream.privacy.noise import source
 
 # Scale of the noise
 
 
 def _sensitivity(change: Callable[[Any, np.ndarray, int], np.ndarray]) -> list[Patch]:
-    """The law is made for a changed sensitivity: `change` is given the mechanism, the integers and their count."""
-    law = mechanisms._PerFeature._law
+    """The law is made for a changed sensitivity: `change` is given the frame, the integers and their count."""
+    law = per_feature.law_of
 
-    def changed(self: Any, sensitivity: Any, count: int, largest: int) -> Any:
-        return law(self, np.maximum(change(self, sensitivity, count).astype(np.int64), 1), count, largest)
+    def changed(frame: Any, sensitivity: Any, count: int, largest: int) -> Any:
+        return law(frame, np.maximum(change(frame, sensitivity, count).astype(np.int64), 1), count, largest)
 
-    return [(mechanisms._PerFeature, "_law", changed)]
+    return [(fourier, "law_of", changed), (lpa, "law_of", changed)]
 
 
 @fault("missing sqrt(n)", "shipped", "epsilon cfpa k=2", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt(self.n))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt(frame.n))
 
 
 @fault("missing sqrt(k)", "epsilon cfpa k=2", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
 
 
 @fault("radius taken for the diameter", "epsilon cfpa k=1", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / 2)
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / 2)
 
 
 @fault("every feature gets the whole epsilon", "shipped", "epsilon cfpa k=1", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / len(self._active))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / len(frame.active))
 
 
 @fault("noise on real parts only", "epsilon cfpa k=2")
 def _() -> list[Patch]:
-    draw = noise.SecureNoise.draw
+    draw = source.SecureNoise.draw
 
     def real_only(self: Any, law: Any) -> Any:
         drawn = draw(self, law)
         drawn[:, 2::2] = 0
         return drawn
 
-    return [(noise.SecureNoise, "draw", real_only)]
+    return [(source.SecureNoise, "draw", real_only)]
 
 
 # The ball
@@ -77,21 +81,20 @@ def _no_projection() -> Patch:
 
 @fault("noise before projection", "epsilon cfpa k=1")
 def _() -> list[Patch]:
-    noisy = additive.AdditiveMechanism._noisy
+    noisy = core.AdditiveStep.noisy
 
-    def noise_first(self: Any, admitted: Any) -> Any:
+    def noise_first(self: Any, admitted: Any, source: Any) -> Any:
         """The shipped step twice: noise without a ball, then a ball without noise."""
-        parts, source = self._parts, self._noise
-        with mock.patch.object(*_no_hold()), mock.patch.object(parts.law, "clamp", lambda noisy: noisy):
-            self._parts = dataclasses.replace(parts, factor=lambda residual, radius: np.ones((len(residual), 1)))
-            noised = noisy(self, admitted) * self._scale
-        self._parts, self._noise = parts, FixedNoise()
-        try:
-            return noisy(self, parts.transform.chunk(noised))
-        finally:
-            self._noise = source
+        law = type(self.law)
+        with mock.patch.object(*_no_hold()), mock.patch.object(law, "clamp", lambda self, noisy: noisy):
+            private = dataclasses.replace(
+                self.core.private, factor=lambda residual, radius: np.ones((len(residual), 1))
+            )
+            with mock.patch.object(self.core, "private", private):
+                noised = noisy(self, admitted, source) * self.core.scale
+        return noisy(self, self.transform.chunk(noised), FixedNoise())
 
-    return [(additive.AdditiveMechanism, "_noisy", noise_first)]
+    return [(core.AdditiveStep, "noisy", noise_first)]
 
 
 @fault("radius not enforced", "epsilon cfpa k=1", "radius", "lattice")
@@ -125,13 +128,13 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     """Sensitivity of the real ball plus one step, with nothing held."""
 
-    def once(self: Any, sensitivity: Any, count: int) -> Any:
-        if self.name == "lpa":
+    def once(frame: Any, sensitivity: Any, count: int) -> Any:
+        if frame.calibration.mechanism == "lpa":
             return sensitivity
-        k = (count + 1) // 2 if count < self.n or count == 1 else self.n // 2 + 1
-        lam = 2 * math.sqrt(self.n * k) * len(self._active) / self.epsilon
+        k = (count + 1) // 2 if count < frame.n or count == 1 else frame.n // 2 + 1
+        lam = 2 * math.sqrt(frame.n * k) / frame.share
         step = 2.0 ** math.floor(math.log2(lam) - 20)
-        return np.full(sensitivity.shape, 2 * math.sqrt(self.n * k) / step + 1)
+        return np.full(sensitivity.shape, 2 * math.sqrt(frame.n * k) / step + 1)
 
     return [_no_hold(), *_sensitivity(once)]
 
@@ -200,15 +203,11 @@ def _() -> list[Patch]:
 
 @fault("joint coding remembers the true code word", "state")
 def _() -> list[Patch]:
-    release = klt.KLTSession.release
+    release = joint.JointStep.release
 
-    def remembering(self: Any, chunk: Any) -> Any:
-        before, turn = self._state, self._turn
-        released = release(self, chunk)
-        source, self._state, self._turn = self._mechanism._noise, before, turn
-        self._mechanism._noise = FixedNoise()  # nothing is replaced
-        release(self, chunk)
-        self._mechanism._noise = source
-        return released
+    def remembering(self: Any, admitted: Any, source: Any, *rest: Any) -> Any:
+        true = release(self, admitted, FixedNoise(), *rest)  # nothing is replaced
+        release(self, admitted, source, *rest)
+        return true
 
-    return [(klt.KLTSession, "release", remembering)]
+    return [(joint.JointStep, "release", remembering)]

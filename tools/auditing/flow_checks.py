@@ -172,8 +172,8 @@ def _settings(ledger: Path) -> Settings:
 
 _BROKEN = (
     "eyestream.privacy.domain.Domain.admit",
-    "eyestream.privacy.ball._factor",
-    "eyestream.privacy.ball.L2Lattice.snap",
+    "eyestream.privacy.additive.ball._factor",
+    "eyestream.privacy.additive.ball.L2Lattice.snap",
     "eyestream.privacy.noise.SecureNoise.draw",
     "eyestream.spectrum.fourier.RealFourier.signals",
     "eyestream.rim.sidecar.pipeline.encode_private",

@@ -7,13 +7,15 @@ import numpy as np
 from auditing.mechanisms import Array, synthetic, worst_signal
 from numpy.typing import NDArray
 
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.laws import LaplaceLaw
+from eyestream.privacy.additive.core import AdditiveStep
+from eyestream.privacy.frame import Page
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise.laws import LaplaceLaw
 from eyestream.spectrum.difference import integrate
 from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
 
-__all__ = ["FixedNoise", "Subject", "hostile_chunks", "subjects"]
+__all__ = ["FixedNoise", "Subject", "additive_step", "admitted", "hostile_chunks", "subjects"]
 
 
 class FixedNoise:
@@ -43,12 +45,22 @@ class Subject:
         self.mechanism = self.with_noise(FixedNoise())
         self.weights = np.ones(n, dtype=np.int64) if k is None else coordinate_weights(n, k)
 
-    def with_noise(self, noise: FixedNoise | None) -> AdditiveMechanism:
+    def with_noise(self, noise: FixedNoise | None) -> Mechanism:
         """The same mechanism, made anew with another noise; None is the real one."""
         calibration = synthetic(self.name, self.n, self.features, self.width)
-        mechanism = build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
-        assert isinstance(mechanism, AdditiveMechanism)
-        return mechanism
+        return build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
+
+
+def additive_step(mechanism: Mechanism) -> AdditiveStep:
+    """The private step of an additive mechanism, with its figures in `core.private`."""
+    step = mechanism.core.step()
+    assert isinstance(step, AdditiveStep)
+    return step
+
+
+def admitted(mechanism: Mechanism, chunk: Array) -> Array:
+    """(A, n) what the private step gets for a chunk (F, n)."""
+    return Page(mechanism.frame).admit(chunk)
 
 
 def subjects(epsilon: float = 1.0, width: float = 1e9) -> list[Subject]:

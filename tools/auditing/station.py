@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise.laws import Law
 from eyestream.rim.ledger import book as ledger_book
 from eyestream.rim.ledger.ledger import Ledger, create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline

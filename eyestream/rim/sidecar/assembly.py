@@ -50,20 +50,13 @@ def mechanism_of(settings: Settings, noise: Noise) -> Mechanism:
     Raises
     ------
     ConfigError
-        Epsilon or k cannot be used.
+        Epsilon or k cannot be used, or the mechanism has no such option.
     CalibrationError
         As `fitting_calibration`.
     """
     calibration, privacy = fitting_calibration(settings), settings.privacy
-    return build(
-        calibration,
-        privacy.epsilon,
-        k=privacy.k,
-        noise=noise,
-        shrink=privacy.shrink,
-        clip=privacy.clip,
-        smooth=privacy.smooth,
-    )
+    options = {key: getattr(privacy, key) for key in ("k", "shrink", "clip", "smooth")}
+    return build(calibration, privacy.epsilon, noise=noise, **options)
 
 
 @contextmanager

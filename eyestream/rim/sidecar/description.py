@@ -4,6 +4,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Deployment, text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings
+from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
 __all__ = ["STREAM", "deployment_of", "device_settings", "meta_of"]
@@ -34,9 +35,9 @@ def device_settings(settings: Settings, n: int) -> list[DeviceSettings]:
 def deployment_of(settings: Settings) -> Deployment:
     """What stands around the mechanism, for the words of the guarantee."""
     stream, budget = settings.stream, settings.budget
+    units = ("1",) * len(stream.names)
     return Deployment(
-        rate_hz=stream.rate_hz,
-        window_s=stream.window_s,
+        stream=StreamSpec(STREAM, stream.schema, stream.names, units, stream.rate_hz, stream.window_s),
         window_chunks=budget.window_chunks,
         window_epsilon=budget.window_epsilon,
         session_epsilon=budget.session_epsilon,
