@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eyestream.errors import EyestreamError
-    from eyestream.privacy.klt import KLT
-    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA
+    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, KLT, LPA
     from eyestream.privacy.whole import release_rows
     from eyestream.rim.files.calibrations import load as load_calibration
     from eyestream.rim.files.recordings import load as load_recording
@@ -40,7 +39,7 @@ _HOME = {
     "CFPA": ("privacy.mechanisms", "CFPA"),
     "DCFPA": ("privacy.mechanisms", "DCFPA"),
     "FPA": ("privacy.mechanisms", "FPA"),
-    "KLT": ("privacy.klt", "KLT"),
+    "KLT": ("privacy.mechanisms", "KLT"),
     "LPA": ("privacy.mechanisms", "LPA"),
     "EyestreamError": ("errors", "EyestreamError"),
     "Publisher": ("rim.sdk.publisher", "Publisher"),

@@ -101,7 +101,7 @@ def _releases(
     if options.whole:
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
-    given = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+    given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
     mechanism = build(calibration, options.epsilon, **given)
     if options.ledger is None:
         yield privatize(loaded, calibration, mechanism)
@@ -153,8 +153,9 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
 def _line(options: argparse.Namespace, released: Released, path: Path) -> str:
     where = options.out / path.name
     line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g} for the recording"
-    if released.calibrated_on_itself:
-        line += "; no guarantee: calibrated on itself"
+    if released.calibrated_on_itself > 0:
+        share = released.calibrated_on_itself
+        line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"
     if released.recording.others:
         line += f"; left out: {', '.join(released.recording.others)}"
     return line

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.bits import Bits
-from eyestream.privacy.laws import LaplaceLaw, Law
 from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise.bits import Bits
+from eyestream.privacy.noise.laws import LaplaceLaw, Law
 
 __all__ = ["FixedNoise", "ScaledNoise", "SeededNoise", "WatchedNoise", "WordNoise", "ZeroNoise"]
 

@@ -54,14 +54,14 @@ _ADDITIVE = ("_parts", "_noise", "_scale")
 
 SEAMS: dict[str, Seam] = {
     # Noise and its entropy
-    "system entropy": Seam("eyestream.privacy.bits:os", "urandom"),
-    "SystemBits.words": Seam("eyestream.privacy.bits:SystemBits", "words", "self, count"),
+    "system entropy": Seam("eyestream.privacy.noise.bits:os", "urandom"),
+    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count"),
     "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
-    "LaplaceLaw.sample": Seam("eyestream.privacy.laws:LaplaceLaw", "sample", "self, bits"),
-    "LaplaceLaw.clamp": Seam("eyestream.privacy.laws:LaplaceLaw", "clamp", "self, noisy", ("_digits",)),
-    "digit thresholds": Seam("eyestream.privacy.laws", "_thresholds", "log_p"),
-    "response numerator": Seam("eyestream.privacy.response", "_replace_numerator", "epsilon, bits"),
-    "ResponseLaw.__init__": Seam("eyestream.privacy.response:ResponseLaw", "__init__", "self, bits, epsilon"),
+    "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
+    "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy", ("_digits",)),
+    "digit thresholds": Seam("eyestream.privacy.noise.laws", "_thresholds", "log_p"),
+    "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),
+    "ResponseLaw.__init__": Seam("eyestream.privacy.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
     "mechanism threads": Seam("eyestream.privacy.mechanism", "threading"),
     # From a chunk to its release
     "Domain.admit": Seam("eyestream.privacy.domain:Domain", "admit", "self, chunk", ("_padded",)),
@@ -81,7 +81,7 @@ SEAMS: dict[str, Seam] = {
     ),
     "RealFourier.signals": Seam("eyestream.spectrum.fourier:RealFourier", "signals", "self, coordinates"),
     "KLTSession.release": Seam(
-        "eyestream.privacy.klt:KLTSession", "release", "self, chunk", ("_state", "_turn", "_mechanism")
+        "eyestream.privacy.mechanisms.klt:KLTSession", "release", "self, chunk", ("_state", "_turn", "_mechanism")
     ),
     # The budget
     "charge units": Seam("eyestream.privacy.charge", "charge_units", "value, units"),

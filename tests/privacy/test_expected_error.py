@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.calibrate import Corpus
+from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
-from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
+from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.rim.files import calibrations, recordings
 from eyestream.testing.noise import SeededNoise

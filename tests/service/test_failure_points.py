@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.ball import L2Lattice
-from eyestream.privacy.bits import SystemBits
+from eyestream.privacy.additive.ball import L2Lattice
+from eyestream.privacy.additive.core import AdditiveStep
+from eyestream.privacy.additive.transforms import FourierTransform
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.domain import Domain
-from eyestream.privacy.klt import KLT
-from eyestream.privacy.laws import LaplaceLaw
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
+from eyestream.privacy.frame import Page
+from eyestream.privacy.joint.core import JointStep
+from eyestream.privacy.mechanisms import KLT, build
 from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.response import ResponseLaw
-from eyestream.privacy.transforms import FourierTransform
+from eyestream.privacy.noise.bits import SystemBits
+from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
@@ -40,10 +40,10 @@ CALLS: tuple[tuple[Any, str], ...] = (
     (ResponseLaw, "sample"),
     (SystemBits, "words"),
     (SecureNoise, "draw"),
-    (AdditiveMechanism, "_finish"),
-    (KLT, "_scores"),
-    (KLT, "_chunk"),
-    (Mechanism, "_complete"),
+    (AdditiveStep, "plain"),
+    (JointStep, "scores"),
+    (JointStep, "chunk"),
+    (Page, "complete"),
     (pipeline_module, "encode_private"),
     (Ledger, "reserve"),
 )

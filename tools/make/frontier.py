@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import recordings
 

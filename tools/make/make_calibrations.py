@@ -6,8 +6,9 @@ python tools/make/make_calibrations.py CORPUS_DIR [NAME ...]     CORPUS_DIR hold
 import sys
 from pathlib import Path
 
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
+from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations, recordings
 
 DESCRIPTION = (

@@ -15,11 +15,11 @@ from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
+from eyestream.rim.sidecar.description import stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
-from eyestream.streams.spec import StreamSpec
 
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
@@ -79,18 +79,7 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
 
 def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
     """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
-    specs = {
-        stream.name: StreamSpec(
-            name=stream.name,
-            schema=stream.schema,
-            names=stream.names,
-            units=mechanisms[stream.name].calibration.units,
-            rate_hz=stream.rate_hz,
-            window_s=stream.window_s,
-            memory_s=stream.memory_s,
-        )
-        for stream in settings.stream
-    }
+    specs = {s.name: stream_spec(s, mechanisms[s.name].calibration.units) for s in settings.stream}
     return {
         StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
         for entry in settings.source

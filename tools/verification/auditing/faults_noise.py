@@ -1,11 +1,8 @@
 """Faults of the sampler and of its entropy."""
 
-import contextlib
 import math
-import types
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from auditing.planting import Patch, fault
@@ -32,7 +29,7 @@ def _() -> list[Patch]:
     thresholds = original("digit thresholds")
 
     def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - 1 / 32, -math.log(2), log_p))
+        return thresholds(np.where(log_p > -math.log(2) - share, -math.log(2), log_p))
 
     return [("digit thresholds", uniform_low)]
 
@@ -75,7 +72,7 @@ def _() -> list[Patch]:
 @fault("public interval too wide for the reach", "reachable")
 def _() -> list[Patch]:
     def wide(self: Any, noisy: Any) -> Any:
-        reach = 1 << len(self._digits.words)
+        reach = 1 << len(self.digits.words)
         return np.clip(noisy, -reach, reach)
 
     return [("LaplaceLaw.clamp", wide)]
@@ -97,10 +94,9 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     noisy = original("noisy integers")
 
-    def adaptive(self: Any, admitted: Any) -> Any:
-        own = np.minimum(np.linalg.norm(self._parts.transform.residual(admitted), axis=1, keepdims=True), 1.0)
-        with mock.patch.object(self, "_noise", _Scaled(self._noise, own)):
-            return noisy(self, admitted)
+    def adaptive(self: Any, admitted: Any, source: Any) -> Any:
+        own = np.minimum(np.linalg.norm(self.transform.residual(admitted), axis=1, keepdims=True), 1.0)
+        return noisy(self, admitted, _Scaled(source, own))
 
     return [("noisy integers", adaptive)]
 
@@ -137,7 +133,7 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     def words(self: Any, count: int) -> Any:
         """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
-        return np.frombuffer(self._stream.update(bytes(4 * count)), np.uint32)
+        return np.frombuffer(self._free[0].update(bytes(4 * count)), np.uint32)
 
     return [("SystemBits.words", words)]
 

@@ -24,30 +24,30 @@ def _sensitivity(change: Callable[[Any, np.ndarray, int], np.ndarray]) -> list[P
     """The law is made for a changed sensitivity: `change` is given the mechanism, the integers and their count."""
     law = original("additive law")
 
-    def changed(self: Any, sensitivity: Any, count: int, largest: int) -> Any:
-        return law(self, np.maximum(change(self, sensitivity, count).astype(np.int64), 1), count, largest)
+    def changed(frame: Any, sensitivity: Any, count: int, largest: int) -> Any:
+        return law(frame, np.maximum(change(frame, sensitivity, count).astype(np.int64), 1), count, largest)
 
     return [("additive law", changed)]
 
 
 @fault("missing sqrt(n)", "shipped", "epsilon cfpa k=2", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt(self.n))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt(frame.n))
 
 
 @fault("missing sqrt(k)", "epsilon cfpa k=2", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
 
 
 @fault("radius taken for the diameter", "epsilon cfpa k=1", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / 2)
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / 2)
 
 
 @fault("every feature gets the whole epsilon", "shipped", "epsilon cfpa k=1", "lattice")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / len(self._active))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / len(frame.active))
 
 
 @fault("noise on real parts only", "epsilon cfpa k=2")
@@ -80,7 +80,7 @@ def _no_projection() -> Patch:
 def _() -> list[Patch]:
     noisy = original("noisy integers")
 
-    def noise_first(self: Any, admitted: Any) -> Any:
+    def noise_first(self: Any, admitted: Any, source: Any) -> Any:
         """The shipped step twice: noise without a ball, then a ball without noise."""
         parts, source = self._parts, self._noise
         with replaced(*_no_hold()), mock.patch.object(parts.law, "clamp", lambda noisy: noisy):
@@ -125,13 +125,13 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     """Sensitivity of the real ball plus one step, with nothing held."""
 
-    def once(self: Any, sensitivity: Any, count: int) -> Any:
-        if self.name == "lpa":
+    def once(frame: Any, sensitivity: Any, count: int) -> Any:
+        if frame.calibration.mechanism == "lpa":
             return sensitivity
-        k = (count + 1) // 2 if count < self.n or count == 1 else self.n // 2 + 1
-        lam = 2 * math.sqrt(self.n * k) * len(self._active) / self.epsilon
+        k = (count + 1) // 2 if count < frame.n or count == 1 else frame.n // 2 + 1
+        lam = 2 * math.sqrt(frame.n * k) / frame.share
         step = 2.0 ** math.floor(math.log2(lam) - 20)
-        return np.full(sensitivity.shape, 2 * math.sqrt(self.n * k) / step + 1)
+        return np.full(sensitivity.shape, 2 * math.sqrt(frame.n * k) / step + 1)
 
     return [_no_hold(), *_sensitivity(once)]
 

@@ -34,9 +34,19 @@ class Subject:
     def with_noise(self, noise: Noise | None) -> AdditiveMechanism:
         """The same mechanism, made anew with another noise; None is the real one."""
         calibration = synthetic(self.name, self.n, self.features, self.width)
-        mechanism = build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
-        assert isinstance(mechanism, AdditiveMechanism)
-        return mechanism
+        return build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
+
+
+def additive_step(mechanism: Mechanism) -> AdditiveStep:
+    """The private step of an additive mechanism, with its figures in `core.private`."""
+    step = mechanism.core.step()
+    assert isinstance(step, AdditiveStep)
+    return step
+
+
+def admitted(mechanism: Mechanism, chunk: Array) -> Array:
+    """(A, n) what the private step gets for a chunk (F, n)."""
+    return Page(mechanism.frame).admit(chunk)
 
 
 def subjects(epsilon: float = 1.0, width: float = 1e9) -> list[Subject]:

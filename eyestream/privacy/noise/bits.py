@@ -14,11 +14,11 @@ A source is never seeded: no configuration, environment variable or command can 
 """
 
 import os
-import threading
+from collections import deque
 from typing import Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
@@ -42,12 +42,12 @@ class Bits(Protocol):
 class SystemBits:
     """Uniform words of the operating system, or of AES-256-CTR at a counter that it gives for each draw.
 
-    Draws of several threads wait for one another.
+    Draws of several threads at once have a cipher each, with a key of its own: nobody waits, also not a copy of the
+    process that was made while another thread was drawing.
     """
 
     def __init__(self) -> None:
-        self._stream = Cipher(AES256(os.urandom(32)), CTR(bytes(16))).encryptor()
-        self._turn = threading.Lock()
+        self._free = deque([_cipher()])
         self._zeros = bytes(0)
 
     def words(self, count: int) -> NDArray[np.uint32]:
@@ -57,8 +57,18 @@ class SystemBits:
             return np.frombuffer(os.urandom(size), np.uint32)
         if size > _MOST_BYTES:
             return np.concatenate([self.words(_MOST_BYTES // 4), self.words(count - _MOST_BYTES // 4)])
-        with self._turn:
-            if len(self._zeros) != size:
-                self._zeros = bytes(size)
-            self._stream.reset_nonce(os.urandom(16))
-            return np.frombuffer(self._stream.update(self._zeros), np.uint32)
+        zeros = self._zeros
+        if len(zeros) != size:
+            self._zeros = zeros = bytes(size)
+        try:
+            stream = self._free.pop()
+        except IndexError:
+            stream = _cipher()
+        stream.reset_nonce(os.urandom(16))
+        words = np.frombuffer(stream.update(zeros), np.uint32)
+        self._free.append(stream)
+        return words
+
+
+def _cipher() -> CipherContext:
+    return Cipher(AES256(os.urandom(32)), CTR(bytes(16))).encryptor()

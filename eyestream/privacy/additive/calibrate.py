@@ -1,96 +1,23 @@
 """Calibration of the mechanisms that code every feature by itself, from recordings of a public or consented corpus."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.balls import covering_ball, diameter, enclosing_ball, enclosing_taxicab_ball
-from eyestream.offline.corpus.persistence import lagged_moments, staying_part
-from eyestream.privacy.ball import l1_factor, l2_factor
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provenance, recording_hash
-from eyestream.privacy.domain import Domain
-from eyestream.rim.files.recordings import Recording
+from eyestream.privacy.additive.ball import l1_factor, l2_factor
+from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provenance
+from eyestream.privacy.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
+from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
+from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
 from eyestream.spectrum.difference import difference, integrate
 from eyestream.spectrum.fourier import RealFourier, coordinate_count, most_coefficients
 
-__all__ = ["Corpus", "calibrate_per_feature", "whole_chunks"]
+__all__ = ["calibrate_per_feature"]
 
 Array = NDArray[np.float64]
-WORDBOOK_MINIMA = ("wb1_min", "wb2_min", "wb3_min", "wb4_min")
-
-
-def whole_chunks(features: Array, n: int) -> Array:
-    """Chunks (C, F, n) of a recording's rows (m, F): whole ones without overlap, the tail left out."""
-    count = len(features) // n
-    return features[: count * n].reshape(count, n, features.shape[1]).transpose(0, 2, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """Recordings of the people of a corpus, one each, cut into chunks and made finite.
-
-    Attributes
-    ----------
-    chunks : (N, F, n) imputed as the mechanisms impute.
-    person : (N,) index of the person of each chunk.
-    index : (N,) index of the chunk in its recording.
-    """
-
-    names: tuple[str, ...]
-    rate_hz: float
-    n: int
-    lo: Array
-    hi: Array
-    fill: Array
-    chunks: Array
-    person: NDArray[np.intp]
-    index: NDArray[np.intp]
-    hashes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, recordings: Sequence[Recording], n: int) -> "Corpus":
-        """Cut `recordings` into chunks of `n` rows.
-
-        Raises
-        ------
-        CalibrationError
-            when the recordings do not share names and rate, or hold no whole chunk, or a feature has no value at all.
-        """
-        if not recordings:
-            raise CalibrationError("a calibration needs at least one recording")
-        first = recordings[0]
-        for recording in recordings[1:]:
-            if recording.names != first.names:
-                raise CalibrationError(f"{recording.path} has other features than {first.path}")
-            if abs(recording.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
-                raise CalibrationError(f"{recording.path} has another rate than {first.path}")
-        rows = np.concatenate([r.features for r in recordings])
-        present = np.where(np.isfinite(rows), rows, np.nan)
-        empty = np.isnan(present).all(axis=0)
-        if empty.any():
-            raise CalibrationError(f"feature {first.names[int(np.argmax(empty))]} has no value in any recording")
-        lo, hi = np.nanmin(present, axis=0), np.nanmax(present, axis=0)
-        fill = np.clip(np.nanmean(present, axis=0), lo, hi)
-        parts = [whole_chunks(r.features, n) for r in recordings]
-        if sum(map(len, parts)) == 0:
-            raise CalibrationError(f"no recording holds a whole chunk of {n} rows")
-        domain = Domain(np.where(lo < hi, lo, np.nextafter(lo, -np.inf)), hi, fill, n)
-        return cls(
-            names=first.names,
-            rate_hz=first.rate_hz,
-            n=n,
-            lo=lo,
-            hi=hi,
-            fill=fill,
-            chunks=np.array([domain.admit(chunk).copy() for part in parts for chunk in part]),
-            person=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
-            index=np.concatenate([np.arange(len(part)) for part in parts]),
-            hashes=tuple(recording_hash(r.features) for r in recordings),
-        )
 
 
 def calibrate_per_feature(
@@ -147,8 +74,9 @@ def calibrate_per_feature(
             chunks=len(corpus.chunks),
             coverage=coverage,
             recordings=corpus.hashes,
-            made_by=f"eyestream {version('eyestream')}",
+            made_by=product(),
         ),
+        fingerprints=corpus.fingerprints,
     )
 
 
@@ -160,7 +88,7 @@ def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: floa
     if coverage < 1:
         centre, radius = covering_ball(signals, coverage, order)
     else:
-        centre, radius = enclosing_taxicab_ball(signals) if order == 1 else enclosing_ball(signals)
+        centre, radius = enclosing_l1_ball(signals) if order == 1 else enclosing_ball(signals)
     mean = chunks.mean(axis=0)
     figures: dict[str, Array | float] = _persistence(chunks, corpus.person) | {
         "centre": centre,
@@ -180,7 +108,7 @@ def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: floa
 
 
 def _persistence(chunks: Array, person: NDArray[np.intp]) -> dict[str, Array | float]:
-    """Variances of chunks (N, n) for smoothing: what stays with a person, what is forgotten, what is inside a chunk.
+    """Variances of chunks (N, n) for smoothing: stable within a person, transient, and inside a chunk.
 
     Of values clipped to the corpus' 0.5 % and 99.5 % quantiles: a few events decide the variance of some features.
     """
@@ -188,12 +116,16 @@ def _persistence(chunks: Array, person: NDArray[np.intp]) -> dict[str, Array | f
     level = clipped.mean(axis=1) - clipped.mean()
     variance = float((level**2).mean())
     own = [level[person == one, None] for one in np.unique(person)]
-    stays = float(np.clip(staying_part(lagged_moments(own))[0, 0], 0.0, variance))
-    return {"stays": stays, "forgets": variance - stays, "detail": float(clipped.var(axis=1).mean())}
+    stable = float(np.clip(stable_part(lagged_moments(own))[0, 0], 0.0, variance))
+    return {
+        "stable_variance": stable,
+        "transient_variance": variance - stable,
+        "detail": float(clipped.var(axis=1).mean()),
+    }
 
 
 def _error_tables(chunks: Array, inside: Array, mean: Array, mechanism: str) -> dict[str, Array]:
-    """T, A and B of `eyestream.privacy.error_model` for every k, from chunks (N, n) and their projected signals."""
+    """T, A and B of the error model for every k, from chunks (N, n) and their projected signals."""
     count, n = chunks.shape
     most = 1 if mechanism == "lpa" else most_coefficients(n)
     truncation, overlap, energy = np.empty(most), np.empty(most), np.empty(most)

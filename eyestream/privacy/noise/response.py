@@ -21,7 +21,7 @@ from decimal import MIN_EMIN, Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.bits import Bits
+from eyestream.privacy.noise.bits import Bits
 
 __all__ = ["ResponseLaw"]
 

@@ -1,7 +1,7 @@
 """What the KLT mechanism does at its t-th chunk of a session: a public function of calibration and epsilon.
 
 Model. The d scores of chunk t are s_t = sum_j x_jt with independent components x_j, x_j(t+1) = p_j x_jt + w_jt, of
-stationary covariance C_j: a part that stays with the person (pole 1) and a part that forgets. P is the covariance of
+stationary covariance C_j: a stable part (pole 1) and a transient one. P is the covariance of
 what is not yet known of the stacked x, given all releases so far. Everything here is second-order: it decides
 usefulness alone.
 
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.codebook import choose_code, quantiser
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.joint.codebook import choose_code, quantiser
+from eyestream.privacy.noise.response import ResponseLaw
 
 __all__ = ["STEPS", "Schedule", "Step", "inverse_root"]
 

@@ -1,16 +1,16 @@
-"""How much of a figure stays with a person, and how much is forgotten from chunk to chunk."""
+"""Stable and transient parts: what of a figure is the person's own, and what changes from chunk to chunk."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORGETTING", "lagged_moments", "staying_part"]
+__all__ = ["TRANSIENT_POLE", "lagged_moments", "stable_part"]
 
 Array = NDArray[np.float64]
 
-FORGETTING = 0.5
-"""Pole of what a person forgets, a chunk."""
+TRANSIENT_POLE = 0.5
+"""Correlation of the transient part from a chunk to the next."""
 
 _MOST_LAGS = 20
 
@@ -26,16 +26,16 @@ def lagged_moments(people: Sequence[Array]) -> Array:
     return np.array(moments)
 
 
-def staying_part(moments: Array) -> Array:
-    """The part of `moments` (L, ...) that does not decay: stays + FORGETTING^lag forgets, entry by entry.
+def stable_part(moments: Array) -> Array:
+    """The part of `moments` (L, ...) that does not decay: stable + TRANSIENT_POLE^lag transient, entry by entry.
 
-    Least squares, lag 0 counting three times. With a single lag nothing can be told apart and nothing stays.
+    Least squares, lag 0 counting three times. With a single lag the parts cannot be separated: the stable one is 0.
     """
     if len(moments) == 1:
         return np.zeros_like(moments[0])
     lag = np.arange(len(moments))
     weight = np.sqrt(np.where(lag == 0, 3.0, 1.0))[:, None]
-    design = np.stack([np.ones(len(lag)), FORGETTING**lag], axis=1)
+    design = np.stack([np.ones(len(lag)), TRANSIENT_POLE**lag], axis=1)
     fitted = np.linalg.lstsq(design * weight, moments.reshape(len(lag), -1) * weight, rcond=None)[0][0]
-    stays: Array = fitted.reshape(moments.shape[1:])
-    return stays
+    stable: Array = fitted.reshape(moments.shape[1:])
+    return stable

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["covering_ball", "diameter", "enclosing_ball", "enclosing_taxicab_ball"]
+__all__ = ["covering_ball", "diameter", "enclosing_ball", "enclosing_l1_ball"]
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def enclosing_ball(points: Array, tolerance: float = 1e-6) -> tuple[Array, float
     return centre, float(np.linalg.norm(given - centre, axis=1).max())
 
 
-def enclosing_taxicab_ball(points: Array, rounds: int = 400) -> tuple[Array, float]:
+def enclosing_l1_ball(points: Array, rounds: int = 400) -> tuple[Array, float]:
     """A small L1 ball that encloses `points` (N, m), by the subgradient method: centre (m,), radius.
 
     Encloses always; how near it is to the smallest one is seen by 2 radius / diameter, which cannot be below 1.

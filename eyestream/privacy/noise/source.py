@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.bits import SystemBits
-from eyestream.privacy.laws import Law
+from eyestream.privacy.noise.bits import SystemBits
+from eyestream.privacy.noise.laws import Law
 
 __all__ = ["Noise", "SecureNoise"]
 
@@ -29,11 +29,11 @@ class Noise(Protocol):
 
 
 class SecureNoise:
-    """Noise from entropy that the operating system gives when it is drawn; see `eyestream.privacy.laws` for the law.
+    """Noise from entropy that the operating system gives when it is drawn; `eyestream.privacy.noise.laws` has the law.
 
     A mechanism draws when the chunk lies before it, after the chunk's budget has been reserved. Nothing is drawn ahead
     and kept: whatever is in memory when a process is copied, two copies never add the same noise to two chunks
-    (`eyestream.privacy.bits` has the argument).
+    (`eyestream.privacy.noise.bits` has the argument).
     """
 
     certified = True
