@@ -200,7 +200,7 @@ class Rig:
         self.ledger = _WatchedLedger(self.path, ceilings=self.ceilings)
         self.ledger.tell = self._answered
         self.pipeline = Pipeline(
-            [(settings, _Tap(self.mechanism, self.releases)) for settings in self.settings],  # type: ignore[misc]
+            [(settings, _Tap(self.mechanism, self.releases)) for settings in self.settings],
             self.ledger,
             today=self.clock.today,
             publish=self._publish,
