@@ -2,9 +2,9 @@
 
     python tools/window_streams.py --streams 1000000
 
-A life has sessions of each stream, withheld and released chunks, restarts that lose the slots that were not durable, days
-that jump both ways, and changes of chunk lengths, windows and ceilings. The last line counts the violations; exit code 1
-when there are any.
+A life has sessions of each stream, withheld and released chunks, restarts that lose the slots that were not durable,
+days that jump both ways, and changes of chunk lengths, windows and ceilings. The last line counts the violations; exit
+code 1 when there are any.
 """
 
 import argparse
@@ -55,7 +55,7 @@ class Life:
         self._durable = 0
         self._account = kind()
         self._rule = _rule(random_, 0, streams)
-        self._at = {stream: (1, 0) for stream in streams}
+        self._at = dict.fromkeys(streams, (1, 0))
         self._day = 100
         self.slots: list[Slot] = []
 

@@ -34,7 +34,10 @@ def test_it_shows_the_exact_sums_of_every_device(tmp_path: Path, capsys):
     charge = Charge.of("0.1", "1e-9")
     with Ledger(path, ceilings=Ceilings.of(2, "0.2", session="0.5")) as ledger:
         for session in (7, 8):
-            ledger.reserve([Request(StreamKey("d1", "features"), session, 32 * i, 32 * i + 31, 32, charge) for i in range(6)], 20_000)
+            ledger.reserve(
+                [Request(StreamKey("d1", "features"), session, 32 * i, 32 * i + 31, 32, charge) for i in range(6)],
+                20_000,
+            )
         ledger.reserve([Request(StreamKey("d2", "features"), 1, 0, 31, 32, Charge.of(120))], 20_001)
         capsys.readouterr()
         command("--ledger", str(path))  # also while the ledger is in use

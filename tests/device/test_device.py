@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from device_streams import SESSION, balanced, columns, message, seen, settings
 
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.chunks import RowSpan
 from eyestream.chunking.device import Device
 from eyestream.errors import ConfigError, PayloadError
+from eyestream.privacy.accountant import RowMark
 from eyestream.wire.messages import MAX_U64, RawRows
 
 

@@ -20,8 +20,8 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
-from eyestream.wire.messages import encode_raw
 from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import encode_raw
 
 CALIBRATION = calibrations.load("everyday-klt-32")
 NOISE = SecureNoise()

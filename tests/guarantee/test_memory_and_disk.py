@@ -20,8 +20,10 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import decode_private
 
+KEY = StreamKey("a", "features")
 ROWS = rows_of_a_stranger(CHUNKS * 32, 52)
 
 

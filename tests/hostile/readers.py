@@ -14,6 +14,7 @@ from eyestream.rim import config
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.streams.key import StreamKey
 from eyestream.wire import mqtt
 from eyestream.wire.messages import (
     decode_meta,
@@ -23,7 +24,6 @@ from eyestream.wire.messages import (
     encode_private,
     encode_status,
 )
-from eyestream.streams.key import StreamKey
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -22,8 +22,8 @@ from eyestream.privacy.calibration import Calibration, PerFeatureTables, declare
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import CFPA
 from eyestream.privacy.noise import SecureNoise
-from eyestream.rim.files import calibrations
 from eyestream.privacy.reservation import Granted, Withheld
+from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.outbox import Outbox

@@ -12,8 +12,8 @@ from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import build
-from eyestream.rim.files import calibrations
 from eyestream.privacy.reservation import Granted, Withheld
+from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
@@ -38,8 +38,7 @@ class DiaryLedger(Ledger):
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         answers = super().reserve(requests, day)
         self.diary.entries += [
-            ("reserve" if isinstance(answer, Granted) else "withhold", answer.request.first_row)
-            for answer in answers
+            ("reserve" if isinstance(answer, Granted) else "withhold", answer.request.first_row) for answer in answers
         ]
         return answers
 

@@ -19,12 +19,11 @@ from auditing.findings import Finding, Part, first_failure
 from auditing.mechanisms import synthetic
 from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder, silence, tagged
 
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
-from eyestream.privacy.accountant import Account, Request
+from eyestream.privacy.accountant import Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.memory_ledger import decide
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.memory_ledger import decide
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.config import (
     BrokerSettings,
@@ -39,9 +38,9 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
-from eyestream.streams.key import StreamKey
 
 __all__ = ["border", "closed", "once", "order"]
 

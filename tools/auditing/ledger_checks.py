@@ -18,11 +18,15 @@ from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.memory_ledger import decide
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
 
 __all__ = ["alone", "durable", "exact", "torn", "window"]
+
+KEY = StreamKey("d", "s")
 
 
 def window() -> Finding:
@@ -79,7 +83,7 @@ def torn() -> Finding:
         whole = path.read_bytes()
         for cut in range(1, 64, 6):
             path.write_bytes(whole[:-cut])
-            short += read_ledger(path)[1]["d/s"].epsilon < 3 * CHARGE
+            short += read_ledger(path).odometers["d"].epsilon < 3 * CHARGE
             with Ledger(path, ceilings=WIDE) as ledger:
                 again += isinstance(ledger.reserve([_ask(2)], 100)[0], Granted)
     return first_failure(
@@ -161,16 +165,18 @@ def durable() -> Finding:
 
 def exact() -> Finding:
     """Charges round up and ceilings down; a ceiling is met exactly, and by nothing more."""
-    account, ceilings, granted = Account(4, 1), Ceilings.of(1, 1, session="0.3"), 0
+    account, ceilings, granted = Account(), Ceilings.of(1, 1, session="0.3"), 0
     for i in range(5):
-        request = Request(KEY, 1, 4 * i, 4 * i + 3, 4, Charge.of("0.1"))
-        if account.obstacle(request, 4, ceilings, 0) is None:
-            granted += 1
-            account.take(1, 4 * i + 3, chunk=4, window=1, day=0, epsilon=request.charge.epsilon)
+        tenth = Charge.of(charge.spendable(0.1))
+        granted += decide(account, Request(KEY, 1, 4 * i, 4 * i + 3, 4, tenth), ceilings, 0) is None
     third, tiny = charge.charge_units(Fraction(1, 3)), charge.charge_units("1e-13")
+    least = min(
+        Fraction(charge.charge_units(value), charge.EPSILON_UNITS) - Fraction(value) for value in (0.1, 0.7, 1.1)
+    )
     return first_failure(
         (third * 3 >= 10**12 and tiny == 1, f"three thirds are charged as {third * 3 / 10**12}, 1e-13 as {tiny}"),
         (charge.ceiling_units(Fraction(1, 3)) * 3 <= 10**12, "a ceiling is rounded up"),
-        (charge.charge_units(1e-7) * 10**7 == charge.ceiling_units(1), "10^7 charges of 1e-7 are not 1"),
+        (least >= 0, "the decimal of a float is charged, not the float"),
+        (charge.charge_units("1e-7") * 10**7 == charge.ceiling_units(1), "10^7 charges of 1e-7 are not 1"),
         (granted == 3, f"{granted} charges of 0.1 fit a ceiling of 0.3"),
     )

@@ -129,7 +129,6 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
     """A configuration beside its ledger, outside of the folder that the sidecar works in."""
     example = Path(eyestream.__file__).parent / "data" / "sidecar.toml"
     text = example.read_text(encoding="utf-8")
-    known = calibrations.load(life.calibration)
     pairs = [
         ("mqtt://localhost:1883", f"mqtt://127.0.0.1:{port}"),
         ('"everyday-klt-shed-64"', f'"{life.calibration}"'),
