@@ -8,6 +8,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -142,6 +144,26 @@ def test_a_long_list_of_requests_is_cut_and_answered_in_order(path):
 def test_the_file_is_private_and_begins_with_its_name(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_bytes()[:8] == b"EYELEDGR"
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o606, 0o666, 0o620, 0o602])
+def test_a_ledger_that_others_can_write_is_not_opened(path, mode):
+    path.chmod(mode)
+    with pytest.raises(LedgerError, match=rf"others than its owner can write the ledger; chmod 600 {path}"):
+        use(path)
+    assert read_ledger(path).odometers == {}
+    path.chmod(0o644)
+    use(path).close()
+
+
+def test_a_ledger_that_everybody_can_replace_is_not_opened(path):
+    for mode, refused in ((0o777, True), (0o703, True), (0o1777, False), (0o755, False), (0o775, False)):
+        path.parent.chmod(mode)
+        if refused:
+            with pytest.raises(LedgerError, match=rf"everybody can replace the ledger.*chmod o-w {path.parent}"):
+                use(path)
+        else:
+            use(path).close()
 
 
 def test_a_ledger_is_never_overwritten(path):
@@ -433,6 +455,55 @@ def test_a_new_ledger_knows_the_day_on_which_it_was_made(path):
     create_ledger(unknown, created=0)
     with use(unknown) as ledger:
         assert type(ledger.reserve([ask(0)], 2**31)[0]) is Granted
+
+
+def test_ceilings_of_streams_are_lowered_and_never_raised(path):
+    with Ledger(path, ceilings=FREE, streams={"features": Ceilings(2, 10)}) as ledger:
+        for higher in ({}, {"features": Ceilings(2, 11)}, {"features": Ceilings(3, 10)}):
+            with pytest.raises(ValueError, match="no higher"):
+                ledger.lower(FREE, higher)
+        ledger.lower(FREE, {"features": Ceilings(2, 5), "gaze": Ceilings(session=1)})
+        gaze = Request(StreamKey("d", "gaze"), 1, 0, 7, 8, CHARGE)
+        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1), gaze], 100)] == [Granted, Withheld, Withheld]
+
+
+def test_every_call_waits_for_the_one_before_it(path, monkeypatch):
+    """While a reservation is on its way to the disk, nothing is read or changed beside it."""
+    on_the_way, go_on = threading.Event(), threading.Event()
+
+    class SlowFile(LedgerFile):
+        def sync(self) -> None:
+            on_the_way.set()
+            go_on.wait(20)
+            super().sync()
+
+    monkeypatch.setattr(writer_module, "LedgerFile", SlowFile)
+    with use(path) as ledger:
+        done: list[str] = []
+        calls = {
+            "lower": lambda: ledger.lower(Ceilings(4, 5)),
+            "mark": lambda: ledger.mark(KEY),
+            "odometer": lambda: ledger.odometer("d"),
+            "header": lambda: ledger.header,
+            "unsettled": lambda: ledger.unsettled(KEY),
+            "upgrade": lambda: ledger.upgrade(KEY, bytes(16), b"1" * 16),
+            "vouch_for": lambda: ledger.vouch_for(100),
+        }
+        first = threading.Thread(target=lambda: (ledger.reserve([ask(0)], 100), done.append("reserve")))
+        first.start()
+        assert on_the_way.wait(20)
+        others = [
+            threading.Thread(target=lambda name=name, call=call: (call(), done.append(name)))
+            for name, call in calls.items()
+        ]
+        for thread in others:
+            thread.start()
+        time.sleep(0.2)
+        assert done == []
+        go_on.set()
+        for thread in [first, *others]:
+            thread.join(20)
+        assert (set(done), len(done)) == ({"reserve", *calls}, len(calls) + 1)
 
 
 def test_ceilings_are_lowered_and_never_raised(path):
