@@ -72,7 +72,7 @@ def sidecar(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def small_recording(folder: Path, rows: int = 64) -> Path:
-    names = config.load(ROOT / "config" / "sidecar.toml").stream.names
+    names = config.load(ROOT / "config" / "sidecar.toml").stream[0].names
     features = np.random.default_rng(1).normal(10, 1, (rows, len(names)))
     recordings.save(Recording(np.arange(rows) / 2.0, features, names), folder / "one.npz")
     return folder / "one.npz"
@@ -186,7 +186,7 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
     assert "blink_rate" in table
     released = recordings.load(out)
     assert released.features.shape == (6 * 64, 52)
-    assert released.names == config.load(deployment).stream.names
+    assert released.names == config.load(deployment).stream[0].names
     assert "6 released" in process.said  # type: ignore[attr-defined]
     assert "6 delivered" in process.said  # type: ignore[attr-defined]
     assert "Traceback" not in process.said  # type: ignore[attr-defined]

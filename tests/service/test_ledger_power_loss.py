@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from eyestream.testing.power_loss import TracedFile, images
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Request
@@ -18,6 +17,7 @@ from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
+from tests.service.power_loss import TracedFile, images
 
 CEILINGS = Ceilings(window_chunks=4, window=6)
 DEVICES = ("short", "d" * 64, "third")
