@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from eyestream.correlation.attack import strongest_kernels
 from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import fourier_scale
 from eyestream.correlation.profile import recursion
 from eyestream.correlation.steps import kernel_step
 from eyestream.errors import ConfigError
@@ -42,8 +41,8 @@ class RowsBound:
     attained: float
 
 
-def first_coefficient(process: MarkovClass, n: int, epsilon: float, *, differences: bool, side: int) -> RowsBound:
-    """epsilon' of CFPA (or DCFPA) with k = 1 at its published scale, rows of values 0, 1, .. S - 1, their range.
+def first_coefficient(process: MarkovClass, n: int, scale: float, *, differences: bool, side: int) -> RowsBound:
+    """epsilon' of CFPA (or DCFPA) with k = 1, rows of values 0, 1, .. S - 1.
 
     Parameters
     ----------
@@ -51,8 +50,8 @@ def first_coefficient(process: MarkovClass, n: int, epsilon: float, *, differenc
         One chain of rows.
     n
         Rows of a chunk, at least 2.
-    epsilon
-        Of one chunk by the mechanism's scale.
+    scale
+        lambda of the noise, in units of the values: `fourier_scale` with the range S - 1 for the published one.
     differences
         DCFPA in place of CFPA.
     side
@@ -61,14 +60,13 @@ def first_coefficient(process: MarkovClass, n: int, epsilon: float, *, differenc
     Raises
     ------
     ConfigError
-        when the class holds more than one chain, or n is below 2.
+        when the class holds more than one chain, n is below 2, or the scale is not positive.
     """
     if not process.is_exact or n < 2:
         raise ConfigError(f"process, n: one chain of rows and n >= 2 are needed, n is {n}")
-    states = process.states
-    sensitivity = (states - 1) * np.sqrt(4 * n - 3 if differences else n)
-    scale = fourier_scale(n, 1, sensitivity, epsilon)
-    rows, back = process.lowest, process.backward(2)[0].lowest
+    if not (np.isfinite(scale) and scale > 0):
+        raise ConfigError(f"scale: a Laplace scale must be positive and finite, not {scale}")
+    states, rows, back = process.states, process.lowest, process.backward(2)[0].lowest
     own = _own(rows, n, scale, differences=differences)
     loss = float(own.max())
     if differences:

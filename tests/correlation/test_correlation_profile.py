@@ -8,6 +8,7 @@ import pytest
 from small_worlds import cao, chunk_emission, exact_total, own_words, pairs_of_rows, random_chain, sides, stay_or_move
 
 from eyestream.correlation.attack import change_of_odds, strongest
+from eyestream.correlation.autoregressive import Autoregressive
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.emissions import Emission, interval_cells, laplace, response, withheld
 from eyestream.correlation.profile import profile
@@ -79,18 +80,23 @@ def test_a_word_of_one_bit_is_hardly_better_than_epsilon_alone(states):
         for chunk in (0, 3, 6):
             assert found.forward[chunk].max() + epsilon == pytest.approx(cao(even, epsilon, 6 - chunk), abs=1e-9)
             assert found.backward[chunk].max() + epsilon == pytest.approx(cao(back, epsilon, chunk), abs=1e-9)
+
+
+def test_a_word_of_one_bit_on_an_uneven_chain_tells_less_than_epsilon_alone_allows():
     uneven = random_chain(np.random.default_rng(3), 3)
+    anything = np.array(list(itertools.product([False, True], repeat=3)))
     process, emission = MarkovClass.exact(uneven), response(2.0, anything)
     exact = sides(uneven, emission.outputs, 4).max()
     assert exact <= profile(process, [emission] * 5).forward[0].max() < cao(uneven, 2.0, 4) - 2.0
 
 
 def test_fewer_reachable_cells_tell_less():
-    process = MarkovClass.exact(random_chain(np.random.default_rng(4), 4))
-    anything = np.array(list(itertools.product([False, True], repeat=4)))
+    order = np.array([0, 2, 4, 1, 3])  # neighbours of the chain are not neighbours of the cells
+    rows = Autoregressive(0.8, 0.0, 1.0).grid(5, 0.2).lowest[np.ix_(order, order)]
+    anything = np.array(list(itertools.product([False, True], repeat=5)))
     totals = [
-        profile(process, [response(2.0, cells)] * 7).forward[0].max()
-        for cells in (np.eye(4, dtype=bool), interval_cells(4), anything)
+        profile(MarkovClass.exact(rows), [response(0.5, cells)] * 5).forward[0].sum()
+        for cells in (np.eye(5, dtype=bool), interval_cells(5), anything)
     ]
     assert totals[0] < totals[1] < totals[2]
 
