@@ -92,9 +92,9 @@ class Autoregressive:
         n = analysis.shape[1]
         span = self.highest - self.lowest
         ahead = np.arange(1, n + 1)
-        steps = range(count - 1)
-        later = [box_loss(analysis, span * self.most ** (j * n + ahead)) / scale for j in steps]
-        earlier = [box_loss(analysis, span * self.most ** (j * n + ahead[::-1])) / scale for j in steps]
+        decay = self.most ** (n * np.arange(count - 1))[:, None]
+        later = box_loss(analysis, span * decay * self.most**ahead) / scale
+        earlier = box_loss(analysis, span * decay * self.most ** ahead[::-1]) / scale
         after = np.concatenate([[0.0], np.cumsum(np.minimum(later, own))])
         before = np.concatenate([[0.0], np.cumsum(np.minimum(earlier, own))])
         total: Array = (own + before + after[::-1]) * _OUTWARD
@@ -124,13 +124,15 @@ class Autoregressive:
         return MarkovClass.exact(weights / weights.sum(axis=1, keepdims=True))
 
 
-def box_loss(analysis: Array, sides: Array) -> float:
-    """Largest ||analysis d||_1 over d with 0 <= d_i <= sides_i: over the signs of the coordinates, else a sum of norms.
+def box_loss(analysis: Array, sides: Array) -> Array:
+    """Largest ||analysis d||_1 over d with 0 <= d_i <= sides_i, for each row of sides (..., n).
 
-    Exact up to 16 coordinates; an upper bound beyond.
+    Exact for up to 16 coordinates: for given signs of the coordinates the best d_i is 0 or sides_i. Beyond, the sum of
+    the norms of the columns, which is no smaller.
     """
-    weighted = analysis * sides
-    if len(weighted) > _MOST_SIGNS:
-        return float(np.abs(weighted).sum())
-    signs = np.array(list(product((1.0, -1.0), repeat=len(weighted))))
-    return float(np.maximum(signs @ weighted, 0.0).sum(axis=1).max())
+    if len(analysis) > _MOST_SIGNS:
+        bound: Array = sides @ np.abs(analysis).sum(axis=0)
+        return bound
+    signs = np.array(list(product((1.0, -1.0), repeat=len(analysis))))
+    exact: Array = (sides @ np.maximum(signs @ analysis, 0.0).T).max(axis=-1)
+    return exact

@@ -115,8 +115,8 @@ def response(epsilon: float, cells: NDArray[np.bool_]) -> Emission:
     epsilon
         Of the response.
     cells
-        (C, S) the sets of states that share a word, for every word and every past that can be reached: with words of one
-        bit both a set and the rest. The identity when every state has a word of its own.
+        (C, S) the sets of states that share a word, for every word and every past that can be reached: with words of
+        one bit both a set and the rest. The identity when every state has a word of its own.
 
     Raises
     ------

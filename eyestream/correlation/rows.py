@@ -69,19 +69,23 @@ def first_coefficient(process: MarkovClass, n: int, scale: float, *, differences
     states, rows, back = process.states, process.lowest, process.backward(2)[0].lowest
     own = _own(rows, n, scale, differences=differences)
     loss = float(own.max())
-    if differences:
-        levels = np.arange(states)
-        outputs = np.exp(-np.abs(levels[:, None] - levels) / scale)
-        far = np.linalg.matrix_power(back, n - 1)
-        ahead = np.linalg.matrix_power(rows, n)[None] * outputs[:, None, :]
-        behind = np.array([(back * seen) @ far for seen in outputs])
-    else:
-        ahead, behind = _sum_kernels(rows, n, scale), _sum_kernels(back, n, scale)
+    ahead, behind = _kernels(rows, back, n, scale, differences=differences)
     with np.errstate(divide="ignore"):
-        logs = np.log(ahead), np.log(behind)
+        logs = [np.log(kernels) for kernels in (ahead, behind)]
     bounds = [recursion([kernel_step(log, loss)] * side, states)[0][-1] for log in logs]
     reached = [strongest_kernels([log] * side, states)[0] for log in logs]
     return RowsBound(loss, _worst(own, bounds[1], bounds[0]), _worst(own, reached[1], reached[0]))
+
+
+def _kernels(rows: Array, back: Array, n: int, scale: float, *, differences: bool) -> tuple[Array, Array]:
+    """(O, S, S) from last row to last row of the next chunk, and backward from first row to first row."""
+    if not differences:
+        return _sum_kernels(rows, n, scale), _sum_kernels(back, n, scale)
+    levels = np.arange(len(rows))
+    outputs = np.exp(-np.abs(levels[:, None] - levels) / scale)
+    far = np.linalg.matrix_power(back, n - 1)
+    ahead = np.linalg.matrix_power(rows, n)[None] * outputs[:, None, :]
+    return ahead, np.array([(back * seen) @ far for seen in outputs])
 
 
 def _worst(own: Array, backward: Array, forward: Array) -> float:

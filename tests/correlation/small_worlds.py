@@ -23,7 +23,7 @@ def own_words(epsilon: float, states: int = 3) -> Emission:
 
 
 def pairs_of_rows(stay: float) -> tuple[MarkovClass, Array]:
-    """Chunks of two rows; rows take the values 0, 1/2, 1 and follow `stay_or_move`. The chain of chunks, and the chunks."""
+    """The chain of chunks of two rows, and the chunks; rows are 0, 1/2 or 1 and follow `stay_or_move`."""
     rows = stay_or_move(stay)
     first, last = np.divmod(np.arange(9), 3)
     chain = rows[last][:, first] * rows[first, last]

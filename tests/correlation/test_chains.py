@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from small_worlds import random_chain, stay_or_move
 
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.steps import extreme_rows
 from eyestream.errors import ConfigError
-
-from small_worlds import random_chain, stay_or_move
 
 GOOD = np.array([[0.9, 0.1], [0.4, 0.6]])
 
@@ -88,7 +87,7 @@ def test_enclosed_backward_rows_hold_every_member():
     process = MarkovClass.within(lowest, highest, first_low, first_high)
     enclosed = process.backward(4)
     touched = np.zeros((3, 3))
-    for rows in members(rng, lowest, highest, 1500):
+    for rows in members(rng, lowest, highest, 500):
         law = rng.dirichlet(np.full(6, 0.2)) @ np.resize(extreme_rows(first_low, first_high), (6, 3))
         for t, bounds in enumerate(enclosed):
             joint = law[:, None] * rows

@@ -14,7 +14,8 @@ from eyestream.errors import ConfigError
 
 
 @pytest.mark.parametrize(
-    ("a", "sd", "epsilon"), [(0.3, 0.3, 1), (0.8, 0.2, 1), (0.8, 0.2, 4), (0.95, 0.1, 1), (0.95, 0.1, 4), (0.95, 0.3, 8)]
+    ("a", "sd", "epsilon"),
+    [(0.3, 0.3, 1), (0.8, 0.2, 1), (0.8, 0.2, 4), (0.95, 0.1, 1), (0.95, 0.1, 4), (0.95, 0.3, 8)],
 )
 def test_seven_states_by_listing_every_word(a, sd, epsilon):
     process = Autoregressive(a, 0.0, 1.0).grid(7, sd)

@@ -25,7 +25,9 @@ def test_two_rows_a_chunk_agree_with_the_chain_of_whole_chunks(stay, epsilon, di
     process, chunks = pairs_of_rows(stay)
     exact = exact_total(process, chunk_emission(chunks, epsilon, differences=differences), 5, 2)
     rows = MarkovClass.exact(stay_or_move(stay))
-    found = first_coefficient(rows, 2, published(2, epsilon, 2.0, differences=differences), differences=differences, side=2)
+    found = first_coefficient(
+        rows, 2, published(2, epsilon, 2.0, differences=differences), differences=differences, side=2
+    )
     assert found.attained == pytest.approx(exact, abs=1e-9)
     assert exact <= found.total <= exact + 1e-8
 
@@ -54,7 +56,9 @@ def test_three_rows_and_an_uneven_chain_by_every_sequence_of_rows(differences):
 @pytest.mark.parametrize("differences", [False, True])
 def test_thirty_two_rows_are_reached_within_half(differences):
     rows = Autoregressive(0.98, 0.0, 1.0).grid(5, 0.08)
-    found = first_coefficient(rows, 32, published(32, 4.8, 4.0, differences=differences), differences=differences, side=5)
+    found = first_coefficient(
+        rows, 32, published(32, 4.8, 4.0, differences=differences), differences=differences, side=5
+    )
     assert 0.5 * found.total <= found.attained <= found.total
     expected = 4.8 / math.sqrt(32 * 125) if differences else 4.8
     assert found.own == pytest.approx(expected)
