@@ -60,10 +60,10 @@ def first_coefficient(process: MarkovClass, n: int, scale: float, *, differences
     Raises
     ------
     ConfigError
-        when the class holds more than one chain, n is below 2, or the scale is not positive.
+        when the class is not one chain from its stationary law, n is below 2, or the scale is not positive.
     """
-    if not process.is_exact or n < 2:
-        raise ConfigError(f"process, n: one chain of rows and n >= 2 are needed, n is {n}")
+    if not (process.is_exact and process.steady) or n < 2:
+        raise ConfigError(f"process, n: one chain of rows from its stationary law and n >= 2 are needed, n is {n}")
     if not (np.isfinite(scale) and scale > 0):
         raise ConfigError(f"scale: a Laplace scale must be positive and finite, not {scale}")
     states, rows, back = process.states, process.lowest, process.backward(2)[0].lowest

@@ -15,6 +15,7 @@ from eyestream.correlation.emissions import (
     withheld,
 )
 from eyestream.errors import ConfigError
+from eyestream.spectrum.fourier import RealFourier
 
 
 def test_laplace_log_ratio_is_the_supremum_over_outputs():
@@ -95,6 +96,7 @@ def test_coordinates_by_the_definition_and_the_published_scale_is_tight(n, k, di
             expected.append(-signal @ np.sin(j * angle))
     found = fourier_coordinates(chunks, k, differences=differences)
     np.testing.assert_allclose(found, np.stack(expected, axis=1), atol=1e-9)
+    np.testing.assert_allclose(RealFourier(3, n, k).coordinates(np.ascontiguousarray(signal)), found, atol=1e-9)
     signs = fourier_coordinates(np.eye(n), k, differences=False)
     worst = max(
         float(np.linalg.norm(signs @ pattern))

@@ -68,6 +68,8 @@ def test_classes_are_refused():
     rows = stay_or_move(0.8)
     with pytest.raises(ConfigError, match="one chain of rows"):
         first_coefficient(MarkovClass.within(rows - 0.01, rows + 0.01), 4, 1.0, differences=False, side=1)
+    with pytest.raises(ConfigError, match="from its stationary law"):
+        first_coefficient(MarkovClass.exact(rows, np.array([1.0, 0, 0])), 4, 1.0, differences=False, side=1)
     with pytest.raises(ConfigError, match="n >= 2 are needed, n is 1"):
         first_coefficient(MarkovClass.exact(rows), 1, 1.0, differences=False, side=1)
     with pytest.raises(ConfigError, match="scale: a Laplace scale must be positive and finite, not 0"):
