@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-from small_worlds import cao, chunk_emission, exact_total, own_words, pairs_of_rows, stay_or_move
+from small_worlds import cao, chunk_emission, exact_second, exact_total, own_words, pairs_of_rows, stay_or_move
 
 from eyestream.correlation.attack import strongest
 from eyestream.correlation.autoregressive import Autoregressive, box_loss
@@ -13,6 +13,7 @@ from eyestream.correlation.ordered import ordered_profile
 from eyestream.correlation.profile import profile
 from eyestream.correlation.rows import first_coefficient
 from eyestream.correlation.schedules import balanced, constant, markov_bound, spaced
+from eyestream.correlation.second import Windows, touched_loss, window_loss
 
 Row = tuple[float | str, ...]
 
@@ -106,7 +107,28 @@ def balanced_ends() -> Iterable[Row]:
         yield stay, *(float(found[i]) for i in (0, 1, 4)), float(equal[0])
 
 
+def seconds_of_gaze() -> Iterable[Row]:
+    """Stay, window, hop, epsilon; own losses of touched chunks, exact, by program, by sum; a second in the middle."""
+    for stay, seconds, hop, epsilon, chunks in ((0.8, 2, 1, 1, 5), (0.6, 2, 1, 3, 5), (0.9, 3, 2, 1, 4)):
+        windows = Windows(MarkovClass.exact(stay_or_move(stay, 2)), seconds, hop)
+        emission = laplace(windows.contents.mean(axis=1), 1 / epsilon)
+        session = [emission] * chunks
+        found, second = profile(windows.chain(), session), (seconds + (chunks - 1) * hop) // 2
+        touched = windows.touched(second, chunks)
+        yield (
+            stay,
+            seconds,
+            hop,
+            epsilon,
+            sum(session[c].loss for c in touched),
+            exact_second(windows, emission, chunks, second),
+            window_loss(windows, found, session, second),
+            touched_loss(found, session, touched),
+        )
+
+
 TABLES = {
+    "second": seconds_of_gaze,
     "five chunks": five_chunks,
     "vulnerable": vulnerable,
     "more coefficients": more_coefficients,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.emissions import Emission, fourier_coordinates, fourier_scale, laplace, response
+from eyestream.correlation.second import Windows
 
 Array = NDArray[np.float64]
 
@@ -77,3 +78,21 @@ def random_chain(rng: np.random.Generator, states: int) -> Array:
     """Rows from a Dirichlet law, from nearly fixed to nearly uniform."""
     rows = rng.dirichlet(np.full(states, rng.choice([0.3, 1.0, 3.0])), states) + 1e-3
     return rows / rows.sum(axis=1, keepdims=True)
+
+
+def exact_second(windows: Windows, emission: Emission, chunks: int, second: int) -> float:
+    """The supremum over every word of listed outputs of log P(word | z_u = x) / P(word | z_u = x')."""
+    length = windows.seconds + (chunks - 1) * windows.hop
+    gaze = np.array(list(itertools.product(range(windows.gaze.states), repeat=length)))
+    base = windows.gaze.states ** np.arange(windows.seconds)[::-1]
+    likelihood = windows.likelihood(gaze)[None]
+    for chunk in range(chunks):
+        states = gaze[:, chunk * windows.hop : chunk * windows.hop + windows.seconds] @ base
+        factor = np.exp(emission.outputs[:, states])
+        likelihood = (likelihood[:, None, :] * factor[None]).reshape(-1, len(gaze))
+    given = []
+    for symbol in range(windows.gaze.states):
+        held = gaze[:, second] == symbol
+        given.append(likelihood[:, held].sum(axis=1) / windows.likelihood(gaze)[held].sum())
+    logs = np.log(np.array(given))
+    return float((logs[:, None, :] - logs[None, :, :]).max())

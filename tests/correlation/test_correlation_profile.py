@@ -192,7 +192,9 @@ def test_epsilons_that_differ_and_chunks_withheld_are_exact_for_two_states():
     emissions = [own_words(0.5, 2), withheld(2), own_words(2.0, 2), own_words(1.0, 2)]
     found = profile(process, emissions)
     for chunk in range(4):
-        assert found.total[chunk] == pytest.approx(strongest(process, emissions, chunk).log_odds, abs=1e-9)
+        attack = strongest(process, emissions, chunk)
+        assert found.total[chunk] == pytest.approx(attack.log_odds, abs=1e-9)
+        assert change_of_odds(process, attack.outputs, chunk)[attack.pair] == pytest.approx(attack.log_odds)
 
 
 def test_a_state_that_cannot_be_the_secret_is_not_compared():

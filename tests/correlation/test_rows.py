@@ -32,18 +32,22 @@ def test_two_rows_a_chunk_agree_with_the_chain_of_whole_chunks(stay, epsilon, di
     assert exact <= found.total <= exact + 1e-8
 
 
+CIRCLING = np.array([[0.6, 0.35, 0.05], [0.05, 0.6, 0.35], [0.35, 0.05, 0.6]])  # another chain when run backward
+
+
 @pytest.mark.parametrize("differences", [False, True])
-def test_three_rows_and_an_uneven_chain_by_every_sequence_of_rows(differences):
-    """Three chunks of three rows, two values: all 2^9 sequences of rows, all pairs of middle chunks."""
-    rows, n, epsilon = MarkovClass.exact(np.array([[0.9, 0.1], [0.3, 0.7]])), 3, 2.0
+@pytest.mark.parametrize(("transitions", "n"), [(np.array([[0.9, 0.1], [0.3, 0.7]]), 3), (CIRCLING, 2)])
+def test_uneven_chains_by_every_sequence_of_rows(transitions, n, differences):
+    """Three chunks: all sequences of rows, all outputs, all pairs of middle chunks."""
+    rows, epsilon, states = MarkovClass.exact(transitions), 2.0, len(transitions)
     scale = published(n, epsilon, 1.0, differences=differences)
-    sequences = np.array(list(itertools.product((0, 1), repeat=9)))
+    sequences = np.array(list(itertools.product(range(states), repeat=3 * n)))
     chance = rows.first_lowest[sequences[:, 0]] * rows.lowest[sequences[:, :-1], sequences[:, 1:]].prod(axis=1)
     chunks = sequences.reshape(-1, 3, n)
     heard = chunks[:, :, -1] if differences else chunks.sum(axis=2)
-    middle = chunks[:, 1] @ np.array([4, 2, 1])
+    middle = chunks[:, 1] @ states ** np.arange(n)
     worst = 0.0
-    for outputs in itertools.product(range(2 if differences else n + 1), repeat=3):
+    for outputs in itertools.product(range(int(heard.max()) + 1), repeat=3):
         likelihood = chance * np.exp(-np.abs(np.array(outputs) - heard) / scale).prod(axis=1)
         given = np.log(np.bincount(middle, likelihood) / np.bincount(middle, chance))
         worst = max(worst, float(given.max() - given.min()))

@@ -53,6 +53,15 @@ def test_the_wider_class_only_loosens(seed, monkeypatch):
         assert (wide <= beyond.max() + emission.loss + 1e-9).all()
 
 
+def test_the_wider_class_is_the_class_without_upper_bounds(monkeypatch):
+    lowest = 0.8 * random_chain(np.random.default_rng(5), 3)
+    rows, beyond = Rows(lowest, np.ones((3, 3)), np.ones(3, dtype=bool), 0.0), world(6, 3)[1]
+    fine, _ = interval_step(rows, own_words(1.0)).apply(beyond)
+    monkeypatch.setattr(steps, "_MOST_FREE", 0)
+    wide, _ = interval_step(rows, own_words(1.0)).apply(beyond)
+    np.testing.assert_allclose(wide, fine, atol=1e-10)
+
+
 def test_a_step_through_kernels_is_one_through_rows_and_outputs():
     process = MarkovClass.exact(random_chain(np.random.default_rng(1), 3))
     _, beyond = world(2, 3)
