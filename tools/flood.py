@@ -117,7 +117,7 @@ async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
                     after = len(heard.payloads) - mark
                 files = open_files() - files
             await until(lambda: settled(sidecar) == sidecar.pipeline.counters.due)
-        ledger = read_ledger(settings.sidecar.ledger)[1]
+        ledger = read_ledger(settings.sidecar.ledger).odometers
         figures = strangers.figures | {"heard during": during, "heard in 3 s after": after, "files more": files}
         return report(sidecar, watch, heard, figures, sum(account.released for account in ledger.values()))
     finally:

@@ -204,7 +204,8 @@ class World:
     def _check_privacy(self) -> None:
         rows = Counter(self.origin[serial] for released in self.releases for serial in released)
         assert all(count == 1 for count in rows.values()), "a row is in two releases"
-        spans = Counter((g.key, g.session, row) for g in self.granted for row in range(g.first_row, g.last_row + 1))
+        rows_of = ((grant, row) for grant in self.granted for row in range(grant.first_row, grant.last_row + 1))
+        spans = Counter((grant.key.device, grant.session, row) for grant, row in rows_of)
         assert all(count == 1 for count in spans.values()), "a row is charged twice"
         assert rows.keys() <= spans.keys(), "a row is released and not charged"
         assert len(self.published) <= len(self.releases) <= len(self.granted)

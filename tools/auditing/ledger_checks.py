@@ -1,14 +1,18 @@
 """Checks of the ledger.
 
-`window`: no ceiling is ever passed. `torn`: what cannot be read counts as spent. `durable`: a disk that fails ends it.
-`alone`: a ledger that is missing, damaged, foreign or in use is refused. `exact`: sums do not round.
+`window`: no ceiling is ever passed. `torn`: what cannot be read counts as spent. `rewritten`: nothing is forgotten.
+`durable`: a disk that fails ends it. `alone`: a ledger that is missing, damaged, foreign or in use is refused. `exact`:
+sums do not round.
 """
 
 import contextlib
+import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from auditing.findings import Finding, first_failure
@@ -19,12 +23,13 @@ from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.memory_ledger import decide
-from eyestream.privacy.reservation import Granted
+from eyestream.privacy.reservation import Granted, Withheld
+from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
 
-__all__ = ["alone", "durable", "exact", "torn", "window"]
+__all__ = ["alone", "durable", "exact", "rewritten", "torn", "window"]
 
 KEY = StreamKey("d", "s")
 
@@ -55,6 +60,7 @@ def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> list[tuple[
     create_ledger(path, created=0)
     slots: list[tuple[int, int, int]] = []
     session, row, day, latest = 1, 0, 100, 100
+    streams = ("s", "gaze")  # rows and sessions of both go on together
     for _ in range(6):
         with Ledger(path, ceilings=ceilings) as ledger:
             for _ in range(random_.randint(1, 12)):
@@ -63,7 +69,8 @@ def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> list[tuple[
                 row += 4 * random_.choice((0, 0, 0, 5))  # numbers may jump: a gap takes no slot
                 day += random_.choice((0, 0, 0, 0, 0, 1, 1, -1))
                 latest = max(day, latest)
-                request = Request(KEY, session, row, row + 3, 4, Charge(random_.randint(1, 4)))
+                key = StreamKey("d", random_.choice(streams))
+                request = Request(key, session, row, row + 3, 4, Charge(random_.randint(1, 4)))
                 [answer] = ledger.reserve([request], day)
                 granted = isinstance(answer, Granted)
                 slots.append((session, latest, request.charge.epsilon if granted else 0))
@@ -72,23 +79,69 @@ def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> list[tuple[
 
 
 def torn() -> Finding:
-    """A last record that a power cut broke off anywhere still counts, and its session is closed."""
-    short, again = 0, 0
+    """A newest record that is cut, zeroed or changed counts for every device, and every session is closed."""
+    short, again, opened = 0, 0, 0
+    other = StreamKey("other", "s")
     with folder() as place:
         path = place / "ledger"
         create_ledger(path, created=0)
+        requests = [Request(other, 9, 0, 3, 4, Charge.of(EPSILON)), *map(_ask, range(2))]
+        requests += [Request(KEY, 8, 0, 3, 4, Charge.of(EPSILON))]
         with Ledger(path, ceilings=WIDE) as ledger:
-            for i in range(3):
-                ledger.reserve([_ask(i)], 100)
+            for request in requests:
+                ledger.reserve([request], 100)
         whole = path.read_bytes()
-        for cut in range(1, 64, 6):
-            path.write_bytes(whole[:-cut])
-            short += read_ledger(path).odometers["d"].epsilon < 3 * CHARGE
+        last = whole[-64:]
+        damaged = [last[:-cut] for cut in range(1, 64, 6)] + [bytes(64), b"\xff" * 64]
+        damaged += [last[:at] + bytes([last[at] ^ 4]) + last[at + 1 :] for at in range(0, 64, 5)]
+        for rest in damaged:
+            path.write_bytes(whole[:-64] + rest)
+            odometers = read_ledger(path).odometers
+            short += odometers["d"].epsilon < 3 * CHARGE or odometers["other"].epsilon < 2 * CHARGE
             with Ledger(path, ceilings=WIDE) as ledger:
-                again += isinstance(ledger.reserve([_ask(2)], 100)[0], Granted)
+                again += sum(isinstance(answer, Granted) for answer in ledger.reserve(requests, 100))
+            opened += 1
     return first_failure(
-        (short == 0, f"{short} of 11 torn ledgers forget a charge"),
-        (again == 0, f"{again} of 11 torn ledgers grant the torn rows again"),
+        (opened == len(damaged), f"{opened} of {len(damaged)} were opened"),
+        (short == 0, f"{short} of {len(damaged)} damaged ledgers forget what a device may have spent"),
+        (again == 0, f"{again} chunks of {len(damaged)} damaged ledgers are granted again"),
+    )
+
+
+def rewritten() -> Finding:
+    """A ledger that is rewritten forgets nothing, and its bytes are durable before it has its name."""
+    synced: list[int] = []
+    order: list[str] = []
+
+    def noting(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            order.append(name)
+            return work(*given)
+
+        return noted
+
+    with folder() as place:
+        path = place / "ledger"
+        create_ledger(path, created=0)
+        tight = Ceilings.of(3, 2 * EPSILON)
+        with mock.patch.object(writer, "_MANY_RECORDS", 1), Ledger(path, ceilings=tight) as ledger:
+            answers = [type(ledger.reserve([_ask(i)], 100)[0]) for i in range(2)]
+            before = ledger.odometer("d")
+        with (
+            mock.patch.object(writer, "_MANY_RECORDS", 1),
+            mock.patch("os.fsync", noting("fsync", os.fsync)),
+            mock.patch("os.rename", noting("rename", os.rename)),
+            Ledger(path, ceilings=tight) as ledger,
+        ):
+            synced.append(ledger.header.generation)
+        with Ledger(path, ceilings=tight) as ledger:
+            after = ledger.odometer("d")
+            answers += [type(ledger.reserve([_ask(i)], 100)[0]) for i in range(4)]
+    return first_failure(
+        (synced == [1], f"rewritten to generation {synced}"),
+        (order == ["fsync", "fsync", "rename", "fsync"], f"the order of effects is {', '.join(order)}"),
+        (before == after, "a rewritten ledger says something else"),
+        (answers == [Granted] * 2 + [Withheld] * 3 + [Granted], "rows or the window are lost in a rewritten ledger"),
     )
 
 
