@@ -51,7 +51,7 @@ def run(quick: bool) -> Result:
         _writing_ahead(result, Path(folder) / "appended", 300 if quick else 2000)
     result.notes.append(
         f"{DEVICES:,} devices on {DAYS} days: {DEVICES * DAYS * CHUNKS_A_DAY:,} chunks of 16 s at 8 hours a day would "
-        f"be {DEVICES * DAYS * CHUNKS_A_DAY * 64 / 1e9:.1f} GB of records; the file holds a snapshot of the accounts and "
+        f"be {DEVICES * DAYS * CHUNKS_A_DAY * 64 / 1e9:.1f} GB of records; the file has a snapshot of the accounts and "
         f"the records since, here the most there can be, {writer._TOO_MANY_RECORDS:,}: the chunks of a day do not "
         "matter, so every device is at work for one"
     )
