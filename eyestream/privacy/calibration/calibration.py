@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
-from eyestream.privacy.calibration.tables import Tables
+from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum.fourier import most_coefficients
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
@@ -113,7 +113,7 @@ class Calibration:
         for name in ("declared", "lo", "hi", "fill"):
             yield name, getattr(self, name)
         for column in fields(self.tables):
-            name = self.tables.stored_names.get(column.name, column.name)
+            name = STORED_NAMES.get(column.name, column.name)
             yield f"tables.{name}", getattr(self.tables, column.name)
         if len(self.fingerprints):
             yield "fingerprints", self.fingerprints
