@@ -90,6 +90,8 @@ class Calibration:
             raise CalibrationError(f"the calibration has {len(self.units)} units for {features} features")
         if not 0 < self.rate_hz < np.inf:
             raise CalibrationError("the rate of the calibration must be positive and finite")
+        if self.fingerprints.dtype != np.uint64 or self.fingerprints.ndim != 1:
+            raise CalibrationError("the fingerprints of the calibration are not a list of 64-bit numbers")
         self.tables.check(features, self.n)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
