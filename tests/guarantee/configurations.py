@@ -12,7 +12,8 @@ import eyestream
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import EPSILON_UNITS, Charge
-from eyestream.privacy.mechanisms import CFPA, DCFPA, KLT, LPA
+from eyestream.privacy.klt import KLT
+from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA
 from eyestream.rim import config
 from eyestream.rim.config import Settings
 from eyestream.rim.sidecar.assembly import assemble, new_ledger

@@ -44,7 +44,9 @@ class Outsider:
     def agrees(self, ledger: Ledger) -> bool:
         for device, spent in self.spent.items():
             odometer = ledger.odometer(device, "s")
-            if odometer is None or odometer.epsilon < spent or odometer.mark < self.rows[device]:
+            if odometer is None or odometer.mark is None or odometer.epsilon < spent:
+                return False
+            if odometer.mark < self.rows[device]:
                 return False
         return True
 
