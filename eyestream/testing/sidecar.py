@@ -27,7 +27,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger, create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
-__all__ = ["NO_BROKER", "ceilings_of", "links_made", "opened", "raw_stands", "running", "settings_for"]
+__all__ = ["NO_BROKER", "ceilings_of", "links_made", "opened", "parts_of", "raw_stands", "running", "settings_for"]
 
 NO_BROKER = "mqtt://127.0.0.1:1"
 """Where nobody listens."""
@@ -120,6 +120,11 @@ async def running(settings: Settings, noise: Noise | None = None) -> AsyncIterat
                 yield sidecar
             finally:
                 stop.set()
+
+
+def parts_of(sidecar: Sidecar) -> tuple[Mechanism, Ceilings]:
+    """What it releases with, and what its ledger holds every device to."""
+    return sidecar._mechanism, sidecar._ledger._ceilings
 
 
 def raw_stands(sidecar: Sidecar) -> bool:

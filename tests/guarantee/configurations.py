@@ -18,6 +18,7 @@ from eyestream.rim import config
 from eyestream.rim.config import Settings
 from eyestream.rim.sidecar.assembly import assemble, new_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.sidecar import parts_of
 
 __all__ = ["configurations", "judge"]
 
@@ -183,12 +184,12 @@ def _check_line(line: str, path: Path) -> None:
 
 def _check_sidecar(sidecar: Sidecar, settings: Settings) -> None:
     """One of our mechanisms, at the configured price, under ceilings that are finite and hold."""
-    mechanism, ledger, budget = sidecar._mechanism, sidecar._ledger, settings.budget
+    (mechanism, ceilings), budget = parts_of(sidecar), settings.budget
     assert type(mechanism) in {LPA, CFPA, DCFPA, KLT}
     assert 0 < mechanism.epsilon < np.inf
     assert mechanism.epsilon == settings.privacy.epsilon
     assert "differential privacy" in mechanism.guarantee
-    ceilings, charge = ledger._ceilings, Charge.of(mechanism.epsilon, mechanism.delta)
+    charge = Charge.of(mechanism.epsilon, mechanism.delta)
     for ceiling, stated in (
         (ceilings.window, budget.window_epsilon),
         (ceilings.session, budget.session_epsilon),

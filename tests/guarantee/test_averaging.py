@@ -37,7 +37,7 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
                 async with running(settings) as sidecar:
                     async with asyncio.timeout(300):
                         await broker.done.wait()
-                    await until(lambda: len(sidecar._inbox) == 0 and len(sidecar.outbox) == 0)
+                    await until(lambda: sidecar.inbox_held == 0 and len(sidecar.outbox) == 0)
                     await asyncio.sleep(0.1)
                     rows = sidecar.pipeline.rows("hmd-1")
                     refused = rows.duplicate + rows.late + rows.refused + rows.stale_session

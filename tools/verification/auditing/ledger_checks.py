@@ -19,7 +19,7 @@ from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
-from eyestream.testing.rig import silence
+from eyestream.testing.logs import silence
 
 __all__ = ["alone", "durable", "exact", "torn", "window"]
 
