@@ -38,7 +38,7 @@ def test_some_hundred_configurations(tmp_path: Path) -> None:
     assert count["assembled"] > 20
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_ten_thousand_configurations(tmp_path: Path) -> None:
     count = outcomes(tmp_path, LONG)
