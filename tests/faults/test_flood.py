@@ -65,7 +65,7 @@ async def test_after_a_flood_that_the_broker_had_to_drop_the_tracker_is_heard(tm
             for _ in range(40):
                 assert await publisher.send(block)
             proxy.fault = Fault()
-            await until(lambda: sidecar.inbox_held == 0 and sidecar.received > 100)
+            await until(lambda: sidecar.worker.held == 0 and sidecar.worker.received > 100)
             before = sidecar.pipeline.counters.released
             for _ in range(4):
                 assert await publisher.send(block)
