@@ -144,6 +144,8 @@ class Segments:
         self.pieces = [(t[begin:], x[begin:], y[begin:], pupil[begin:])]
 
     def _joined(self) -> Piece:
+        if len(self.pieces) == 1:
+            return self.pieces[0]
         t, x, y, pupil = (np.concatenate(column) for column in zip(*self.pieces, strict=True))
         return t, x, y, pupil
 
@@ -159,6 +161,8 @@ def _fixation(piece: Piece, start: int, end: int, confirmed: int) -> Fixation:
     _, x, y, pupil = piece
     mean_x, var_x = _moments(x)
     mean_y, var_y = _moments(y)
-    sized = pupil[np.isfinite(pupil)]
-    mean_pupil, var_pupil = _moments(sized) if len(sized) else (np.nan, np.nan)
+    mean_pupil, var_pupil = _moments(pupil)
+    if mean_pupil != mean_pupil:  # NaN: some sample has no diameter
+        sized = pupil[pupil == pupil]  # noqa: PLR0124
+        mean_pupil, var_pupil = _moments(sized) if len(sized) else (np.nan, np.nan)
     return Fixation(start, end, confirmed, mean_x, mean_y, var_x, var_y, mean_pupil, var_pupil)

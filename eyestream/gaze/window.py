@@ -116,10 +116,10 @@ class Window:
         return row(
             WindowEvents(
                 fixations=self._fixations.rows,
-                amplitudes=self._saccades.rows[:, 0],
+                amplitudes=self._saccades.rows[:, 0].tolist(),
                 small=self._small,
                 positive=self._positive,
-                blinks=self._blinks.rows[:, 0],
+                blinks=self._blinks.rows[:, 0].tolist(),
                 pupil=sized > 0,
                 words=self._words.features(),
             )
