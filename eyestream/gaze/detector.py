@@ -1,7 +1,7 @@
-"""The event detector: tracked samples in, events out, D seconds after each sample.
+"""The event detector: tracked samples in, events out.
 
-The samples that are still undecided, and those that they are judged by, are kept: those of the last 2 D. Everything else
-that is remembered is in `Segments`.
+The samples that are still undecided, and those that they are judged by, are kept, less than 0.3 s of them. Everything
+else that is remembered is in `Segments`.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ class Detector:
     """
 
     def __init__(self, profile: Profile) -> None:
-        self._profile, self._delay = profile, profile.delay_ticks
+        self._profile, self._delay, self._reach = profile, profile.delay_ticks, profile.reach_ticks
         self.segments = Segments(profile)
         self.t = np.zeros(0, dtype=np.int64)
         self.values = np.zeros((3, 0))
@@ -60,7 +60,7 @@ class Detector:
             fast = np.zeros(0, dtype=np.bool_)
         x, y, pupil = self.values[:, new]
         events = self.segments.take((self.t[new], x, y, pupil), fast, known)
-        kept = int(np.searchsorted(self.t, known - self._delay))
+        kept = int(np.searchsorted(self.t, known - self._reach))
         self.t, self.values = self.t[kept:].copy(), self.values[:, kept:].copy()
         self.decided = final - kept
         return events

@@ -2,8 +2,8 @@
 
 The velocity of a sample is the slope of the least-squares line through the samples at most 12 ms away, at least the next
 one on both sides; on a uniform grid that is the first derivative of Savitzky and Golay (1964) of order 1 and 2. A sample
-is fast above the onset threshold, and between the thresholds when a sample above the onset is joined to it by samples
-that are all above the offset threshold and at most `hysteresis_s` away.
+is fast from the onset threshold on, and between the thresholds when one above the onset came at most `hysteresis_s`
+before it and no sample between them was below the offset threshold.
 
 Both are functions of the samples near to each sample, so that an array may be cut anywhere as long as its parts overlap
 by that reach: every operation is elementwise, in one order, and gives the same bits in every part.
@@ -57,7 +57,10 @@ def squared_speed(t: Ticks, x: Array, y: Array, profile: Profile) -> Array:
 
 
 def fast_samples(t: Ticks, x: Array, y: Array, profile: Profile) -> NDArray[np.bool_]:
-    """Which of (n,) tracked samples are fast; right for those at least `delay_ticks` from both ends."""
+    """Which of (n,) tracked samples are fast.
+
+    Right for those at least `reach_ticks` from the first sample and `delay_ticks` from the last one, if others exist.
+    """
     if len(t) == 0:
         return np.zeros(0, dtype=np.bool_)
     onset, offset = (threshold / TICKS_PER_S for threshold in profile.thresholds_deg_per_s)
@@ -65,20 +68,10 @@ def fast_samples(t: Ticks, x: Array, y: Array, profile: Profile) -> NDArray[np.b
     seed, above = speed >= onset * onset, speed >= offset * offset
     if not seed.any():
         return seed
-    joined = np.diff(t) <= profile.gap_ticks
-    reach = ticks(profile.detection.hysteresis_s)
-    forward = _behind_a_seed(t, seed, above, joined, reach)
-    backward = _behind_a_seed(-t[::-1], seed[::-1], above[::-1], joined[::-1], reach)[::-1]
-    return np.asarray(forward | backward)
-
-
-def _behind_a_seed(
-    t: Ticks, seed: NDArray[np.bool_], above: NDArray[np.bool_], joined: NDArray[np.bool_], reach: int
-) -> NDArray[np.bool_]:
-    """Samples in an unbroken chain above the offset, at most `reach` behind a seed of that chain."""
     index = np.arange(len(t))
     breaks = np.where(above, 0, index + 1)
-    breaks[1:] = np.maximum(breaks[1:], np.where(joined, 0, index[1:]))
+    breaks[1:] = np.maximum(breaks[1:], np.where(np.diff(t) <= profile.gap_ticks, 0, index[1:]))
     chain_start = np.maximum.accumulate(breaks)
     last_seed = np.maximum.accumulate(np.where(seed, index, -1))
-    return above & (last_seed >= chain_start) & (t - t[last_seed] <= reach)
+    recent = t - t[last_seed] <= ticks(profile.detection.hysteresis_s)
+    return np.asarray(above & (last_seed >= chain_start) & recent)

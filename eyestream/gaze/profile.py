@@ -2,20 +2,20 @@
 
 A profile fixes the detector, so it fixes the detector's memory. With period p = 1 / rate_hz:
 
-- gap: samples further apart than g = max(12 ms + p/2, 2.5 p) are not joined; a velocity reads samples at most g away.
-- hysteresis reaches h = `hysteresis_s` to both sides. So whether a sample is fast is a function of the samples at most
-  D = g + h away from it, and is known D after it: everything that the detector says is said D after its reason.
+- Samples further apart than g = max(12 ms + p/2, 2.5 p) are not joined; a velocity reads samples at most g away, and is
+  known g after its sample. The hysteresis looks back by h = `hysteresis_s`. So whether a sample is fast is a function of
+  the samples from g + h before it to g after it, and everything that the detector says is said g after its reason.
 - A **fixation** (also a pursuit) that began at least A = `cut_after_s` before a line of the clock's grid, whose
   spacing is C = `cut_grid_s`, and that goes on for the shortest fixation m after the line, is cut there. A piece that
-  begins with a cut at line l has read: slow samples from l - A on (the first of them up to g earlier, its neighbours D
-  before it), and at the latest the first slow sample past l + C + m, which comes up to g later and is known D after
-  itself. That is A + C + m + 2 g + 2 D seconds. A piece that begins with its own fixation reads no more: its first line
-  is less than A + C after its start. (A cut that counted from the fixation's start would depend on the whole past, and
-  so would a hysteresis that is carried on.)
-- A **blink** reads the loss and one sample beside it on both sides: b + p + D, b = `blink_max_s`.
+  begins with a cut at line l has read: slow samples from l - A on (the first of them up to g earlier, what it is judged
+  by g + h before it), and at the latest the first slow sample past l + C + m, which comes up to g later and is known g
+  after itself. That is A + C + m + 4 g + h seconds. A piece that begins with its own fixation reads no more: its first
+  line is less than A + C after its start. (A cut that counted from the fixation's start would depend on the whole past,
+  and so would a hysteresis that is carried on.)
+- A **blink** reads the loss and one sample beside it on both sides: blink_max + p + g.
 - A **saccade** reads its samples (at most `saccade_max_s`), and whether a loss ended within `blink_guard_s` before it
   or begins as shortly after it; that a loss is one is known l = max(blink_min, g - p) after its beginning:
-  saccade_max + 2 (guard + l + p) + 2 D.
+  saccade_max + 2 (guard + l + p) + 3 g + h.
 - A row's share of frozen samples reads `frozen_s` + g before its window.
 
 The memory M is the largest of these: a row over the window (te - W, te] is a function of the samples in
@@ -102,7 +102,7 @@ class Detection:
     slow_tracker_hz, slow_onset_deg_per_s, slow_offset_deg_per_s
         The two thresholds of trackers with fewer samples a second than the first.
     hysteresis_s
-        A sample between the thresholds is fast when one above the onset is no further off than this.
+        A sample between the thresholds is fast when one above the onset came no longer before it.
     fixation_min_s, cut_after_s, cut_grid_s
         Shortest fixation; fixations older than the second are cut on a grid of the third.
     saccade_min_s, saccade_max_s
@@ -122,7 +122,7 @@ class Detection:
     slow_offset_deg_per_s: float = 15.0
     hysteresis_s: float = 0.04
     fixation_min_s: float = 0.06
-    cut_after_s: float = 0.8
+    cut_after_s: float = 0.85
     cut_grid_s: float = 0.35
     saccade_min_s: float = 0.01
     saccade_max_s: float = 0.3
@@ -228,7 +228,12 @@ class Profile:
 
     @property
     def delay_ticks(self) -> int:
-        """D: how long after a sample it is known whether it is fast."""
+        """How long after a sample it is known whether it is fast."""
+        return self.gap_ticks
+
+    @property
+    def reach_ticks(self) -> int:
+        """How far before a sample lies what decides whether it is fast."""
         return self.gap_ticks + ticks(self.detection.hysteresis_s)
 
     @property
@@ -239,11 +244,12 @@ class Profile:
     @property
     def memory_ticks(self) -> int:
         """M, as derived above."""
-        d, gap, delay = self.detection, self.gap_ticks, self.delay_ticks
-        fixation = ticks(d.cut_after_s) + ticks(d.cut_grid_s) + ticks(d.fixation_min_s) + 2 * gap + 2 * delay
-        blink = ticks(d.blink_max_s) + self.period_ticks + delay
+        d, gap = self.detection, self.gap_ticks
+        judged = self.reach_ticks + self.delay_ticks
+        fixation = ticks(d.cut_after_s) + ticks(d.cut_grid_s) + ticks(d.fixation_min_s) + 2 * gap + judged
+        blink = ticks(d.blink_max_s) + self.period_ticks + self.delay_ticks
         beside = ticks(d.blink_guard_s) + self.loss_ticks + self.period_ticks
-        saccade = ticks(d.saccade_max_s) + 2 * beside + 2 * delay
+        saccade = ticks(d.saccade_max_s) + 2 * beside + gap + judged
         return max(fixation, blink, saccade, ticks(d.frozen_s) + gap)
 
     @property

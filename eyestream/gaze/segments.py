@@ -47,7 +47,8 @@ class Segments:
         Returns
         -------
         list
-            Events that are complete, in any order; each says when it was confirmed, at the latest `known` + D.
+            Events that are complete, in any order; each says when it was confirmed, at the latest
+            `delay_ticks` after `known`.
         """
         events: list[Event] = []
         t = piece[0]

@@ -55,6 +55,7 @@ def gaze(
                 letters.append(np.full(steps, letter))
                 place = place if lost else path[-1]
                 made += steps
+            continue
         amplitude = min(0.5 + rng.exponential(5.0), 25.0)
         target = rng.normal(0.0, 6.0, 2) if np.hypot(*place) > 12 else place + rng.normal(0.0, 1.0, 2)
         toward = (target - place) / np.hypot(*(target - place))
