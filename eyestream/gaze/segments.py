@@ -99,12 +99,16 @@ class Segments:
             self._close(first, first + self._delay, events)
         if not self.pieces:
             self.fast, self.start = fast, first
-            line = first + self._cut_after
-            self.cut = line + -line % self._cut_grid
+            self.cut = self.first_cut(first)
         self.pieces.append(piece)
         self.last = int(piece[0][-1])
         if not fast and self.last >= self.cut + self._fixation_min:
             self._cut(events)
+
+    def first_cut(self, start: int) -> int:
+        """The line of the clock's grid at which a fixation that began at `start` is cut, if it lasts."""
+        line = start + self._cut_after
+        return line + -line % self._cut_grid
 
     def _silence(self, known: int, events: list[Event]) -> None:
         """No sample came after the last one until `known`: close the open run, see a loss begin."""
