@@ -109,7 +109,7 @@ def row(events: WindowEvents) -> Array:
     mean_amplitude, var_amplitude = _spread(events.amplitudes)
     mean_blink, var_blink = _spread(events.blinks)
     mean, var = _moments(events.fixations)
-    if events.pupil and mean[3] != mean[3]:  # NaN: some fixation has no diameter
+    if events.pupil and math.isnan(mean[3]):  # some fixation has no diameter
         sized = events.fixations[:, 3:]
         without, without_var = _moments(sized[~np.isnan(sized[:, 0])])
         mean[3:], var[3:] = without, without_var

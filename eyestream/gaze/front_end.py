@@ -5,8 +5,8 @@ Rows stand on a grid that begins with the session's first sample; the first one 
 before te - 30 s - M, where M is `Profile.memory_s`. How samples are handed over does not matter: whole, one by one, or
 in between, every bit of every row is the same.
 
-The cadence follows the clock, never the eye: a lost eye, or no samples at all, give rows of NaN, and `advance` makes the
-rows that are due when no sample comes. A sample whose time does not go forward, or lies far ahead, is dropped and
+The cadence follows the clock, never the eye: a lost eye, or no samples at all, give rows of NaN, and `advance` makes
+the rows that are due when no sample comes. A sample whose time does not go forward, or lies far ahead, is dropped and
 counted (`counters`); it never stops the front end.
 """
 
@@ -138,7 +138,8 @@ class FrontEnd:
                 raise ConfigError(f"profile {profile.name}: the snapshot is of another profile or version")
             front_end._load(state)
         except (ValueError, TypeError, KeyError) as error:
-            raise ConfigError(f"profile {profile.name}: not a snapshot of a front end ({type(error).__name__})") from None
+            what = f"not a snapshot of a front end ({type(error).__name__})"
+            raise ConfigError(f"profile {profile.name}: {what}") from None
         return front_end
 
     def _load(self, state: dict[str, Any]) -> None:
@@ -196,4 +197,5 @@ class FrontEnd:
     def _rows(self, rows: list[tuple[int, Array]]) -> Rows:
         if not rows:
             return Rows(np.zeros(0), np.zeros((0, len(NAMES))))
-        return Rows(np.array([self._timeline.seconds(end) for end, _ in rows]), np.stack([values for _, values in rows]))
+        t = np.array([self._timeline.seconds(end) for end, _ in rows])
+        return Rows(t, np.stack([values for _, values in rows]))

@@ -18,14 +18,15 @@ def take_in(
     profile: Profile,
     time: ArrayLike,
     gaze: ArrayLike,
+    *,
     pupil: ArrayLike | None = None,
     openness: ArrayLike | None = None,
     valid: ArrayLike | None = None,
 ) -> Samples:
     """Samples from n records of a tracker.
 
-    A sample is not valid where the tracker says so, a coordinate is not finite, is (0, 0) and the profile takes that for
-    a loss, lies outside of the image and its margin, or points further than `limit_deg` away, or where the lids are
+    A sample is not valid where the tracker says so, a coordinate is not finite, is (0, 0) and the profile takes that
+    for a loss, lies outside of the image and its margin, or points further than `limit_deg` away, or where the lids are
     closed further than `openness_min`. A diameter is missing where it is not between the profile's bounds: 0 and -1 are
     how trackers say so. Of two eyes, the mean of those that have a diameter is taken, of lids the wider one.
 
@@ -45,12 +46,12 @@ def take_in(
     ValueError
         when the shapes do not fit.
     """
-    t = np.asarray(time, dtype=np.float64) / _PER_S[profile.time_unit]
+    t: Array = np.asarray(time, dtype=np.float64) / _PER_S[profile.time_unit]
     points = np.asarray(gaze, dtype=np.float64)
     width = len(profile.columns.gaze)
     if t.ndim != 1 or points.shape != (len(t), width):
         raise ValueError(f"gaze: ({len(t)}, {width}) numbers wanted, not {points.shape}")
-    seen = np.isfinite(points).all(axis=1)
+    seen: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1))
     if profile.zero_is_lost:
         seen &= (points != 0.0).any(axis=1)
     if profile.camera is not None:

@@ -1,9 +1,9 @@
 """Which samples move fast: angular speed, and two thresholds with hysteresis of a bounded reach.
 
-The velocity of a sample is the slope of the least-squares line through the samples at most 12 ms away, at least the next
-one on both sides; on a uniform grid that is the first derivative of Savitzky and Golay (1964) of order 1 and 2. A sample
-is fast from the onset threshold on, and between the thresholds when one above the onset came at most `hysteresis_s`
-before it and no sample between them was below the offset threshold.
+The velocity of a sample is the slope of the least-squares line through the samples at most 12 ms away, at least the
+next one on both sides; on a uniform grid that is the first derivative of Savitzky and Golay (1964) of order 1 and 2. A
+sample is fast from the onset threshold on, and between the thresholds when one above the onset came at most
+`hysteresis_s` before it and no sample between them was below the offset threshold.
 
 Both are functions of the samples near to each sample, so that an array may be cut anywhere as long as its parts overlap
 by that reach: every operation is elementwise, in one order, and gives the same bits in every part.

@@ -3,8 +3,8 @@
 A profile fixes the detector, so it fixes the detector's memory. With period p = 1 / rate_hz:
 
 - Samples further apart than g = max(12 ms + p/2, 2.5 p) are not joined; a velocity reads samples at most g away, and is
-  known g after its sample. The hysteresis looks back by h = `hysteresis_s`. So whether a sample is fast is a function of
-  the samples from g + h before it to g after it, and everything that the detector says is said g after its reason.
+  known g after its sample. The hysteresis looks back by h = `hysteresis_s`. So whether a sample is fast is a function
+  of the samples from g + h before it to g after it, and all that the detector says is said g after its reason.
 - A **fixation** (also a pursuit) that began at least A = `cut_after_s` before a line of the clock's grid, whose
   spacing is C = `cut_grid_s`, and that goes on for the shortest fixation m after the line, is cut there. A piece that
   begins with a cut at line l has read: slow samples from l - A on (the first of them up to g earlier, what it is judged
@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eyestream.errors import ConfigError
+from eyestream.gaze.tables import Camera, Columns, Detection
 
-__all__ = ["TICKS_PER_S", "Camera", "Columns", "Detection", "Profile", "ticks"]
+__all__ = ["TICKS_PER_S", "Profile", "ticks"]
 
 TICKS_PER_S = 1_000_000
 """All times inside the front end are whole microseconds since the session's first sample: comparisons are exact."""
@@ -41,96 +42,6 @@ LONGEST_RATE_HZ, SHORTEST_RATE_HZ = 5_000.0, 20.0
 def ticks(seconds: float) -> int:
     """Seconds as whole microseconds."""
     return round(seconds * TICKS_PER_S)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """``[columns]``: what the columns of a table of samples are called; the last three may be missing.
-
-    Attributes
-    ----------
-    time, gaze
-        Of the time; of x and y, or of the three components of a direction.
-    pupil, openness
-        One for each eye; the mean of the eyes that are seen is used.
-    valid
-        Non-zero where the eye was tracked.
-    label
-        Events by hand: F fixation, S saccade, B blink, anything else other.
-    """
-
-    time: str
-    gaze: tuple[str, ...]
-    pupil: tuple[str, ...] = ()
-    openness: tuple[str, ...] = ()
-    valid: str = ""
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Camera:
-    """``[camera]``: the image, or the screen, whose coordinates gaze is told in.
-
-    Attributes
-    ----------
-    field_of_view_x_deg, field_of_view_y_deg
-        The angle that the whole image covers.
-    projection
-        Of its lens; a screen looked at from its middle axis is "pinhole".
-    margin_images
-        How far outside of the image gaze still counts, in widths and heights of the image.
-    width_px, height_px
-        0 unless gaze is in pixels.
-    """
-
-    field_of_view_x_deg: float
-    field_of_view_y_deg: float
-    projection: Literal["pinhole", "equidistant"] = "pinhole"
-    margin_images: float = 0.0
-    width_px: int = 0
-    height_px: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """``[detection]``: thresholds of the event detector, in seconds and degrees.
-
-    Attributes
-    ----------
-    onset_deg_per_s, offset_deg_per_s
-        A saccade reaches the first and ends below the second.
-    slow_tracker_hz, slow_onset_deg_per_s, slow_offset_deg_per_s
-        The two thresholds of trackers with fewer samples a second than the first.
-    hysteresis_s
-        A sample between the thresholds is fast when one above the onset came no longer before it.
-    fixation_min_s, cut_after_s, cut_grid_s
-        Shortest fixation; fixations older than the second are cut on a grid of the third.
-    saccade_min_s, saccade_max_s
-        A movement as fast that is shorter or longer is noise or a pursuit, and no event.
-    blink_min_s, blink_max_s, blink_guard_s
-        A loss so long is a blink; saccades so near to a loss are the eyelid's.
-    small_below_deg
-        Saccades of less amplitude are small.
-    frozen_s
-        A value that has not changed for so long does not count as tracked; 0 for never.
-    """
-
-    onset_deg_per_s: float = 40.0
-    offset_deg_per_s: float = 20.0
-    slow_tracker_hz: float = 100.0
-    slow_onset_deg_per_s: float = 30.0
-    slow_offset_deg_per_s: float = 15.0
-    hysteresis_s: float = 0.04
-    fixation_min_s: float = 0.06
-    cut_after_s: float = 0.85
-    cut_grid_s: float = 0.35
-    saccade_min_s: float = 0.01
-    saccade_max_s: float = 0.3
-    blink_min_s: float = 0.05
-    blink_max_s: float = 1.0
-    blink_guard_s: float = 0.05
-    small_below_deg: float = 3.0
-    frozen_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +77,7 @@ class Profile:
     y_axis: Literal["up", "down"]
     columns: Columns
     camera: Camera | None = None
-    detection: Detection = Detection()
+    detection: Detection = dataclasses.field(default_factory=Detection)
     limit_deg: float = 90.0
     zero_is_lost: bool = False
     pupil_unit: Literal["none", "mm", "m"] = "none"

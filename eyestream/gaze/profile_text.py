@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
-from eyestream.gaze.profile import Camera, Columns, Detection, Profile
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.tables import Camera, Columns, Detection
 
 __all__ = ["ALGORITHM_VERSION", "front_end_hash", "parse_profile", "profile_text"]
 
@@ -69,7 +70,8 @@ def _built(kind: Any, table: dict[str, Any], where: str) -> Any:
     if unknown:
         raise ConfigError(f"{where} {unknown[0]}: unknown key")
     for field in dataclasses.fields(kind):
-        if field.name not in table and field.default is dataclasses.MISSING:
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if needed and field.name not in table:
             raise ConfigError(f"{where} {field.name}: missing")
     values = {name: _value(hints[name], value, f"{where} {name}") for name, value in table.items()}
     return kind(**values)

@@ -36,9 +36,7 @@ class Agreement:
         return 2 * self.hits / total if total else float("nan")
 
     def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(
-            self.hits + other.hits, self.false_alarms + other.false_alarms, self.misses + other.misses
-        )
+        return Agreement(self.hits + other.hits, self.false_alarms + other.false_alarms, self.misses + other.misses)
 
 
 def _known(truth: Labels, found: Labels) -> NDArray[np.bool_]:

@@ -4,6 +4,8 @@ Fed with samples whose label is final, in order; what it holds is the open run (
 sample, the end of the last loss, and saccades that wait for a loss that would make them the eyelid's.
 """
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -55,7 +57,7 @@ class Segments:
         if len(t):
             breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (np.diff(t) > self._gap)) + 1
             edges = [0, *breaks.tolist(), len(t)]
-            for a, b in zip(edges[:-1], edges[1:], strict=True):
+            for a, b in itertools.pairwise(edges):
                 self._run((t[a:b], piece[1][a:b], piece[2][a:b], piece[3][a:b]), bool(fast[a]), events)
         self._silence(known, events)
         if self.pieces:  # own copies; of a fast run its ends are enough, however long it is
@@ -167,7 +169,7 @@ def _fixation(piece: Piece, start: int, end: int, confirmed: int) -> Fixation:
     mean_x, var_x = _moments(x)
     mean_y, var_y = _moments(y)
     mean_pupil, var_pupil = _moments(pupil)
-    if mean_pupil != mean_pupil:  # NaN: some sample has no diameter
-        sized = pupil[pupil == pupil]  # noqa: PLR0124
+    if math.isnan(mean_pupil):  # some sample has no diameter
+        sized = pupil[~np.isnan(pupil)]
         mean_pupil, var_pupil = _moments(sized) if len(sized) else (np.nan, np.nan)
     return Fixation(start, end, confirmed, mean_x, mean_y, var_x, var_y, mean_pupil, var_pupil)

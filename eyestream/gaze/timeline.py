@@ -10,7 +10,7 @@ from eyestream.gaze.profile import TICKS_PER_S
 __all__ = ["LONGEST_STEP_S", "TimeCounters", "Timeline"]
 
 LONGEST_STEP_S = 600.0
-"""A sample further ahead of the time reached is not believed: seconds were taken for milliseconds, or a clock was set."""
+"""A sample further ahead of the time reached is not believed: a unit of time was mistaken, or a clock set."""
 
 _LONGEST_STEP = int(LONGEST_STEP_S) * TICKS_PER_S
 

@@ -90,7 +90,7 @@ class Window:
         self._ahead.extend(sorted(events, key=lambda event: event.confirmed))
 
     def move(self, end: int) -> None:
-        """Make the window (end - 30 s, end]; `end` goes forward by one step from call to call, from the first step on."""
+        """Make the window (end - 30 s, end]; `end` is the first step in the first call, and one more in each."""
         entering = self._cells.pop(end // STEP, [0, 0, 0])
         self._cells.pop(0, None)  # the session's first sample, which is in no window
         leaving = self._inside.popleft()

@@ -24,4 +24,4 @@ def person(shared_data: Path, name: str) -> tuple[Profile, Samples]:
     made = shipped("smi-glasses")
     with gzip.open(shared_data / "hoppe2018" / "gaze" / f"{name}.csv.gz", "rt") as file:
         table = np.genfromtxt(file, delimiter=",", skip_header=1, usecols=(0, 1, 2, 3, 4))
-    return made, take_in(made, table[:, 0], table[:, 1:3], table[:, 3:5])
+    return made, take_in(made, table[:, 0], table[:, 1:3], pupil=table[:, 3:5])

@@ -28,14 +28,14 @@ class Found:
 
 
 def us(seconds: float) -> int:
-    return int(round(seconds * US))
+    return round(seconds * US)
 
 
 def speeds(t: Array, x: Array, y: Array, segment: Array, profile: Profile) -> Array:
     """deg/s, from centred sums over a matrix of neighbours."""
     rate, n = profile.rate_hz, len(t)
     assert rate is not None
-    half = max(1, int(math.floor(0.012 * rate + 0.5)))
+    half = max(1, math.floor(0.012 * rate + 0.5))
     index = np.arange(n)[:, None] + np.arange(-half, half + 1)[None, :]
     inside = (index >= 0) & (index < n)
     index = index.clip(0, n - 1)
@@ -93,9 +93,7 @@ def events(t: Array, x: Array, y: Array, pupil: Array, profile: Profile) -> Foun
         known = t[last + 1] + gap if goes_on else t[last] + 2 * gap
         if fast[first]:
             length = end - t[first]
-            near = any(
-                0 <= t[first] - b <= us(d.blink_guard_s) or 0 <= a - end <= us(d.blink_guard_s) for a, b in lost
-            )
+            near = any(0 <= t[first] - b <= us(d.blink_guard_s) or 0 <= a - end <= us(d.blink_guard_s) for a, b in lost)
             if len(run) >= 2 and us(d.saccade_min_s) <= length <= us(d.saccade_max_s) and not near:
                 confirmed = end + us(d.blink_guard_s) + loss_known + gap
                 found.saccades.append((t[first], end, confirmed, x[last] - x[first], y[last] - y[first]))

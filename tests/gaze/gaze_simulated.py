@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.profile import Columns, Detection, Profile
+from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
+from eyestream.gaze.tables import Columns, Detection
 
 
 def profile(rate_hz: float, **detection: float) -> Profile:

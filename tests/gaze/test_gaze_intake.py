@@ -6,9 +6,10 @@ from gaze_people import shipped
 
 from eyestream.gaze.geometry import image_to_degrees, vector_to_degrees
 from eyestream.gaze.intake import take_in
-from eyestream.gaze.profile import Columns, Profile
+from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
+from eyestream.gaze.tables import Columns
 
 BAD = (np.nan, np.inf, -np.inf, 1e308, -1e308)
 
@@ -62,7 +63,7 @@ def test_bad_numbers_are_a_lost_eye_with_every_profile(name: str) -> None:
     points = np.array([fine] * (1 + len(BAD) * width))
     for i, (value, column) in enumerate((value, column) for value in BAD for column in range(width)):
         points[1 + i, column] = value
-    samples = take_in(made, np.arange(len(points)), points, np.full((len(points), 2), 3.0))
+    samples = take_in(made, np.arange(len(points)), points, pupil=np.full((len(points), 2), 3.0))
     if made.gaze_unit == "vector":  # a direction of 1e308 to one side is one: it may point out of sight
         assert samples.valid[0]
         assert not samples.valid[1:10].any()
@@ -77,7 +78,8 @@ def test_what_lies_outside_of_the_field_is_lost() -> None:
     points = [(-0.5, 0.5), (-0.51, 0.5), (1.5, 1.5), (1.51, 0.5), (0.5, 7e4), (0.0, 0.0)]
     assert take_in(made, np.arange(6), points).valid.tolist() == [True, False, True, False, False, True]
     degrees = shipped("degrees")
-    assert take_in(degrees, np.arange(3), [(90.0, 0.0), (90.1, 0.0), (0.0, -91.0)]).valid.tolist() == [True, False, False]
+    valid = take_in(degrees, np.arange(3), [(90.0, 0.0), (90.1, 0.0), (0.0, -91.0)]).valid
+    assert valid.tolist() == [True, False, False]
 
 
 def test_zero_is_lost_where_the_profile_says_so() -> None:
@@ -89,13 +91,13 @@ def test_zero_is_lost_where_the_profile_says_so() -> None:
 def test_pupils() -> None:
     made = shipped("smi-glasses")
     eyes = [(3.0, 5.0), (0.0, 5.0), (-1.0, 4.0), (np.nan, 2.0), (1e308, np.inf), (0.0, 0.0)]
-    samples = take_in(made, np.arange(6), [(0.5, 0.5)] * 6, eyes)
+    samples = take_in(made, np.arange(6), [(0.5, 0.5)] * 6, pupil=eyes)
     np.testing.assert_array_equal(samples.pupil_mm, [4.0, 5.0, 4.0, 2.0, np.nan, np.nan])
     assert samples.valid.all()  # a lost pupil is not a lost eye
     metres = Profile("m", 60.0, "s", "deg", "up", Columns("t", ("x", "y"), ("p",)), pupil_unit="m")
-    np.testing.assert_allclose(take_in(metres, [0.0], [(0, 0)], [0.004]).pupil_mm, 4.0)
+    np.testing.assert_allclose(take_in(metres, [0.0], [(0, 0)], pupil=[0.004]).pupil_mm, 4.0)
     none = Profile("n", 60.0, "s", "deg", "up", Columns("t", ("x", "y")))
-    assert np.isnan(take_in(none, [0.0], [(0, 0)], [4.0]).pupil_mm).all()
+    assert np.isnan(take_in(none, [0.0], [(0, 0)], pupil=[4.0]).pupil_mm).all()
 
 
 def test_lids_and_the_trackers_own_word() -> None:

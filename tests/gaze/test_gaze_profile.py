@@ -11,9 +11,10 @@ from gaze_simulated import profile
 from eyestream.errors import ConfigError
 from eyestream.gaze import profile_text
 from eyestream.gaze.front_end import FrontEnd
-from eyestream.gaze.profile import Camera, Columns, Detection, Profile
+from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import front_end_hash, parse_profile
 from eyestream.gaze.profile_text import profile_text as text_of
+from eyestream.gaze.tables import Camera, Columns, Detection
 
 SHIPPED = ("core", "degrees", "lsl", "mqtt", "neon", "smi-glasses")
 
@@ -108,7 +109,8 @@ def test_the_hash_names_profile_and_algorithm(monkeypatch: pytest.MonkeyPatch) -
     made = parse_profile(TEXT)
     seen = {front_end_hash(made)}
     changes: list[dict[str, Any]] = [
-        {"rate_hz": 121.0}, {"zero_is_lost": True}, {"pupil_max_mm": 9.0}, {"detection": Detection(onset_deg_per_s=41.0)},
+        {"rate_hz": 121.0}, {"zero_is_lost": True}, {"pupil_max_mm": 9.0},
+        {"detection": Detection(onset_deg_per_s=41.0)},
         {"camera": Camera(61.0, 40.0, width_px=640, height_px=480)},
     ]  # fmt: skip
     for change in changes:

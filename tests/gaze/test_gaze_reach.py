@@ -131,7 +131,7 @@ def test_no_event_outside_of_the_reach_changes() -> None:
         instead(blink_max_s=5.0),
         instead(saccade_max_s=3.0),
     ],
-    ids=["cut from its own start", "hysteresis carried on", "never cut", "blinks of any length", "saccades of any length"],
+    ids=["cut from own start", "hysteresis carried on", "never cut", "blinks of any length", "saccades of any length"],
 )
 def test_a_detector_that_remembers_more_is_found_out(wrong: Factory) -> None:
     assert escapes(wrong, times=200, seed=2) > 0
