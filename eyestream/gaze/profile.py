@@ -138,6 +138,15 @@ class Profile:
         return d.onset_deg_per_s, d.offset_deg_per_s
 
     @property
+    def flicker_deg(self) -> float:
+        """Two slow samples in succession that are further apart belong to two fixations.
+
+        A slope through three samples does not see a tracker that flickers between two places, one sample here and one
+        there; nothing that is slower than the onset moves so far from one sample to the next.
+        """
+        return 4.0 * self.thresholds_deg_per_s[0] * max(VELOCITY_HALF_S, 1.0 / self.fixed_rate_hz)
+
+    @property
     def delay_ticks(self) -> int:
         """How long after a sample it is known whether it is fast."""
         return self.gap_ticks

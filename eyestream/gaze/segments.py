@@ -26,7 +26,7 @@ class Segments:
     """Events of one session."""
 
     def __init__(self, profile: Profile) -> None:
-        d = profile.detection
+        d, self._flicker = profile.detection, profile.flicker_deg
         self._gap, self._period, self._delay = profile.gap_ticks, profile.period_ticks, profile.delay_ticks
         self._fixation_min = ticks(d.fixation_min_s)
         self._cut_after, self._cut_grid = ticks(d.cut_after_s), ticks(d.cut_grid_s)
@@ -55,7 +55,8 @@ class Segments:
         events: list[Event] = []
         t = piece[0]
         if len(t):
-            breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (np.diff(t) > self._gap)) + 1
+            torn = ~fast[1:] & ~fast[:-1] & (np.hypot(np.diff(piece[1]), np.diff(piece[2])) > self._flicker)
+            breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (np.diff(t) > self._gap) | torn) + 1
             edges = [0, *breaks.tolist(), len(t)]
             for a, b in itertools.pairwise(edges):
                 self._run((t[a:b], piece[1][a:b], piece[2][a:b], piece[3][a:b]), bool(fast[a]), events)
@@ -97,7 +98,7 @@ class Segments:
                 if first - lost <= self._blink_max:
                     events.append(Blink(lost, first, first + self._delay))
                 self.losing, self.loss_end = False, first
-        elif self.pieces and fast != self.fast:
+        elif self.pieces and (fast != self.fast or self._torn(piece)):
             self._close(first, first + self._delay, events)
         if not self.pieces:
             self.fast, self.start = fast, first
@@ -106,6 +107,12 @@ class Segments:
         self.last = int(piece[0][-1])
         if not fast and self.last >= self.cut + self._fixation_min:
             self._cut(events)
+
+    def _torn(self, piece: Piece) -> bool:
+        """Whether the samples, of the kind of the open run, are slow ones too far from it for one fixation."""
+        _, x, y, _ = self.pieces[-1]
+        apart = np.hypot(piece[1][0] - x[-1], piece[2][0] - y[-1])
+        return not self.fast and bool(apart > self._flicker)
 
     def first_cut(self, start: int) -> int:
         """The line of the clock's grid at which a fixation that began at `start` is cut, if it lasts."""

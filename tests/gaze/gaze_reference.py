@@ -54,17 +54,21 @@ def speeds(t: Array, x: Array, y: Array, segment: Array, profile: Profile) -> Ar
     return np.where(members > 1, np.hypot(*slopes), 0.0)
 
 
+def onset(profile: Profile) -> float:
+    d, rate = profile.detection, profile.rate_hz
+    assert rate is not None
+    return d.slow_onset_deg_per_s if rate < d.slow_tracker_hz else d.onset_deg_per_s
+
+
 def is_fast(t: Array, speed: Array, segment: Array, profile: Profile) -> Array:
     d, rate = profile.detection, profile.rate_hz
     assert rate is not None
-    onset, offset = d.onset_deg_per_s, d.offset_deg_per_s
-    if rate < d.slow_tracker_hz:
-        onset, offset = d.slow_onset_deg_per_s, d.slow_offset_deg_per_s
+    offset = d.slow_offset_deg_per_s if rate < d.slow_tracker_hz else d.offset_deg_per_s
     fast = np.zeros(len(t), dtype=bool)
     for i in range(len(t)):
         j = i
         while j >= 0 and segment[j] == segment[i] and speed[j] >= offset and t[i] - t[j] <= us(d.hysteresis_s):
-            if speed[j] >= onset:
+            if speed[j] >= onset(profile):
                 fast[i] = True
                 break
             j -= 1
@@ -85,7 +89,8 @@ def events(t: Array, x: Array, y: Array, pupil: Array, profile: Profile) -> Foun
     lost = [(a, b) for a, b in lost if b - a >= us(d.blink_min_s)]
     found.blinks = [(a, b, b + gap) for a, b in lost if b - a <= us(d.blink_max_s)]
     loss_known = max(us(d.blink_min_s), gap - period)
-    borders = np.flatnonzero((np.diff(segment) != 0) | (fast[1:] != fast[:-1])) + 1
+    far = np.hypot(np.diff(x), np.diff(y)) > 4 * onset(profile) * max(0.012, 1 / rate)
+    borders = np.flatnonzero((np.diff(segment) != 0) | (fast[1:] != fast[:-1]) | (far & ~fast[1:] & ~fast[:-1])) + 1
     for run in np.split(np.arange(len(t)), borders):
         first, last = run[0], run[-1]
         goes_on = last + 1 < len(t) and segment[last + 1] == segment[last]

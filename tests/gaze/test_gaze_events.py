@@ -147,6 +147,15 @@ def test_thresholds_below_100_hz() -> None:
     assert [kind for kind, *_ in spans(found(slower, rate_hz=62.5))] == ["F"]
 
 
+def test_a_tracker_that_flickers_between_two_places_does_not_fixate() -> None:
+    """At 60 Hz every other sample elsewhere: the slope through three samples is 0."""
+    for apart, kinds in ((1.9, ["F"]), (2.1, [])):
+        path = [(apart * (i % 2), 0.0) for i in range(60)]
+        assert [kind for kind, *_ in spans(found(path, rate_hz=60.0))] == kinds
+    path = still(30) + [(10.0 * (i % 2), 0.0) for i in range(9)] + still(30)
+    assert [kind for kind, *_ in spans(found(path, rate_hz=60.0))] == ["F", "F"]
+
+
 def test_labels() -> None:
     path = still(100) + jump(9, 0.0, 10.0) + still(100, 10.0) + lost(30) + still(50, 10.0)
     t = np.arange(len(path)) / RATE_HZ

@@ -26,7 +26,7 @@ def stretch(rng: np.random.Generator, seconds: float) -> Array:
     """(n, 2) of gaze that a detector may stumble over; NaN is lost."""
     n = int(seconds * RATE_HZ)
     t = np.arange(n) / RATE_HZ
-    kind = rng.integers(0, 8)
+    kind = rng.integers(0, 9)
     path = rng.normal(0.0, 5.0, 2) + rng.normal(0.0, 0.02, (n, 2))  # a long fixation
     if kind == 1:  # a pursuit between the thresholds: hysteresis decides
         path[:, 0] += 22.0 * t
@@ -42,6 +42,8 @@ def stretch(rng: np.random.Generator, seconds: float) -> Array:
         path[rng.random(n) < 0.7] = np.nan
     elif kind == 7:  # a frozen value
         path[:] = path[:1]
+    elif kind == 8:  # every other sample elsewhere
+        path[::2] += rng.uniform(-3.0, 3.0, 2)
     return path
 
 

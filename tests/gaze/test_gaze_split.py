@@ -46,6 +46,8 @@ def broken(samples: Samples, seed: int) -> Samples:
     rng = np.random.default_rng(seed)
     valid, pupil, there = samples.valid.copy(), samples.pupil_mm.copy(), np.ones(len(samples), dtype=bool)
     rate = 1.0 / np.median(np.diff(samples.t))
+    x = samples.x.copy()
+    x[len(x) // 3 : len(x) // 3 + int(rate) : 2] += 4.0  # flicker
     for where in rng.integers(1, len(samples), len(samples) // int(2 * rate)).tolist():
         length = int(rng.choice([1, 1, 2, 3, 0.04 * rate, 0.1 * rate, 0.5 * rate, 1.5 * rate])) + 1
         what = rng.integers(0, 3)
@@ -55,7 +57,7 @@ def broken(samples: Samples, seed: int) -> Samples:
             there[where : where + length] = False
         else:
             pupil[where : where + length] = np.nan
-    s = Samples(samples.t, samples.x, samples.y, pupil, valid)
+    s = Samples(samples.t, x, samples.y, pupil, valid)
     return Samples(s.t[there], s.x[there], s.y[there], s.pupil_mm[there], s.valid[there])
 
 
