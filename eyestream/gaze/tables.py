@@ -8,7 +8,7 @@ __all__ = ["Camera", "Columns", "Detection"]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """``[columns]``: what the columns of a table of samples are called; the last three may be missing.
+    """``[columns]``: what the columns of a table of samples are called; only time and gaze must be there.
 
     Attributes
     ----------
@@ -18,6 +18,8 @@ class Columns:
         One for each eye; the mean of the eyes that are seen is used.
     valid
         Non-zero where the eye was tracked.
+    lost
+        Neither empty nor 0 where it was not: the number of a blink, an error code.
     label
         Events by hand: F fixation, S saccade, B blink, anything else other.
     """
@@ -27,6 +29,7 @@ class Columns:
     pupil: tuple[str, ...] = ()
     openness: tuple[str, ...] = ()
     valid: str = ""
+    lost: str = ""
     label: str = ""
 
 

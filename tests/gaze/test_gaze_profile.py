@@ -16,7 +16,7 @@ from eyestream.gaze.profile_text import front_end_hash, parse_profile
 from eyestream.gaze.profile_text import profile_text as text_of
 from eyestream.gaze.tables import Camera, Columns, Detection
 
-SHIPPED = ("core", "degrees", "lsl", "mqtt", "neon", "smi-glasses")
+SHIPPED = ("core", "degrees", "gazebase", "gazebasevr", "lsl", "mqtt", "neon", "pupil-cloud", "smi-glasses")
 
 TEXT = """
 name = "mine"
