@@ -26,6 +26,30 @@ __all__ = ["GazeRecording", "load_gaze"]
 
 _LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
 _OTHER = "?"
+_USUAL_HZ = (
+    25,
+    30,
+    50,
+    60,
+    62.5,
+    75,
+    90,
+    100,
+    120,
+    125,
+    150,
+    200,
+    240,
+    250,
+    300,
+    400,
+    500,
+    600,
+    1000,
+    1200,
+    1250,
+    2000,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +123,10 @@ def _recording(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecord
 
 
 def _rate_hz(path: Path, profile: Profile, t: NDArray[np.float64]) -> float:
-    """Samples a second by the middle one of the steps."""
+    """Nominal samples a second: the usual rate that is less than 2 % from the middle one of the steps, if there is one.
+
+    Recordings of one tracker shall have one rate, as it is part of what their rows, and calibrations, are compared by.
+    """
     steps = np.diff(t)
     forward = steps[steps > 0]
     if len(forward) < 0.9 * len(steps) or len(forward) == 0:
@@ -109,4 +136,5 @@ def _rate_hz(path: Path, profile: Profile, t: NDArray[np.float64]) -> float:
         unit = f"{rate:.3g} samples a second, if its unit is {profile.time_unit!r}"
         wanted = f"{SHORTEST_RATE_HZ:g} to {LONGEST_RATE_HZ:g} wanted"
         raise RecordingError(f"{path}: column {profile.columns.time!r}: {unit}; {wanted}")
-    return rate
+    usual = min(_USUAL_HZ, key=lambda nominal: abs(nominal - rate))
+    return float(usual) if abs(rate / usual - 1.0) < 0.02 else float(f"{rate:.3g}")

@@ -23,7 +23,7 @@ from eyestream.gaze.features import NAMES
 from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.profile_text import front_end_hash
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.timeline import TimeCounters, Timeline
+from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.gaze.window import STEP, WINDOW, Window
 
 __all__ = ["FrontEnd", "Rows"]
@@ -58,6 +58,9 @@ class FrontEnd:
     ----------
     profile
         Of the tracker, with a rate.
+    longest_step_s
+        A sample further ahead of the last one, or of the clock, is dropped. A recording may have longer gaps than live
+        gaze, where a step of ten minutes is an error.
 
     Raises
     ------
@@ -65,9 +68,9 @@ class FrontEnd:
         when the profile leaves its rate open.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, longest_step_s: float = LONGEST_STEP_S) -> None:
         self.profile = profile
-        self._timeline = Timeline()
+        self._timeline = Timeline(longest_step_s)
         self._detector, self._window = Detector(profile), Window(profile)
         self._frozen, self._gap = ticks(profile.detection.frozen_s), profile.gap_ticks
         self._still = (np.nan, np.nan, -(10**15), 0)  # x and y of the last tracked sample, its tick, unchanged since
@@ -94,7 +97,7 @@ class FrontEnd:
         """The rows that are due when the tracker's clock shows `now_s`, whether samples came or not.
 
         Samples at or before `now_s` that come later are dropped, so leave them the time that they need on their way.
-        At most 10 minutes of rows are made in one call; what is not a number, or goes backward, is no progress.
+        Rows are made for at most the longest step in one call; what is not a number, or goes backward, is no progress.
         """
         rows = self._work()
         tick = self._timeline.tick_of(now_s)

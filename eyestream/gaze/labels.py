@@ -13,6 +13,8 @@ from eyestream.gaze.timeline import Timeline
 
 __all__ = ["detect", "label"]
 
+_DAY_S = 86_400.0
+
 Labels = NDArray[np.str_]
 
 
@@ -29,9 +31,10 @@ def label(t: NDArray[np.int64], events: Iterable[Event]) -> Labels:
 def detect(profile: Profile, samples: Samples) -> tuple[list[Event], Labels]:
     """The events of a whole recording, in the order of their beginnings, and one letter a sample.
 
-    The last samples are followed by silence. A sample whose time does not go forward gets no event.
+    The last samples are followed by silence. A sample whose time does not go forward, or is more than a day ahead, gets
+    no event.
     """
-    t, which = Timeline().take(samples.t)
+    t, which = Timeline(_DAY_S).take(samples.t)
     if len(t) == 0:
         return [], np.full(len(samples), "-")
     values = np.stack((samples.x[which], samples.y[which], samples.pupil_mm[which]))

@@ -126,8 +126,8 @@ class Profile:
 
     @property
     def velocity_samples(self) -> int:
-        """Samples on each side that a velocity reads at most."""
-        return max(1, math.floor(VELOCITY_HALF_S * self.fixed_rate_hz + 0.5))
+        """Samples on each side that a velocity reads at most: those within 12 ms, to a tenth of a period."""
+        return max(1, math.floor(VELOCITY_HALF_S * self.fixed_rate_hz + 0.1))
 
     @property
     def thresholds_deg_per_s(self) -> tuple[float, float]:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.profile import TICKS_PER_S
+from eyestream.gaze.profile import TICKS_PER_S, ticks
 
 __all__ = ["LONGEST_STEP_S", "TimeCounters", "Timeline"]
 
 LONGEST_STEP_S = 600.0
 """A sample further ahead of the time reached is not believed: a unit of time was mistaken, or a clock set."""
-
-_LONGEST_STEP = int(LONGEST_STEP_S) * TICKS_PER_S
 
 
 @dataclass(slots=True)
@@ -28,7 +26,7 @@ class TimeCounters:
     late
         At or before the time that was reached: repeated, going backward, or behind the clock.
     jumped
-        More than `LONGEST_STEP_S` ahead of it. If nothing else comes, the tracker's clock was set: begin a new session.
+        More than the longest step ahead of it. If nothing else comes, the tracker's clock was set: begin a new session.
     """
 
     accepted: int = 0
@@ -40,6 +38,11 @@ class TimeCounters:
 class Timeline:
     """Turns seconds into ticks, and says which samples go forward.
 
+    Parameters
+    ----------
+    longest_step_s
+        A sample further ahead of the time reached is dropped.
+
     Attributes
     ----------
     origin_s
@@ -48,7 +51,8 @@ class Timeline:
         The tick that was reached, by samples or by the clock; -1 before the session.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, longest_step_s: float = LONGEST_STEP_S) -> None:
+        self._longest = ticks(longest_step_s)
         self.origin_s: float | None = None
         self.clock = -1
         self.counters = TimeCounters()
@@ -66,7 +70,7 @@ class Timeline:
             since = (t[which] - self.origin_s) * TICKS_PER_S
         elapsed = np.rint(np.clip(since, -1e15, 1e15)).astype(np.int64)  # 30 years, exact in a float
         steps = np.diff(elapsed, prepend=self.clock)
-        if steps.min() <= 0 or steps.max() > _LONGEST_STEP:
+        if steps.min() <= 0 or steps.max() > self._longest:
             forward = self._forward(elapsed)
             elapsed, which = elapsed[forward], which[forward]
         if len(elapsed):
@@ -80,7 +84,7 @@ class Timeline:
         for i, tick in enumerate(elapsed.tolist()):
             if tick <= clock:
                 self.counters.late += 1
-            elif tick - clock > _LONGEST_STEP:
+            elif tick - clock > self._longest:
                 self.counters.jumped += 1
             else:
                 clock = tick
@@ -88,11 +92,11 @@ class Timeline:
         return forward
 
     def tick_of(self, now_s: float) -> int:
-        """The tick of a reading of the tracker's clock, at most `LONGEST_STEP_S` ahead; the clock itself otherwise."""
+        """The tick of a reading of the tracker's clock, at most the longest step ahead; the clock itself otherwise."""
         if self.origin_s is None or not np.isfinite(now_s):
             return self.clock
         since = min(max((now_s - self.origin_s) * TICKS_PER_S, -1e15), 1e15)
-        return min(max(int(np.floor(since)), self.clock), self.clock + _LONGEST_STEP)
+        return min(max(int(np.floor(since)), self.clock), self.clock + self._longest)
 
     def seconds(self, tick: int) -> float:
         """The tracker's clock at a tick."""

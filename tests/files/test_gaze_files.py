@@ -118,6 +118,14 @@ def test_a_wrong_unit_of_time_is_named(tmp_path: Path) -> None:
         assert rate in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("told", "rate_hz"), [(59.94, 60.0), (60.9, 60.0), (62.4, 62.5), (249.9, 250.0), (333.4, 333.0)]
+)
+def test_the_nominal_rate(tmp_path: Path, told: float, rate_hz: float) -> None:
+    text = "t_s,x_deg,y_deg\n" + "".join(f"{i / told},0,0\n" for i in range(20))
+    assert degrees(tmp_path, text).profile.rate_hz == rate_hz
+
+
 def test_another_rate_than_the_profile_is_named(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", ["t_s", "x", "y"], [[i / 120, 0.5, 0.5] for i in range(50)])
     with pytest.raises(ConfigError, match="profile smi-glasses: made for 60 samples a second, not 120"):

@@ -35,7 +35,7 @@ def speeds(t: Array, x: Array, y: Array, segment: Array, profile: Profile) -> Ar
     """deg/s, from centred sums over a matrix of neighbours."""
     rate, n = profile.rate_hz, len(t)
     assert rate is not None
-    half = max(1, math.floor(0.012 * rate + 0.5))
+    half = max(1, math.floor(0.012 * rate + 0.1))
     index = np.arange(n)[:, None] + np.arange(-half, half + 1)[None, :]
     inside = (index >= 0) & (index < n)
     index = index.clip(0, n - 1)

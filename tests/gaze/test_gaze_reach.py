@@ -86,16 +86,16 @@ def outside(found: list[Event], begin: float) -> set[tuple[str, ...]]:
     return {(type(event).__name__, *map(repr, event)) for event in kept}
 
 
-def escapes(made: Factory, times: int, seed: int) -> int:
-    """How many of so many changes are seen outside of the reach."""
+def escapes(made: Factory, times: int, seed: int) -> bool:
+    """Whether one of so many changes is seen outside of the reach."""
     rng = np.random.default_rng(seed)
-    count = 0
     for _ in range(times):
         samples = stream(rng, 40.0)
         begin = 100.0 + rng.uniform(0.5, 25.0)
         before, after = (outside(events(s, made), begin) for s in (samples, changed(samples, begin, rng)))
-        count += before != after
-    return count
+        if before != after:
+            return True
+    return False
 
 
 def instead(**detection: float) -> Factory:
@@ -121,7 +121,7 @@ def cut_from_own_start(right: Profile) -> Detector:
 
 
 def test_no_event_outside_of_the_reach_changes() -> None:
-    assert escapes(Detector, times=400, seed=1) == 0
+    assert not escapes(Detector, times=300, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ def test_no_event_outside_of_the_reach_changes() -> None:
     ids=["cut from own start", "hysteresis carried on", "never cut", "blinks of any length", "saccades of any length"],
 )
 def test_a_detector_that_remembers_more_is_found_out(wrong: Factory) -> None:
-    assert escapes(wrong, times=200, seed=2) > 0
+    assert escapes(wrong, times=200, seed=2)
 
 
 def test_the_reach_is_not_much_larger_than_it_need_be() -> None:
     """A bound that nothing comes near would say nothing: some change is seen in the last third of it."""
     rng, furthest = np.random.default_rng(3), 0.0
-    for _ in range(300):
+    for _ in range(150):
         samples = stream(rng, 30.0)
         begin = 100.0 + rng.uniform(5.0, 25.0)
         before, after = (set(map(repr, events(s, Detector))) for s in (samples, changed(samples, begin, rng)))
@@ -188,5 +188,5 @@ def test_rows_of_the_past_do_not_change() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_ten_thousand_changes() -> None:
-    assert escapes(Detector, times=8000, seed=6) == 0
+    assert not escapes(Detector, times=8000, seed=6)
     check_rows(times=2000, seed=7)
