@@ -7,7 +7,8 @@ in between, every bit of every row is the same.
 
 The cadence follows the clock, never the eye: a lost eye, or no samples at all, give rows of NaN, and `advance` makes
 the rows that are due when no sample comes. A sample whose time does not go forward, or lies far ahead, is dropped and
-counted (`counters`); it never stops the front end.
+counted (`counters`); it never stops the front end. M bounds what gaze, diameters, and lost samples do. Time is not the
+eye's: a wrong time that is not too far ahead makes the samples behind it late, so a source must not pass one on.
 """
 
 import json
@@ -34,6 +35,7 @@ _BLOCK = 8192
 _PATIENCE = 256
 """Samples that may wait for the next row to be due, when they come in small portions."""
 
+_WAITING = ("t", "x", "y", "pupil_mm", "valid")
 _WIDEST_DEG = 180.0
 _LARGEST_PUPIL_MM = 100.0
 
@@ -60,7 +62,7 @@ class FrontEnd:
         Of the tracker, with a rate.
     longest_step_s
         A sample further ahead of the last one, or of the clock, is dropped. A recording may have longer gaps than live
-        gaze, where a step of ten minutes is an error.
+        gaze, where `advance` goes on with the clock.
 
     Raises
     ------
@@ -110,8 +112,7 @@ class FrontEnd:
 
     def snapshot(self) -> bytes:
         """All that the next rows depend on. It holds raw gaze: whoever stores it must seal it."""
-        if len(self._rows(self._work())):
-            raise AssertionError("a row was due and had not been made")
+        waiting = Samples.joined(self._pending)
         timeline, counters = self._timeline, self._timeline.counters
         state = {
             "front_end": front_end_hash(self.profile),
@@ -119,6 +120,7 @@ class FrontEnd:
             "clock": timeline.clock,
             "counters": [counters.accepted, counters.no_time, counters.late, counters.jumped],
             "end": self._end,
+            "waiting": [getattr(waiting, name).tolist() for name in _WAITING],
             "still": self._still,
             "detector": self._detector.state(),
             "window": self._window.state(),
@@ -148,8 +150,12 @@ class FrontEnd:
     def _load(self, state: dict[str, Any]) -> None:
         self._timeline.origin_s, self._timeline.clock = state["origin_s"], state["clock"]
         self._timeline.counters = TimeCounters(*state["counters"])
-        x, y, last, since = state["still"]
-        self._end, self._still = state["end"], (x, y, last, since)
+        self._end, self._still = state["end"], tuple(state["still"])
+        *numbers, valid = state["waiting"]
+        if valid:
+            t, x, y, pupil = (np.array(column, dtype=np.float64) for column in numbers)
+            self._pending = [Samples(t, x, y, pupil, np.array(valid, dtype=np.bool_))]
+            self._patience -= len(valid)
         self._detector.load(state["detector"])
         self._window.load(state["window"])
 
@@ -181,8 +187,9 @@ class FrontEnd:
         if self._frozen == 0 or len(t) == 0:
             return np.ones(len(t), dtype=np.bool_)
         last_x, last_y, last_t, since = self._still
-        same = (np.diff(x, prepend=last_x) == 0.0) & (np.diff(y, prepend=last_y) == 0.0)
-        same &= np.diff(t, prepend=last_t) <= self._gap
+        same = np.empty(len(t), dtype=np.bool_)
+        same[0] = x[0] == last_x and y[0] == last_y and t[0] - last_t <= self._gap
+        same[1:] = (x[1:] == x[:-1]) & (y[1:] == y[:-1]) & (t[1:] - t[:-1] <= self._gap)
         began = np.maximum.accumulate(np.where(same, since, t))
         self._still = (float(x[-1]), float(y[-1]), int(t[-1]), int(began[-1]))
         return np.asarray(t - began < self._frozen)

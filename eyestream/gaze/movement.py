@@ -32,8 +32,7 @@ def squared_speed(t: Ticks, x: Array, y: Array, profile: Profile) -> Array:
     count = np.ones(n)
     s_t, s_tt = np.zeros(n), np.zeros(n)
     s_x, s_tx, s_y, s_ty = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    step = np.diff(t)
-    linked = joined = step <= profile.gap_ticks
+    linked = joined = t[1:] - t[:-1] <= profile.gap_ticks
     for k in range(1, min(profile.velocity_samples, n - 1) + 1):
         if k > 1:
             joined = joined[:-1] & linked[k - 1 :]
@@ -70,7 +69,7 @@ def fast_samples(t: Ticks, x: Array, y: Array, profile: Profile) -> NDArray[np.b
         return seed
     index = np.arange(len(t))
     breaks = np.where(above, 0, index + 1)
-    breaks[1:] = np.maximum(breaks[1:], np.where(np.diff(t) <= profile.gap_ticks, 0, index[1:]))
+    breaks[1:] = np.maximum(breaks[1:], np.where(t[1:] - t[:-1] <= profile.gap_ticks, 0, index[1:]))
     chain_start = np.maximum.accumulate(breaks)
     last_seed = np.maximum.accumulate(np.where(seed, index, -1))
     recent = t - t[last_seed] <= ticks(profile.detection.hysteresis_s)

@@ -12,7 +12,7 @@ from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.tables import Camera, Columns, Detection
 
-__all__ = ["ALGORITHM_VERSION", "front_end_hash", "parse_profile", "profile_text"]
+__all__ = ["ALGORITHM_VERSION", "detector_hash", "front_end_hash", "parse_profile", "profile_text"]
 
 ALGORITHM_VERSION = 1
 """Goes up with every change by which the same gaze and the same profile give other rows."""
@@ -25,13 +25,20 @@ def front_end_hash(profile: Profile) -> str:
 
     Rows, and the calibrations that were made of them, belong together when these are equal.
     """
-    told = {
-        "algorithm": ALGORITHM_VERSION,
-        "window_s": WINDOW_S,
-        "step_s": STEP_S,
-        "features": [dataclasses.astuple(feature) for feature in FEATURES],
-        "profile": dataclasses.asdict(profile),
-    }
+    return _hash({**_algorithm(), "profile": dataclasses.asdict(profile)})
+
+
+def detector_hash(profile: Profile) -> str:
+    """As `front_end_hash`, but of the thresholds alone: equal for trackers whose rows mean the same in degrees."""
+    return _hash({**_algorithm(), "detection": dataclasses.asdict(profile.detection)})
+
+
+def _algorithm() -> dict[str, Any]:
+    features = [dataclasses.astuple(feature) for feature in FEATURES]
+    return {"algorithm": ALGORITHM_VERSION, "window_s": WINDOW_S, "step_s": STEP_S, "features": features}
+
+
+def _hash(told: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -55,8 +55,10 @@ class Segments:
         events: list[Event] = []
         t = piece[0]
         if len(t):
-            torn = ~fast[1:] & ~fast[:-1] & (np.hypot(np.diff(piece[1]), np.diff(piece[2])) > self._flicker)
-            breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (np.diff(t) > self._gap) | torn) + 1
+            _, x, y, _ = piece
+            far = np.hypot(x[1:] - x[:-1], y[1:] - y[:-1]) > self._flicker
+            torn = far & ~(fast[1:] | fast[:-1])
+            breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (t[1:] - t[:-1] > self._gap) | torn) + 1
             edges = [0, *breaks.tolist(), len(t)]
             for a, b in itertools.pairwise(edges):
                 self._run((t[a:b], piece[1][a:b], piece[2][a:b], piece[3][a:b]), bool(fast[a]), events)

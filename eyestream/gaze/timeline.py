@@ -9,8 +9,9 @@ from eyestream.gaze.profile import TICKS_PER_S, ticks
 
 __all__ = ["LONGEST_STEP_S", "TimeCounters", "Timeline"]
 
-LONGEST_STEP_S = 600.0
-"""A sample further ahead of the time reached is not believed: a unit of time was mistaken, or a clock set."""
+LONGEST_STEP_S = 60.0
+"""A sample further ahead of the time reached is not believed: a unit of time was mistaken, or a clock set. Those behind
+one that is believed are late, so this is also how long a single wrong time can do harm."""
 
 
 @dataclass(slots=True)
@@ -69,8 +70,10 @@ class Timeline:
         with np.errstate(over="ignore"):
             since = (t[which] - self.origin_s) * TICKS_PER_S
         elapsed = np.rint(np.clip(since, -1e15, 1e15)).astype(np.int64)  # 30 years, exact in a float
-        steps = np.diff(elapsed, prepend=self.clock)
-        if steps.min() <= 0 or steps.max() > self._longest:
+        steps = elapsed[1:] - elapsed[:-1]
+        first = int(elapsed[0]) - self.clock
+        least, most = (min(first, int(steps.min())), max(first, int(steps.max()))) if len(steps) else (first, first)
+        if least <= 0 or most > self._longest:
             forward = self._forward(elapsed)
             elapsed, which = elapsed[forward], which[forward]
         if len(elapsed):

@@ -12,7 +12,7 @@ from eyestream.errors import ConfigError
 from eyestream.gaze import profile_text
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.profile_text import front_end_hash, parse_profile
+from eyestream.gaze.profile_text import detector_hash, front_end_hash, parse_profile
 from eyestream.gaze.profile_text import profile_text as text_of
 from eyestream.gaze.tables import Camera, Columns, Detection
 
@@ -119,6 +119,8 @@ def test_the_hash_names_profile_and_algorithm(monkeypatch: pytest.MonkeyPatch) -
     seen.add(front_end_hash(made))
     assert len(seen) == len(changes) + 2
     monkeypatch.undo()
+    assert detector_hash(made) == detector_hash(dataclasses.replace(made, name="other", rate_hz=60.0))
+    assert detector_hash(made) != detector_hash(dataclasses.replace(made, detection=Detection(onset_deg_per_s=41.0)))
     assert front_end_hash(parse_profile(text_of(made))) == front_end_hash(made)
 
 
