@@ -93,6 +93,7 @@ class FrontEnd:
             latest = samples.t[0] if len(samples) == 1 else samples.t.max()
             if self._patience <= 0 or not latest < self._timeline.seconds(self._end) - 1e-6:
                 return self._rows(self._work())
+            self._pending[-1] = samples.copy()  # the caller may fill its arrays anew
         return self._rows([])
 
     def advance(self, now_s: float) -> Rows:

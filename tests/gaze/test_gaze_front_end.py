@@ -155,6 +155,17 @@ def test_a_long_silence_is_made_in_portions() -> None:
     assert front_end.advance(1e9).t[-1] == pytest.approx(120.98, abs=0.5)
 
 
+def test_the_callers_arrays_may_be_filled_anew() -> None:
+    samples, wanted = gaze(60.0, 40.0, seed=9)[0], FrontEnd(MADE).feed(gaze(60.0, 40.0, seed=9)[0])
+    front_end, buffer, rows = FrontEnd(MADE), samples[:7].copy(), []
+    for i in range(0, len(samples) - 7, 7):
+        for name in ("t", "x", "y", "pupil_mm", "valid"):
+            getattr(buffer, name)[:] = getattr(samples, name)[i : i + 7]
+        rows.append(front_end.feed(buffer))
+    np.testing.assert_array_equal(together(rows).values, wanted.values[: sum(map(len, rows))])
+    assert sum(map(len, rows)) >= 19
+
+
 def test_a_recording_may_have_long_gaps() -> None:
     two = Samples.joined([still(40.0), still(40.0, start_s=4000.0)])
     rows = FrontEnd(MADE, longest_step_s=86_400.0).feed(two)
