@@ -28,7 +28,8 @@ def take_in(
     A sample is not valid where the tracker says so, a coordinate is not finite, is (0, 0) and the profile takes that
     for a loss, lies outside of the image and its margin, or points further than `limit_deg` away, or where the lids are
     closed further than `openness_min`. A diameter is missing where it is not between the profile's bounds: 0 and -1 are
-    how trackers say so. Of two eyes, the mean of those that have a diameter is taken, of lids the wider one.
+    how trackers say so. Of two eyes the mean is taken, missing where one of them is: that it jumps when an eye is
+    lost is no change of the pupils. Of lids the wider one counts.
 
     Parameters
     ----------
@@ -98,6 +99,4 @@ def _diameter(profile: Profile, pupil: ArrayLike | None, n: int) -> Array:
         return np.full(n, np.nan)
     eyes = np.asarray(pupil, dtype=np.float64).reshape(n, -1) * (1.0 if profile.pupil_unit == "mm" else 1e3)
     fits = (eyes >= profile.pupil_min_mm) & (eyes <= profile.pupil_max_mm)
-    count = np.count_nonzero(fits, axis=1)
-    total = np.where(fits, eyes, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return np.asarray(np.where(fits, eyes, np.nan).mean(axis=1))  # NaN where one eye has none

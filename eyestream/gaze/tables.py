@@ -15,7 +15,7 @@ class Columns:
     time, gaze
         Of the time; of x and y, or of the three components of a direction.
     pupil, openness
-        One for each eye; the mean of the eyes that are seen is used.
+        One for each eye. A tracker that measures one pupil has one column here.
     valid
         Non-zero where the eye was tracked.
     lost
