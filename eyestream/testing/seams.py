@@ -75,7 +75,7 @@ SEAMS: dict[str, Seam] = {
     "transform residual": Seam("eyestream.privacy.transforms:FourierTransform", "residual", "self, chunk"),
     "transform coordinates": Seam("eyestream.privacy.transforms:FourierTransform", "coordinates", "self, residual"),
     "transform chunk": Seam("eyestream.privacy.transforms:FourierTransform", "chunk", "self, coordinates"),
-    "ResponseLaw.sample": Seam("eyestream.privacy.response:ResponseLaw", "sample", "self, bits"),
+    "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
     "KLT scores": Seam("eyestream.privacy.klt:KLT", "_scores", "self, chunk"),
     "KLT chunk": Seam("eyestream.privacy.klt:KLT", "_chunk", "self, scores"),
     "additive law": Seam("eyestream.privacy.mechanisms:_PerFeature", "_law", "self, sensitivity, count, largest"),

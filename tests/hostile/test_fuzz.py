@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def grants_unwritten(self: Ledger, requests: Sequence[Request], day: int) -> lis
 
 
 FEED, COUNT_LATE = original("Decoder.feed"), original("late rows")
-CONTROLS = {
+CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     "a decoder that does not ask for the version": ("payload", {"version of a payload": (b"",)}),
     "a device that forgets which sessions are over": ("life", {"session is over": lambda self, session: False}),
     "a client that forgets where a piece ended": (

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from eyestream.privacy.laws import LaplaceLaw
-from eyestream.privacy.response import ResponseLaw
 
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.testing.calibrations import few_features
 from eyestream.testing.noise import FixedNoise, ScaledNoise, SeededNoise, WatchedNoise, WordNoise, ZeroNoise
 
