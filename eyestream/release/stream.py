@@ -205,5 +205,6 @@ class StreamRelease:
                 values=session.release(chunk.values).astype(np.float32),
                 epsilon=self._mechanism.epsilon,
                 delta=self._mechanism.delta,
+                at=chunk.at,
             )
         )

@@ -8,9 +8,9 @@ import pytest
 from device_streams import SESSION, balanced, columns, message, seen, settings
 
 from eyestream.chunking.chunks import RowSpan
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
 from eyestream.errors import ConfigError, PayloadError
+from eyestream.privacy.accountant import RowMark
 from eyestream.wire.messages import MAX_U64, RawRows
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from eyestream.chunking.chunks import DueChunk, RowSpan
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
+from eyestream.privacy.accountant import RowMark
 from eyestream.wire.messages import MAX_U64, RawRows
 
 

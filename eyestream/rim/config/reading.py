@@ -178,7 +178,7 @@ def _sentence(message: str, flat: bool) -> str:
 
 
 def _place(where: str, key: str = "") -> str:
-    """``$.device[0].id`` as ``[[device]] (number 1) id``; of ``$.stream[0].privacy.k``: ``[stream.privacy] (number 1)``."""
+    """``$.device[0].id`` as ``[[device]] (number 1) id``; ``$.stream[0].privacy.k`` as ``[stream.privacy] ... k``."""
     parts = [*where.split(".")[1:], *([key] if key else [])]
     if not parts:
         return "the file"
