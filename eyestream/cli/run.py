@@ -52,7 +52,7 @@ def main(options: argparse.Namespace) -> None:
     seal()
     notices: list[str] = []
     settings = config.load(options.config, notices.append)
-    with _of(options.config), assemble(settings, today=lambda: int(time.time()) // 86_400) as made:
+    with _of(options.config), assemble(settings, lambda: int(time.time()) // 86_400, options.config.parent) as made:
         if settings.log.format == "json":
             start_log(formatter=JsonLines())
         else:

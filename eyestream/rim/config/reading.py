@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.rim.config.tables import NAME_PATTERN, ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
+from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 
 __all__ = ["load", "load_login"]
@@ -112,6 +112,11 @@ def _check_together(path: Path, settings: Settings) -> None:
         unknown = set(device.streams or ()) - set(streams)
         if unknown or device.streams == ():
             raise ConfigError(f"{path}: [[device]] streams: expected names of {', '.join(streams)}")
+    sent = {(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)}
+    for source in settings.source:
+        if (source.device, source.stream) not in sent:
+            raise ConfigError(f"{path}: [[source]] device, stream: expected a device of the file, and a stream of it")
+    _once(path, "[[source]] device, stream", "one source", [f"{one.device}/{one.stream}" for one in settings.source])
     if settings.sidecar.name in {device.id for device in settings.device}:
         raise ConfigError(f"{path}: [sidecar] name: expected another name than those of the devices")
     for table, broker in (("[private]", settings.private), ("[raw]", settings.raw)):
@@ -172,7 +177,7 @@ def _sentence(message: str, flat: bool) -> str:
         return f"{_place(where, unknown[1])}: unknown key"
     if "matching regex" in what:
         name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
-        return f"{_place(where)}: expected {name if NAME_PATTERN in what else 'a text without control characters'}"
+        return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"
     plain = what.replace("`", "").replace("object", "table")
     return f"{_place(where)}: {plain[0].lower()}{plain[1:]}"
 

@@ -1,7 +1,8 @@
 """A sidecar out of its configuration: calibrations, mechanisms, ledger, and whether they fit one another."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
@@ -10,11 +11,16 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger, create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sources.registry import make_source
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
+from eyestream.streams.spec import StreamSpec
 
-__all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger"]
+__all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
 
 def fitting_calibration(stream: StreamSettings) -> Calibration:
@@ -24,9 +30,14 @@ def fitting_calibration(stream: StreamSettings) -> Calibration:
     ------
     CalibrationError
         There is none, or it was made for another stream.
+    ConfigError
+        The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
+        would be too low.
     """
     calibration = calibrations.load(stream.privacy.calibration)
     calibration.check_stream(stream.names, stream.rate_hz)
+    if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
+        raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
     return calibration
 
 
@@ -64,6 +75,26 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     return made
 
 
+def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
+    """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
+    specs = {
+        stream.name: StreamSpec(
+            name=stream.name,
+            schema=stream.schema,
+            names=stream.names,
+            units=mechanisms[stream.name].calibration.units,
+            rate_hz=stream.rate_hz,
+            window_s=stream.window_s,
+            memory_s=stream.memory_s,
+        )
+        for stream in settings.stream
+    }
+    return {
+        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
+        for entry in settings.source
+    }
+
+
 class Assembly:
     """A sidecar that is ready to run, and its ledger, which is open.
 
@@ -93,7 +124,7 @@ class Assembly:
 
 
 @contextmanager
-def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Assembly]:
+def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
     Parameters
@@ -102,11 +133,13 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Assembly]
         The configuration.
     today
         Days since 1970, UTC.
+    base
+        What paths in the options of sources are relative to: the directory of the configuration.
 
     Raises
     ------
     ConfigError
-        Epsilon, an option, a ceiling or a broker's settings cannot be used.
+        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used.
     CalibrationError
         As `fitting_calibration`.
     LedgerError
@@ -118,4 +151,6 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Assembly]
     ceilings = ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms.values()])
     chunk = max(mechanism.n for mechanism in mechanisms.values())
     with Ledger(settings.sidecar.ledger, chunk=chunk, ceilings=ceilings) as ledger:
-        yield Assembly(settings, mechanisms, ledger, Sidecar(settings, mechanisms, ledger, today=today))
+        sources = sources_of(settings, mechanisms, base)
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        yield Assembly(settings, mechanisms, ledger, sidecar)

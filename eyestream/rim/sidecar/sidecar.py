@@ -9,21 +9,25 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.release.ports import Ledger
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Will
+from eyestream.rim.mqtt.transport import Will
 from eyestream.rim.sidecar.description import metas, served_streams
+from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_meta
-from eyestream.wire.topics import meta_topic, raw_topic
+from eyestream.wire.topics import meta_topic
 
 __all__ = ["Sidecar"]
 
@@ -46,6 +50,8 @@ class Sidecar:
         Open, and ours alone.
     today
         Days since 1970, UTC: the host's clock, and the only use of it.
+    sources
+        What serves a stream in this process, by its key; all others come from the raw broker.
 
     Attributes
     ----------
@@ -64,6 +70,7 @@ class Sidecar:
         ledger: Ledger,
         *,
         today: Callable[[], int],
+        sources: Mapping[StreamKey, Source] = MappingProxyType({}),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
         self._settings, self._mechanisms = settings, mechanisms
@@ -78,14 +85,20 @@ class Sidecar:
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.say)
-        self._raw_stands = self._leaving = self._status_is_due = False
-        self._raw = ReconnectingLink(
-            Endpoint.of(settings.raw_broker),
-            self._serve_raw,
-            what="raw broker",
-            client_id=f"{name}-raw",
-            deliver=self.worker.receive,
+        self._leaving = self._status_is_due = False
+        from_broker = [key for key in self.pipeline.keys if key not in sources]
+        self._raw = (
+            RawLink(
+                Endpoint.of(settings.raw_broker),
+                f"{name}-raw",
+                from_broker,
+                self.worker.receive,
+                self._note_change,
+            )
+            if from_broker
+            else None
         )
+        self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
         self._private = ReconnectingLink(
             Endpoint.of(settings.private),
             self._sender.serve,
@@ -100,8 +113,8 @@ class Sidecar:
 
     @property
     def raw_stands(self) -> bool:
-        """Whether the link to the raw broker is up."""
-        return self._raw_stands
+        """Whether the link to the raw broker is up, if one is needed."""
+        return self._raw is None or self._raw.stands
 
     @property
     def private_stands(self) -> bool:
@@ -111,16 +124,19 @@ class Sidecar:
     @property
     def links(self) -> dict[str, int]:
         """Links that stood since the start, by side."""
-        return {"raw": self._raw.links, "private": self._private.links}
+        return {"raw": 0 if self._raw is None else self._raw.links, "private": self._private.links}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return."""
         async with asyncio.TaskGroup() as group:
-            raw = group.create_task(self._raw.run(), name="raw link")
+            inputs = [group.create_task(self._sources.run(), name="sources")]
+            if self._raw is not None:
+                inputs.append(group.create_task(self._raw.run(), name="raw link"))
             work = group.create_task(self.worker.run(), name="streams")
             private = group.create_task(self._private.run(), name="private link")
             await stop.wait()
-            raw.cancel()
+            for task in inputs:
+                task.cancel()
             self._leaving = True
             self.worker.stop()
             await work
@@ -143,17 +159,6 @@ class Sidecar:
         for key, meta in metas(self._settings, self._mechanisms).items():
             self._sender.say(meta_topic(*key), encode_meta(meta))
 
-    async def _serve_raw(self, link: Link) -> None:
-        try:
-            for key in self.pipeline.keys:  # at QoS 1 mosquitto 2.0 counts what it drops as under way, and falls silent
-                await link.subscribe(raw_topic(*key), 0)
-            self._raw_stands = True
-            self._say_status()
-            await asyncio.Event().wait()
-        finally:
-            self._raw_stands = False
-            self._say_status()
-
     def _note_change(self) -> None:
         """The condition of a stream has changed, perhaps of a thousand at once: say all of them once in this turn."""
         if not self._status_is_due:
@@ -164,7 +169,9 @@ class Sidecar:
         self._status_is_due = False
         if not self._leaving:  # then the goodbye is all that is left to say
             self._status.update(
-                raw_link=self._raw_stands, ledger=not self.pipeline.failed, condition=self.pipeline.condition
+                stands=lambda key: self.raw_stands and self._sources.stands(key),
+                ledger=not self.pipeline.failed,
+                condition=self.pipeline.condition,
             )
 
     def _log_totals(self) -> None:

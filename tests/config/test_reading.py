@@ -8,7 +8,7 @@ import pytest
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = (ROOT / "config" / "sidecar.toml").read_text()
 
 
@@ -20,7 +20,9 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_the_example_is_a_configuration_of_one_broker() -> None:
     settings = config.load(ROOT / "config" / "sidecar.toml")
-    assert len(settings.stream.names) == 52
+    (stream,) = settings.stream
+    assert len(stream.names) == 52
+    assert settings.streams_of(settings.device[0]) == (stream,)
     assert settings.raw_broker is settings.private
     assert settings.sidecar.ledger == ROOT / "config" / "ledger"
 
@@ -37,39 +39,61 @@ def test_every_commented_key_is_known(tmp_path: Path) -> None:
     settings = config.load(write(tmp_path, text))
     assert settings.raw is not None
     assert settings.private.key_file == tmp_path / "sidecar.key"
-    assert settings.privacy.k == 1
+    assert settings.stream[0].privacy.options == {"k": 1, "shrink": False, "clip": False, "smooth": False}
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     text = EXAMPLE.replace('"everyday-klt-shed-64"', '"./mine.npz"')
     settings = config.load(write(tmp_path, text))
-    assert settings.privacy.calibration == str(tmp_path / "mine.npz")
+    assert settings.stream[0].privacy.calibration == str(tmp_path / "mine.npz")
     assert settings.sidecar.ledger == tmp_path / "ledger"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("schema = 1", "schema = 1\nschemas = 1", "[stream] schemas: unknown key"),
+        ("schema = 1", "schema = 1\nschemas = 1", "[[stream]] (number 1) schemas: unknown key"),
         ("[budget]", "[bugdet]", "[bugdet]: unknown key"),
-        ("epsilon = 4.8", 'epsilon = "4.8"', "[privacy] epsilon: expected float, got str"),
-        ("epsilon = 4.8", "epsilon = nan", "[privacy] epsilon: expected a finite number"),
-        ("epsilon = 4.8", "epsilon = inf", "[privacy] epsilon: expected a finite number"),
-        ("epsilon = 4.8", "epsilon = 0.0", "[privacy] epsilon: expected float > 0.0"),
-        ("epsilon = 4.8", "epsilon = true", "[privacy] epsilon: expected float, got bool"),
+        ("epsilon = 4.8", 'epsilon = "4.8"', "[stream.privacy] (number 1) epsilon: expected float, got str"),
+        ("epsilon = 4.8", "epsilon = nan", "[stream.privacy] (number 1) epsilon: expected a finite number"),
+        ("epsilon = 4.8", "epsilon = inf", "[stream.privacy] (number 1) epsilon: expected a finite number"),
+        ("epsilon = 4.8", "epsilon = 0.0", "[stream.privacy] (number 1) epsilon: expected float > 0.0"),
+        ("epsilon = 4.8", "epsilon = true", "[stream.privacy] (number 1) epsilon: expected float, got bool"),
         ("day_epsilon = 2304.0", "", "[budget] day_epsilon: missing"),
         ("window_chunks = 2", "window_chunks = 2.5", "[budget] window_chunks: expected int, got float"),
-        ('release = "on_row"', 'release = "sometimes"', "[stream] release: invalid enum value 'sometimes'"),
+        (
+            'release = "on_row"',
+            'release = "sometimes"',
+            "(number 1) release: invalid enum value 'sometimes'",
+        ),
         ('id = "hmd-4f1c07a9d2"', 'id = "a/#"', "[[device]] (number 1) id: expected 1 to 64 of"),
         ('id = "hmd-4f1c07a9d2"', 'id = "hmd\\n"', "[[device]] (number 1) id: expected 1 to 64 of"),
         ('id = "hmd-4f1c07a9d2"', 'id = "sidecar"', "[sidecar] name: expected another name"),
         ('id = "hmd-4f1c07a9d2"', 'id = "a"\n[[device]]\nid = "a"', "[[device]] id: expected every device once"),
         ('"rate_fixations", "rate_saccades"', '"rate_fixations", "rate_fixations"', "expected every feature once"),
-        ('"rate_fixations", ', "7, ", "[stream] names[0]: expected str, got int"),
+        ('"rate_fixations", ', "7, ", "[[stream]] (number 1) names[0]: expected str, got int"),
         ('ledger = "ledger"', "ledger = 1", "[sidecar] ledger: expected a path"),
         ('ledger = "ledger"', 'ledger = "a\\nb"', "[sidecar] ledger: expected a path"),
         ('"mqtt://localhost:1883"', '"mqtt://a\\nb"', "[private] url: expected a text without control characters"),
-        ('"rate_fixations"', '"a\\u0000"', "[stream] names[0]: expected a text without control characters"),
+        (
+            '"rate_fixations"',
+            '"a\\u0000"',
+            "(number 1) names[0]: expected a text without control characters",
+        ),
+        ('name = "features"', 'name = "sidecar"', "[[stream]] name: 'sidecar' is taken"),
+        ('name = "features"', 'name = "a b"', "[[stream]] (number 1) name: expected 1 to 64 of"),
+        ('name = "features" ', " ", "[[stream]] (number 1) name: missing"),
+        ("[stream.privacy]", "[stream.privacies]", "[[stream]] (number 1) privacies: unknown key"),
+        ("[stream.privacy]", "[privacy]", "[stream.privacy] (number 1): missing"),
+        ("[budget]", "[stream.budget]\nday_epsilon = 0\n[budget]", "[stream.budget] (number 1) day_epsilon: expected"),
+        ("day_epsilon = 2304.0", "day_epsilon = 2304.0\nday_delta = 2", "[budget] day_delta: expected float <= 1.0"),
+        ("[[device]]", '[[device]]\nstreams = ["gaze"]', "[[device]] streams: expected names of features"),
+        ("[[device]]", "[[device]]\nstreams = []", "[[device]] streams: expected names of features"),
+        (
+            "[[device]]",
+            '[[source]]\nkind = "x"\ndevice = "other"\n[[device]]',
+            "[[source]] device, stream: expected a device",
+        ),
         ("# password_file", "password_file", "[private] username: missing beside password_file"),
         ("# cert_file", "cert_file", "[private]: expected cert_file and key_file together"),
         ("[sidecar]", "sidecar = 1\n[x]", "[sidecar]: expected table, got int"),
