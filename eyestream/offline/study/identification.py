@@ -137,8 +137,8 @@ def verdicts(summary: Sequence[Record]) -> list[Record]:
     strongest one.
 
     A source is *near chance* when the strongest attack stays within the limit that takes the number of attacks into
-    account: the one-sided level of 2 standard errors, shared among them (Bonferroni). That is no proof of anything: with
-    few people a real effect stays within it.
+    account: the one-sided level of 2 standard errors, shared among them (Bonferroni). That proves nothing: with few
+    people a real effect stays within it.
     """
     groups: dict[tuple[str, int, float], list[Record]] = {}
     for record in summary:
