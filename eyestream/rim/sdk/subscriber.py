@@ -183,5 +183,7 @@ async def subscribe(
             async with asyncio.timeout(wait_s):
                 await chunks._subscribed.wait()
         except TimeoutError:
-            raise LinkError(f"the broker at {endpoint} does not let us subscribe to {device}") from None
+            raise LinkError(
+                f"the broker at {endpoint} refused the subscription to {device}, or did not answer in {wait_s:g} s"
+            ) from None
         yield chunks
