@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         PayloadError,
         RecordingError,
     )
-    from eyestream.privacy.klt import KLT
-    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA
+    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, KLT, LPA
     from eyestream.privacy.whole import release_rows
     from eyestream.rim.config import BrokerSettings
     from eyestream.rim.files.calibrations import load as load_calibration
@@ -60,7 +59,7 @@ _HOME = {
     "CFPA": ("privacy.mechanisms", "CFPA"),
     "DCFPA": ("privacy.mechanisms", "DCFPA"),
     "FPA": ("privacy.mechanisms", "FPA"),
-    "KLT": ("privacy.klt", "KLT"),
+    "KLT": ("privacy.mechanisms", "KLT"),
     "LPA": ("privacy.mechanisms", "LPA"),
     "BrokerSettings": ("rim.config", "BrokerSettings"),
     "CalibrationError": ("errors", "CalibrationError"),

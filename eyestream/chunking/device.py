@@ -30,7 +30,7 @@ from eyestream.chunking.session import Counters, Session, Waiting
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
-from eyestream.privacy.accountant import RowMark
+from eyestream.privacy.reservation import RowMark
 from eyestream.wire.messages import RawRows
 
 __all__ = ["Device"]

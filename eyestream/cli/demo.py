@@ -33,7 +33,7 @@ from eyestream.rim.config import (
 )
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
@@ -113,7 +113,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         )
         with view:
             await _play(settings, recording, speed, figures, view)
-    _, odometers = look(settings.sidecar.ledger)
+    odometers = read_ledger(settings.sidecar.ledger).odometers
     figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
     return figures
 

@@ -7,9 +7,10 @@ import pytest
 
 from eyestream.cli import budget
 from eyestream.errors import ConfigError, LedgerError
-from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Request
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.streams.key import StreamKey
 
 
 def command(*arguments: str) -> None:
@@ -31,10 +32,13 @@ def test_it_shows_the_exact_sums_of_every_device(tmp_path: Path, capsys):
     path = tmp_path / "ledger"
     command("--ledger", str(path), "--new", "--chunk", "32", "--window", "2")
     charge = Charge.of("0.1", "1e-9")
-    with Ledger(path, chunk=32, ceilings=Ceilings.of(2, "0.2", session="0.5")) as ledger:
+    with Ledger(path, ceilings=Ceilings.of(2, "0.2", session="0.5")) as ledger:
         for session in (7, 8):
-            ledger.reserve([Request("d1", "features", session, 32 * i, 32 * i + 31, charge) for i in range(6)], 20_000)
-        ledger.reserve([Request("d2", "features", 1, 0, 31, Charge.of(120))], 20_001)
+            ledger.reserve(
+                [Request(StreamKey("d1", "features"), session, 32 * i, 32 * i + 31, 32, charge) for i in range(6)],
+                20_000,
+            )
+        ledger.reserve([Request(StreamKey("d2", "features"), 1, 0, 31, 32, Charge.of(120))], 20_001)
         capsys.readouterr()
         command("--ledger", str(path))  # also while the ledger is in use
     said = capsys.readouterr().out

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port
 
 from eyestream.rim import config
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.testing.mosquitto import Mosquitto, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
@@ -82,7 +82,7 @@ def test_init_writes_a_configuration_of_its_own_and_a_ledger(deployment: Path) -
     settings = config.load(deployment)
     assert re.fullmatch(r"hmd-[0-9a-f]{10}", settings.device[0].id)
     assert settings.device[0].id not in ("hmd-0000000000", "hmd-4f1c07a9d2")
-    header, odometers = look(settings.sidecar.ledger)
+    header, odometers = read_ledger(settings.sidecar.ledger)
     assert (header.chunk, header.window, odometers) == (64, settings.budget.window_chunks, {})
 
 

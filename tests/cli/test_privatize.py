@@ -12,7 +12,7 @@ from eyestream.cli.main import main
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 
 Array = NDArray[np.float64]
 CONSTANTS = [name in ("wb1_min", "wb2_min", "wb3_min", "wb4_min") for name in NAMES]
@@ -217,7 +217,7 @@ def test_a_ledger_books_every_chunk_before_the_release(
     said = capsys.readouterr().out
     assert "epsilon 24 for p0 since the ledger began" in said  # 150 rows are 5 chunks of 32
     assert "epsilon 48 for p0 since the ledger began" in said
-    (odometer,) = look(ledger)[1].values()
+    (odometer,) = read_ledger(ledger)[1].values()
     assert (odometer.released, odometer.epsilon) == (10, 48 * 10**12)
 
 

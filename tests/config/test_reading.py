@@ -68,6 +68,11 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ),
         ('id = "hmd-4f1c07a9d2"', 'id = "a/#"', "[[device]] (number 1) id: expected 1 to 64 of"),
         ('id = "hmd-4f1c07a9d2"', 'id = "hmd\\n"', "[[device]] (number 1) id: expected 1 to 64 of"),
+        (
+            'id = "hmd-4f1c07a9d2"',
+            'id = "$share/g/hmd"',
+            "id: $share/g/hmd: a shared subscription gives each of several",
+        ),
         ('id = "hmd-4f1c07a9d2"', 'id = "sidecar"', "[sidecar] name: expected another name"),
         ('id = "hmd-4f1c07a9d2"', 'id = "a"\n[[device]]\nid = "a"', "[[device]] id: expected every device once"),
         ('"rate_fixations", "rate_saccades"', '"rate_fixations", "rate_fixations"', "expected every feature once"),

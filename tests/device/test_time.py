@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from device_streams import SESSION, balanced, columns, message, seen, settings
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eyestream.chunking.clock import Clock
 from eyestream.chunking.device import Device
 from eyestream.wire.messages import RawRows
+from tests.device.device_streams import SESSION, balanced, columns, message, seen, settings
 
 
 def test_due_time_is_anchored_at_the_first_row() -> None:

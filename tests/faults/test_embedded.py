@@ -9,15 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import free_port, until
-from rig import running, settings_for
-from storms import ear, lawful, recovery, settled, traffic
 
 from eyestream.rim.config import BrokerSettings
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import free_port
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear, lawful, recovery, settled, traffic
 from eyestream.wire.topics import raw_topic
 
 pytest.importorskip("amqtt")
@@ -51,7 +52,7 @@ async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
         assert lawful(sidecar)
         assert settled(sidecar) == sidecar.pipeline.counters.due
     assert (heard.conflicts, heard.disorder) == (0, 0)
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 async def test_an_embedded_broker_that_comes_and_goes(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import EPSILON_UNITS, Charge
 from eyestream.privacy.mechanisms import CFPA, DCFPA, KLT, LPA
+from eyestream.privacy.memory_ledger import decide
 from eyestream.rim import config
 from eyestream.rim.config import Settings
 from eyestream.rim.sidecar.assembly import assemble, new_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.streams.key import StreamKey
 
 __all__ = ["configurations", "judge"]
 
@@ -195,11 +197,11 @@ def _check_sidecar(sidecar: Sidecar, settings: Settings) -> None:
     ):
         assert ceiling is not None
         assert charge.epsilon <= ceiling <= stated * EPSILON_UNITS * (1 + 1e-12)
-    account = Account(mechanism.n, ceilings.window_chunks)
+    account = Account()
     most = min(ceilings.window, ceilings.session, ceilings.day) if ceilings.window_chunks > 1 else ceilings.session
-    account.take(1, 0, chunk=mechanism.n, window=ceilings.window_chunks, day=1, epsilon=most)
-    request = Request("d", "s", 1, 1, mechanism.n, charge)
-    assert account.obstacle(request, mechanism.n, ceilings, 1) in {"window", "session", "day"}
+    key, n = StreamKey("d", "s"), mechanism.n
+    assert decide(account, Request(key, 1, 0, 0, n, Charge(most)), ceilings, 1) is None
+    assert account.obstacle(Request(key, 1, 1, n, n, charge), ceilings, 1) in {"window", "session", "day"}
     _check_noise(mechanism)
 
 

@@ -4,15 +4,17 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, until
-from evil_broker import EvilBroker
-from rig import rows_of_a_stranger, running, settings_for
-from storms import ear
 
 from eyestream.privacy.charge import Charge
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear
 from eyestream.wire.messages import encode_raw
+from tests.guarantee.evil_broker import EvilBroker
 
 ROWS = rows_of_a_stranger(32, 52)
 TOPIC = "eyestream/v1/hmd-1/features/raw"
@@ -45,7 +47,7 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
                 sent += broker.sent
         await asyncio.sleep(0.1)
     different = {payload for seen in heard.payloads.values() for payload in seen}
-    [odometer] = look(folder / "ledger")[1].values()
+    [odometer] = read_ledger(folder / "ledger")[1].values()
     assert (odometer.released, odometer.epsilon) == (1, Charge.of(4.8).epsilon)
     return sent, len(heard.order), len(different)
 
@@ -59,7 +61,7 @@ async def test_a_chunk_redelivered_before_it_is_acknowledged_and_over_restarts(
     assert (heard, different) == (1, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_ten_thousand_times(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport.Backoff, "wait", lambda self: asyncio.sleep(0.01))

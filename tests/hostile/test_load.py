@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from cases import every, payload
-from flood import FEATURES, MOST_ROWS, Flood, N, flooding
-from footprint import rss_bytes
 
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.sidecar.outbox import Outbox
+from eyestream.testing.footprint import rss_bytes
+from eyestream.testing.hostile.corpus import every, payload
+from eyestream.testing.load import FEATURES, MOST_ROWS, Flood, N, flooding
+from eyestream.testing.rig import device_of, reserved_spans
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 
 MB = 1_000_000
@@ -86,7 +87,7 @@ async def test_after_a_flood_the_newest_is_what_was_kept(tmp_path: Path) -> None
         await flood.quiet()
         rows = flood.sidecar.pipeline.rows("d0")
         assert rows.accepted == rows.rows == 128
-        assert flood.sidecar.pipeline._lines["eyestream/v1/d0/features/raw"].device._session._newest == 999
+        assert device_of(flood.sidecar.pipeline, "d0")._session._newest == 999
         flood.check(quiet=True)
 
 
@@ -149,8 +150,7 @@ async def test_thousands_of_sessions_leave_nothing_behind(tmp_path: Path) -> Non
         assert rss_bytes() - before < 4 * MB
         flood.check(quiet=True)
         assert flood.sidecar.pipeline.counters.due == 3499
-        lines = flood.sidecar.pipeline._lines.values()
-        assert sum(len(line.answers) for line in lines) == 1
+        assert reserved_spans(flood.sidecar.pipeline) == 1
 
 
 async def test_junk_as_fast_as_it_comes_holds_up_no_tracker(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_control_an_inbox_without_a_bound(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(DropOldest, "put", put)
         held, _ = await held_after(flood, 2048)
         assert held > MOST_HELD + MOST_TREATED + 50 * MB
-        flood.sidecar._inbox._items.clear()
+        flood.lose_messages()
 
 
 async def test_control_an_outbox_without_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def _without_bound(init: object) -> object:
 async def test_control_a_message_that_is_not_counted(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
         flood.send(flood.rows(1))
-        flood.sidecar._inbox.take()
+        flood.lose_messages()
         with pytest.raises(AssertionError, match="messages"):
             flood.check(quiet=True)
         flood.sidecar.received -= 1
@@ -237,6 +237,6 @@ async def test_control_a_parcel_that_vanishes(tmp_path: Path) -> None:
         flood.link.block(True)
         flood.send(flood.rows(3 * N))
         await flood.quiet()
-        flood.sidecar.outbox._waiting.pop()
+        flood.lose_chunk()
         with pytest.raises(AssertionError, match="released chunks"):
             flood.check(quiet=True)

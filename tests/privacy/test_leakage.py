@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from eyestream.privacy.leakage import ball_gain, composed_gain, laplace_gain, leakage, response_gain
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.noise.response import ResponseLaw
 
 Channel = list[list[Fraction]]  # channel[x][y] = P(y | x)
 ROUNDING = Fraction(1, 10**35)

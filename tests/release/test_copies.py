@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Granted
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.reservation import Granted
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.files import calibrations
 from eyestream.testing.noise import SeededNoise

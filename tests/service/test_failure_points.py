@@ -8,25 +8,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rig import rows_of_a_stranger
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.ball import L2Lattice
-from eyestream.privacy.bits import SystemBits
+from eyestream.privacy.additive.ball import L2Lattice
+from eyestream.privacy.additive.core import AdditiveStep
+from eyestream.privacy.additive.transforms import FourierTransform
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.domain import Domain
-from eyestream.privacy.klt import KLT
-from eyestream.privacy.laws import LaplaceLaw
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
+from eyestream.privacy.frame import Page
+from eyestream.privacy.joint.core import JointStep
+from eyestream.privacy.mechanisms import KLT, build
 from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.response import ResponseLaw
-from eyestream.privacy.transforms import FourierTransform
+from eyestream.privacy.noise.bits import SystemBits
+from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar import pipeline as pipeline_module
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
+from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private, encode_raw
 
 CALLS: tuple[tuple[Any, str], ...] = (
@@ -39,10 +40,10 @@ CALLS: tuple[tuple[Any, str], ...] = (
     (ResponseLaw, "sample"),
     (SystemBits, "words"),
     (SecureNoise, "draw"),
-    (AdditiveMechanism, "_finish"),
-    (KLT, "_scores"),
-    (KLT, "_chunk"),
-    (Mechanism, "_complete"),
+    (AdditiveStep, "plain"),
+    (JointStep, "scores"),
+    (JointStep, "chunk"),
+    (Page, "complete"),
     (pipeline_module, "encode_private"),
     (Ledger, "reserve"),
 )
@@ -79,9 +80,9 @@ async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Pipeline, lis
     """Four chunks through a pipeline; whether it lived to its end."""
     calibration = calibrations.load(name)
     settings = DeviceSettings("a", "features", 1, calibration.names, 2.0, 32, 1.0, 60.0, 16, "on_row")
-    create_ledger(folder / "ledger", chunk=32, window=0, created=0)
+    create_ledger(folder / "ledger", created=0)
     published: list[bytes] = []
-    with Ledger(folder / "ledger", chunk=32, ceilings=Ceilings()) as ledger:
+    with Ledger(folder / "ledger", ceilings=Ceilings()) as ledger:
         pipe = Pipeline(
             [settings],
             build(calibration, 4.8, noise=SecureNoise()),

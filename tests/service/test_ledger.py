@@ -15,10 +15,12 @@ import pytest
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Granted, Withheld
 from eyestream.rim.ledger import ledger as ledger_module
 from eyestream.rim.ledger.book import MOST_UNSYNCED
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger, look
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.records import RELEASED, Seal, SlotFields, slot_body
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,39 +35,39 @@ def ask(index: int, session: int = 1, device: str = "d", charge: Charge = CHARGE
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "ledger"
-    create_ledger(path, chunk=32, window=4, created=1_700_000_000)
+    create_ledger(path, created=1_700_000_000)
     return path
 
 
 def use(path: Path, ceilings: Ceilings = FREE, chunk: int = 32) -> Ledger:
-    return Ledger(path, chunk=chunk, ceilings=ceilings)
+    return Ledger(path, ceilings=ceilings)
 
 
 def epsilon(path: Path, device: str = "d") -> int:
-    odometer = look(path)[1].get(f"{device}/features")
+    odometer = read_ledger(path)[1].get(f"{device}/features")
     return 0 if odometer is None else odometer.epsilon
 
 
 def test_a_reservation_survives_and_its_rows_are_gone(path):
     with use(path) as ledger:
         assert ledger.mark("d", "features") is None
-        assert ledger.reserve([ask(0), ask(1)], 100) == [Reservation(ask(0)), Reservation(ask(1))]
+        assert ledger.reserve([ask(0), ask(1)], 100) == [Granted(ask(0)), Granted(ask(1))]
     with use(path) as ledger:
         assert ledger.mark("d", "features") == RowMark(1, 63)
         assert ledger.reserve([ask(1), ask(0, session=0), ask(2)], 100) == [
             Withheld(ask(1), "rows"),
             Withheld(ask(0, session=0), "rows"),
-            Reservation(ask(2)),
+            Granted(ask(2)),
         ]
         odometer = ledger.odometer("d", "features")
     assert (odometer.epsilon, odometer.delta, odometer.released, odometer.withheld) == (15, 9, 3, 0)
-    assert look(path)[1] == {"d/features": odometer}
+    assert read_ledger(path)[1] == {"d/features": odometer}
 
 
 def test_devices_and_streams_have_budgets_of_their_own(path):
     with use(path, Ceilings(4, 5)) as ledger:
         answers = ledger.reserve([ask(0), ask(0, device="e"), Request("d", "gaze", 1, 0, 31, CHARGE), ask(1)], 100)
-    assert [type(answer) for answer in answers] == [Reservation] * 3 + [Withheld]
+    assert [type(answer) for answer in answers] == [Granted] * 3 + [Withheld]
     assert answers[3].obstacle == "window"
 
 
@@ -74,7 +76,7 @@ def test_the_window_goes_on_after_a_restart(path):
     kinds = []
     for index in range(9):
         with use(path, ceilings) as ledger:
-            kinds += [type(answer) is Reservation for answer in ledger.reserve([ask(index, session=index)], 100)]
+            kinds += [type(answer) is Granted for answer in ledger.reserve([ask(index, session=index)], 100)]
     assert kinds == [True, True, False, False, True, True, False, False, True]
 
 
@@ -90,7 +92,7 @@ def test_another_chunk_length_needs_a_session_and_a_full_window(path):
         assert [type(a) for a in ledger.reserve([wide(2, i) for i in range(2)], 100)] == [Withheld] * 2
     with use(path, chunk=64) as ledger:
         answers = ledger.reserve([wide(2, i) for i in range(2, 5)], 100)
-    assert [type(answer) for answer in answers] == [Withheld, Withheld, Reservation]
+    assert [type(answer) for answer in answers] == [Withheld, Withheld, Granted]
 
 
 def test_a_refused_chunk_leaves_no_trace(path):
@@ -107,13 +109,13 @@ def test_more_rows_than_a_chunk_are_a_mistake_and_change_nothing(path):
             ledger.reserve([ask(0), Request("d", "features", 1, 32, 64, CHARGE)], 100)
         with pytest.raises(ValueError, match="names"):
             ledger.reserve([ask(0, device="a/b")], 100)
-        assert ledger.reserve([ask(0)], 100) == [Reservation(ask(0))]
+        assert ledger.reserve([ask(0)], 100) == [Granted(ask(0))]
 
 
 def test_a_long_list_of_requests_is_cut_and_answered_in_order(path):
     requests = [ask(i) for i in range(3000)] + [ask(0, device=f"{i:064}") for i in range(1500)]
     with use(path) as ledger:
-        assert ledger.reserve(requests, 100) == [Reservation(request) for request in requests]
+        assert ledger.reserve(requests, 100) == [Granted(request) for request in requests]
     assert (epsilon(path), epsilon(path, f"{7:064}")) == (15000, 5)
 
 
@@ -125,12 +127,12 @@ def test_the_file_is_private_and_begins_with_its_name(path):
 def test_a_ledger_is_never_overwritten(path):
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="exists already"):
-        create_ledger(path, chunk=32, window=4, created=0)
+        create_ledger(path, created=0)
     assert path.read_bytes() == before
 
 
 def test_a_missing_ledger_says_how_to_make_one(tmp_path):
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with pytest.raises(LedgerError, match=r"eyestream init.*eyestream budget --new"):
             attempt(tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -151,7 +153,7 @@ def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
         ledger.reserve([ask(0)], 100)
     path.write_bytes(change(path.read_bytes()))
     before = path.read_bytes()
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with pytest.raises(LedgerError, match=what):
             attempt(path)
     assert path.read_bytes() == before
@@ -159,7 +161,7 @@ def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
 
 def test_records_of_another_ledger_do_not_fit(path, tmp_path):
     other = tmp_path / "other"
-    create_ledger(other, chunk=32, window=4, created=0)
+    create_ledger(other, created=0)
     for each, device in ((path, "d"), (other, "e")):
         with use(each) as ledger:
             ledger.reserve([ask(0, device=device)], 100)
@@ -170,7 +172,7 @@ def test_records_of_another_ledger_do_not_fit(path, tmp_path):
         use(path)
     path.write_bytes(data[:192] + foreign[192:256])
     assert epsilon(path) == 10
-    assert look(path)[1]["d/features"].unreadable == 1
+    assert read_ledger(path)[1]["d/features"].unreadable == 1
 
 
 @pytest.fixture
@@ -185,7 +187,7 @@ def ten_records(path):
 def refused(path: Path, data: bytes) -> bool:
     path.write_bytes(data)
     try:
-        look(path)
+        read_ledger(path)
     except LedgerError as error:
         assert "is damaged: " in str(error) and "eyestream budget --new" in str(error)  # noqa: PT018, PT017
         return True
@@ -233,20 +235,20 @@ def test_a_symbolic_link_is_not_followed(path):
         use(link)
     path.with_name("dangling").symlink_to(path.with_name("elsewhere"))
     with pytest.raises(LedgerError, match="exists already"):
-        create_ledger(path.with_name("dangling"), chunk=32, window=4, created=0)
+        create_ledger(path.with_name("dangling"), created=0)
 
 
 def test_a_second_user_is_refused_also_in_another_process(path):
     program = (
         "import sys; from pathlib import Path; from eyestream.rim.ledger.ledger import Ledger; "
-        "from eyestream.privacy.charge import Ceilings; Ledger(Path(sys.argv[1]), chunk=32, ceilings=Ceilings())"
+        "from eyestream.privacy.charge import Ceilings; Ledger(Path(sys.argv[1]), ceilings=Ceilings())"
     )
     with use(path):
         with pytest.raises(LedgerError, match="in use by another process"):
             use(path)
         second = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
         assert "in use by another process" in second.stderr
-        assert look(path)[0].chunk == 32
+        assert read_ledger(path)[0].chunk == 32
     use(path).close()
 
 
@@ -306,7 +308,7 @@ def test_the_disk_fails_at_every_step(path, monkeypatch, error):
             with use(path, Ceilings(4, 12)) as ledger:
                 for index in range(4):
                     answers = ledger.reserve([ask(index, session), ask(index, session, device=f"e{fuse}")], 100)
-                    granted += sum(type(a) is Reservation and a.request.device == "d" for a in answers)
+                    granted += sum(type(a) is Granted and a.request.device == "d" for a in answers)
                 completed = True
         except LedgerError:
             pass
@@ -315,7 +317,7 @@ def test_the_disk_fails_at_every_step(path, monkeypatch, error):
     assert fuse > 5
     monkeypatch.setattr(ledger_module, "LedgerFile", LedgerFile)
     with use(path) as ledger:
-        assert type(ledger.reserve([ask(0, session + 1)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(0, session + 1)], 100)[0]) is Granted
 
 
 def test_after_a_failed_sync_nothing_is_tried_again(path, monkeypatch):
@@ -354,7 +356,7 @@ def test_a_file_that_may_not_grow_stops_the_ledger(path):
     assert path.stat().st_size % 64 == 6
     assert epsilon(path) == 15
     with use(path) as ledger:
-        assert type(ledger.reserve([ask(5, session=2)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(5, session=2)], 100)[0]) is Granted
     assert path.stat().st_size % 64 == 0
     assert epsilon(path) == 20
 
@@ -367,7 +369,7 @@ def test_what_a_killed_process_left_is_made_durable_before_it_is_built_upon(path
     with pytest.raises(LedgerError, match="make it durable"):
         use(path)
     with pytest.raises(LedgerError, match="cannot create"):
-        create_ledger(path.with_name("other"), chunk=32, window=4, created=0)
+        create_ledger(path.with_name("other"), created=0)
     assert not path.with_name("other").exists()
     monkeypatch.undo()
     use(path).close()
@@ -381,7 +383,7 @@ def test_what_no_ledger_can_be_used_for_is_refused(path):
         with pytest.raises(LedgerError, match="clock is past every day"):
             ledger.reserve([ask(0)], 2**32)
         assert ledger.odometer("d", "features") is None
-        assert type(ledger.reserve([ask(0)], 2**32 - 1)[0]) is Reservation
+        assert type(ledger.reserve([ask(0)], 2**32 - 1)[0]) is Granted
 
 
 def test_ceilings_are_lowered_and_never_raised(path):
@@ -390,7 +392,7 @@ def test_ceilings_are_lowered_and_never_raised(path):
             with pytest.raises(ValueError, match="no higher"):
                 ledger.lower(higher)
         ledger.lower(Ceilings(4, 5, session=5))
-        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1)], 100)] == [Reservation, Withheld]
+        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1)], 100)] == [Granted, Withheld]
 
 
 def test_a_version_that_this_program_does_not_read(path):
@@ -408,19 +410,19 @@ def test_a_slot_of_a_device_whose_name_was_torn_is_spent_by_all(path):
     with path.open("ab") as file:
         file.write(bytes(64) + seal.seal(slot_body(slot), 3))
     assert epsilon(path) == 5 + 5 + 5
-    assert look(path)[1]["d/features"].unreadable == 2
+    assert read_ledger(path)[1]["d/features"].unreadable == 2
 
 
 def test_where_a_ledger_cannot_be_made_or_read(path, monkeypatch):
     with pytest.raises(LedgerError, match="cannot create the ledger: No such file or directory"):
-        create_ledger(path.parent / "none" / "ledger", chunk=32, window=4, created=0)
-    for attempt in (use, look):
+        create_ledger(path.parent / "none" / "ledger", created=0)
+    for attempt in (use, read_ledger):
         with monkeypatch.context() as patch:
             patch.setattr(os, "read", failing(errno.EIO))
             with pytest.raises(LedgerError, match="cannot read the ledger: Input/output error"):
                 attempt(path)
     with use(path) as ledger:  # neither attempt kept the lock
-        assert type(ledger.reserve([ask(0)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(0)], 100)[0]) is Granted
 
 
 def failing(number):
@@ -435,12 +437,12 @@ def test_a_part_written_is_a_full_disk(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda fd, data: write(fd, data[:10]))
         with pytest.raises(LedgerError, match="cannot create the ledger: No space left on device"):
-            create_ledger(path.with_name("other"), chunk=32, window=4, created=0)
+            create_ledger(path.with_name("other"), created=0)
         assert not path.with_name("other").exists()
         with use(path) as ledger, pytest.raises(LedgerError, match="durably: No space left on device"):
             ledger.reserve([ask(0)], 100)
     with use(path) as ledger:
-        assert type(ledger.reserve([ask(0)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(0)], 100)[0]) is Granted
 
 
 def test_an_unknown_kind_of_record_and_a_closed_ledger_are_refused(path):
@@ -491,7 +493,7 @@ def test_a_copy_put_back_forgets_as_documented(path):
 
 
 def test_killed_publishers_never_outrun_the_ledger():
-    run = [sys.executable, str(ROOT / "tools" / "kill_test.py"), "--rounds", "50"]
+    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "50"]
     good = subprocess.run(run, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "50 kills" in good.stdout

@@ -8,9 +8,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.privacy.reservation import Granted, Request
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
 
 DEVICES = st.sampled_from(["a", "b"])
 
@@ -29,7 +31,7 @@ class LedgerLife(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        create_ledger(self.path, chunk=4, window=3, created=0)
+        create_ledger(self.path, created=0)
         self.ledger = None
         self.restart(4, 3)
 
@@ -39,7 +41,7 @@ class LedgerLife(RuleBasedStateMachine):
             self.ledger.close()
         self.chunk = chunk
         self.ceilings = Ceilings(window, 3 + window if window else None, session=30)
-        self.ledger = Ledger(self.path, chunk=chunk, ceilings=self.ceilings)
+        self.ledger = Ledger(self.path, ceilings=self.ceilings)
 
     @rule()
     def restart_as_before(self):
@@ -52,19 +54,19 @@ class LedgerLife(RuleBasedStateMachine):
     @rule(device=DEVICES, forward=st.integers(0, 1), cost=st.integers(1, 4), times=st.integers(1, 6))
     def go_on(self, device, forward, cost, times):
         for _ in range(times):
-            mark = self.ledger.mark(device, "s") or (0, -1)
+            mark = self.ledger.mark(StreamKey(device, "s")) or (0, -1)
             session, row = (mark[0] + 1, 0) if forward else (mark[0], mark[1] + 1)
             self.reserve([self.request(device, session, row, cost)])
             forward = 0
 
     def request(self, device, session, row, cost):
-        return Request(device, "s", session, row, row + self.chunk - 1, Charge(cost))
+        return Request(StreamKey(device, "s"), session, row, row + self.chunk - 1, self.chunk, Charge(cost))
 
     def reserve(self, requests):
         self.day += 1
         for answer in self.ledger.reserve(requests, self.day):
             asked = answer.request
-            released = isinstance(answer, Reservation)
+            released = isinstance(answer, Granted)
             if released:
                 rows = {(asked.session, row) for row in range(asked.first_row, asked.last_row + 1)}
                 assert not rows & self.rows[asked.device], "a row was released twice"
@@ -84,9 +86,9 @@ class LedgerLife(RuleBasedStateMachine):
 
     @invariant()
     def the_file_says_what_the_ledger_says(self):
-        for name, odometer in look(self.path)[1].items():
+        for name, odometer in read_ledger(self.path).odometers.items():
             device = name.split("/")[0]
-            assert odometer == self.ledger.odometer(device, "s")
+            assert odometer == self.ledger.odometer(device)
             assert odometer.epsilon == sum(cost for _, _, cost in self.slots[device])
             assert odometer.released + odometer.withheld == len(self.slots[device])
 

@@ -7,14 +7,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from power_loss import TracedFile, images
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger import ledger as ledger_module
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.ledger.records import RECORD_BYTES
+from tests.service.power_loss import TracedFile, images
 
 CEILINGS = Ceilings(window_chunks=4, window=6)
 DEVICES = ("short", "d" * 64, "third")
@@ -59,7 +61,7 @@ def work(ledger: Ledger, trace: list, rng: random.Random, calls: int) -> None:
             if row > LAST_ROW or rng.random() < 0.2:
                 session, row = session + 1, 0
             requests.append(Request(device, "s", session, row, row + 31, Charge(rng.randint(1, 3), rng.randint(0, 5))))
-        trace += [("seen", a.request) for a in ledger.reserve(requests, 7) if isinstance(a, Reservation)]
+        trace += [("seen", a.request) for a in ledger.reserve(requests, 7) if isinstance(a, Granted)]
 
 
 def outsider_of(trace: list) -> Outsider:
@@ -72,11 +74,11 @@ def outsider_of(trace: list) -> Outsider:
 
 def lives(path: Path, monkeypatch, seed: int) -> tuple[bytes, list]:
     """The file before, and the trace of a first life upon it."""
-    create_ledger(path, chunk=32, window=4, created=0)
+    create_ledger(path, created=0)
     before, trace = path.read_bytes(), []
     monkeypatch.setattr(TracedFile, "trace", trace, raising=False)
     monkeypatch.setattr(ledger_module, "LedgerFile", TracedFile)
-    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+    with Ledger(path, ceilings=CEILINGS) as ledger:
         work(ledger, trace, random.Random(seed), calls=12)
     return before, trace
 
@@ -97,12 +99,12 @@ def test_every_prefix_of_the_writes_with_damages(tmp_path, monkeypatch, seed):
             put(path, image)
             second: list = []
             monkeypatch.setattr(TracedFile, "trace", second)
-            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+            with Ledger(path, ceilings=CEILINGS) as ledger:
                 assert outsider_of(first[:cut]).agrees(ledger)
                 work(ledger, second, rng, calls=2)
                 now = {device: ledger.odometer(device, "s") for device in DEVICES}
             outsider_of(first[:cut] + second)
-            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+            with Ledger(path, ceilings=CEILINGS) as ledger:
                 assert {device: ledger.odometer(device, "s") for device in DEVICES} == now
 
 
@@ -115,14 +117,14 @@ def test_the_power_goes_again_while_a_torn_tail_is_mended(tmp_path, monkeypatch)
             put(path, image)
             second: list = []
             monkeypatch.setattr(TracedFile, "trace", second)
-            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+            with Ledger(path, ceilings=CEILINGS) as ledger:
                 mendings += bool(second)
                 work(ledger, second, rng, calls=1)
             for again in range(len(second) + 1):
                 for worse in images(image, second, again, rng, damages=2):
                     put(path, worse)
                     monkeypatch.setattr(TracedFile, "trace", [])
-                    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+                    with Ledger(path, ceilings=CEILINGS) as ledger:
                         assert outsider_of(first[:cut] + second[:again]).agrees(ledger)
     assert mendings > 10
 
@@ -136,7 +138,7 @@ def test_a_sync_that_does_nothing_is_noticed_by_these_tests(tmp_path, monkeypatc
     for cut in range(len(lazy) + 1):
         for image in images(before, lazy, cut, random.Random(cut), damages=2):
             put(path, image)
-            with contextlib.suppress(LedgerError), Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+            with contextlib.suppress(LedgerError), Ledger(path, ceilings=CEILINGS) as ledger:
                 wrong += not outsider_of(lazy[:cut]).agrees(ledger)
     assert wrong > 10
 
@@ -144,14 +146,14 @@ def test_a_sync_that_does_nothing_is_noticed_by_these_tests(tmp_path, monkeypatc
 def test_a_durable_record_cut_anywhere_counts_as_spent(tmp_path):
     """Also of a record that was released under, whatever part of it is left, as long as any is."""
     path = tmp_path / "ledger"
-    create_ledger(path, chunk=32, window=4, created=0)
-    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+    create_ledger(path, created=0)
+    with Ledger(path, ceilings=CEILINGS) as ledger:
         ledger.reserve([Request("d", "s", 3, 0, 31, Charge(2, 9))], 7)
     whole = path.read_bytes()
     for lost in range(1, RECORD_BYTES):
         path.write_bytes(whole[:-lost])
         for _ in range(2):
-            with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+            with Ledger(path, ceilings=CEILINGS) as ledger:
                 odometer = ledger.odometer("d", "s")
                 assert odometer.epsilon == 2
                 assert odometer.window_epsilon == 2
@@ -161,13 +163,13 @@ def test_a_durable_record_cut_anywhere_counts_as_spent(tmp_path):
 
 def test_what_cannot_be_read_costs_the_largest_charge_so_far_for_every_device(tmp_path):
     path = tmp_path / "ledger"
-    create_ledger(path, chunk=32, window=0, created=0)
-    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
+    create_ledger(path, created=0)
+    with Ledger(path, ceilings=Ceilings()) as ledger:
         for index, epsilon in enumerate((2, 9, 4)):
             ledger.reserve([Request(d, "s", 1, 32 * index, 32 * index + 31, Charge(epsilon, epsilon)) for d in "ab"], 7)
     with path.open("ab") as file:
         file.write(b"\xff" * 10)
-    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
+    with Ledger(path, ceilings=Ceilings()) as ledger:
         for device in "ab":
             odometer = ledger.odometer(device, "s")
             assert (odometer.epsilon, odometer.delta, odometer.mark) == (15 + 9, 15 + 9, (1, LAST_ROW))
@@ -176,8 +178,8 @@ def test_what_cannot_be_read_costs_the_largest_charge_so_far_for_every_device(tm
 @pytest.mark.parametrize("bit", range(0, RECORD_BYTES * 8, 7))
 def test_a_damaged_record_before_the_tail_is_refused_and_at_the_tail_is_spent(tmp_path, bit):
     path = tmp_path / "ledger"
-    create_ledger(path, chunk=32, window=4, created=0)
-    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+    create_ledger(path, created=0)
+    with Ledger(path, ceilings=CEILINGS) as ledger:
         ledger.reserve([Request("other", "s", 1, 0, 31, Charge(1))], 7)
         for i in range(3):
             ledger.reserve([Request("d", "s", 1, 32 * i, 32 * i + 31, Charge(2))], 7)
@@ -190,8 +192,8 @@ def test_a_damaged_record_before_the_tail_is_refused_and_at_the_tail_is_spent(tm
 
     damage(-2)
     with pytest.raises(LedgerError, match=r"is damaged.*eyestream budget --new"):
-        Ledger(path, chunk=32, ceilings=CEILINGS)
+        Ledger(path, ceilings=CEILINGS)
     damage(-1)
-    with Ledger(path, chunk=32, ceilings=CEILINGS) as ledger:
+    with Ledger(path, ceilings=CEILINGS) as ledger:
         assert ledger.odometer("d", "s").epsilon >= 6
         assert ledger.odometer("d", "s").unreadable == 1

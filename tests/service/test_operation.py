@@ -14,21 +14,24 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
-from rig import rows_of_a_stranger, running, settings_for, spying
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.offline.corpus.simulation import load_statistics, simulate_person
 from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.spy import spying
 
 NAMES = calibrations.load("everyday-cfpa-32").names
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,14 +83,19 @@ async def test_signs_of_life_stop_with_the_work(
         watch.cancel()
 
 
-async def test_without_a_manager_nothing_is_said() -> None:
+async def test_without_a_manager_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never() -> None:
         raise AssertionError
 
-    for environment in ({}, {"NOTIFY_SOCKET": "/nowhere", "WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "1000"}):
+    made, real = [], socket.socket
+    monkeypatch.setattr(socket, "socket", lambda *arguments: made.append(arguments) or real(*arguments))
+    nobody = {"NOTIFY_SOCKET": "/nowhere", "WATCHDOG_USEC": "x"}
+    for environment, watchdog_s, sockets in (({}, 0.0, 0), (nobody, 0.0, 1), ({"WATCHDOG_USEC": "1000"}, 0.001, 0)):
+        made.clear()
         notifier = Notifier(environment)
         notifier.say("READY=1")
         await notifier.watch(never)
+        assert (notifier.watchdog_s, len(made)) == (watchdog_s, sockets)
 
 
 async def ask(port: int, request: bytes) -> tuple[int, str]:
@@ -297,7 +305,7 @@ async def test_a_service_from_start_to_stop(
         load.cancel()
         await asyncio.gather(load, return_exceptions=True)
         words += told(pipe)
-        count = look(tmp_path / "c" / "ledger")[1]["hmd-1/features"].released
+        count = read_ledger(tmp_path / "c" / "ledger")[1]["hmd-1"].released
         await until(lambda: len(spy.chunks()) == count)
     assert last["message"].endswith("0 undelivered")
     assert words[0] == "READY=1"

@@ -8,6 +8,7 @@ from eyestream.cli.main import main
 from eyestream.offline.study.report import figure_text
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # half a minute of work; a shared machine may take long over it
 def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_path):
     main(["simulate", "--people", "6", "--seconds", "200", "--seed", "3", "--out", str(tmp_path / "people")])

@@ -1,6 +1,6 @@
 """Make `eyestream/data/simulation.npz` from a corpus of feature streams.
 
-    python tools/fit_simulation.py ../shared/data/hoppe2018/features
+    python tools/make/fit_simulation.py ../shared/data/hoppe2018/features
 
 The result is a function of the recordings alone: the same files give the same bytes. It holds statistics of all
 people together; every node of a quantile function is the mean of at least 16 rows.
@@ -26,7 +26,7 @@ NEAR = (*range(16), *range(16, 128, 4), *range(128, 400, 16))  # rows: lags wher
 FLOOR = 1e-3  # smallest variance of a component
 ORDER = 80  # of the Hermite series
 _DRAWN = (*TRAITS, *FOLLOWERS)
-OUT = Path(__file__).resolve().parents[1] / "eyestream" / "data" / "simulation.npz"
+OUT = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "simulation.npz"
 
 
 def traits_of(features: Floats) -> Floats:

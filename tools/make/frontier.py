@@ -1,6 +1,6 @@
 """Utility against identity: explained variance and white-box re-identification of every mechanism and epsilon.
 
-python tools/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
+python tools/make/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
 
 People sorted by name; those at the even positions calibrate and those at the odd ones are released, or the reverse.
 Explained variance: 1 - mean over features of mean squared error / mean squared distance to the calibration mean, raw
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import recordings
 

@@ -4,8 +4,8 @@ import itertools
 import struct
 from collections.abc import Iterator
 
-from cases import FEATURES
-from hostile_parts import (
+from eyestream.testing.hostile.corpus import FEATURES
+from eyestream.testing.hostile.parts import (
     FITTING,
     GOOD,
     KEYS,

@@ -1,6 +1,6 @@
 """Audit the guarantee: estimate epsilon from outside, check every part of it, and plant faults that must be caught.
 
-    python tools/audit.py --quick
+    python tools/verification/audit.py --quick
 
 Three parts. *Estimates*: for each mechanism, k and epsilon a lower confidence bound on epsilon (99.9 %) from what
 `release` returns for worst-case neighbours; it must not exceed the stated epsilon, and where enough was drawn must not
@@ -30,10 +30,11 @@ from auditing import (
     noise_checks,
     release_checks,
 )
-from auditing.estimate import lower_bound
 from auditing.findings import Check, Finding
-from auditing.mechanisms import SHARP, TRIALS, Case, cases, count
 from auditing.planting import FAULTS, Fault, planted
+
+from eyestream.offline.audit.estimate import lower_bound
+from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
 
 PROCESSES = 2
 

@@ -1,6 +1,6 @@
 """Kill a small publisher at random times; what an outsider saw must be in the ledger.
 
-    python tools/kill_test.py --rounds 10000
+    python tools/verification/kill_test.py --rounds 10000
 
 Each round starts a process that opens the ledger, reserves chunks and publishes them into a pipe, and kills it with
 SIGKILL after a random time, also while it starts. Then the ledger is read and compared with what came through the pipe:
@@ -25,7 +25,10 @@ from typing import NoReturn
 
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
 
 CHUNK = 32
 DEVICES = 3
@@ -53,22 +56,22 @@ def publish(path: Path, pipe: int, late: bool) -> NoReturn:
     When `late`, nothing is withheld: the order alone is at fault.
     """
     ceilings = Ceilings(CEILINGS.window_chunks) if late else CEILINGS
-    with Ledger(path, chunk=CHUNK, ceilings=ceilings) as ledger:
+    with Ledger(path, ceilings=ceilings) as ledger:
         places = []
         for device in range(DEVICES):
-            mark = ledger.mark(f"d{device}", "features")
+            mark = ledger.mark(StreamKey(f"d{device}", "features"))
             fresh = mark is None or mark.last_row == LAST_ROW
             places.append([0 if mark is None else mark.session + 1, 0] if fresh else [mark.session, mark.last_row + 1])
         while True:
             requests = [
-                Request(f"d{i}", "features", session, row, row + CHUNK - 1, CHARGE)
+                Request(StreamKey(f"d{i}", "features"), session, row, row + CHUNK - 1, CHUNK, CHARGE)
                 for i, (session, row) in enumerate(places)
             ]
             if late:
                 os.write(pipe, b"".join(_said(request) for request in requests))
             answers = ledger.reserve(requests, 20_000)
             if not late:
-                os.write(pipe, b"".join(_said(answer.request) for answer in answers if isinstance(answer, Reservation)))
+                os.write(pipe, b"".join(_said(answer.request) for answer in answers if isinstance(answer, Granted)))
             for place in places:
                 place[1] += CHUNK
                 if place[1] == 20 * CHUNK:
@@ -76,7 +79,7 @@ def publish(path: Path, pipe: int, late: bool) -> NoReturn:
 
 
 def _said(request: Request) -> bytes:
-    return SEEN.pack(int(request.device[1:]), request.session, request.first_row, request.last_row)
+    return SEEN.pack(int(request.key.device[1:]), request.session, request.first_row, request.last_row)
 
 
 def one_round(path: Path, seconds: float, late: bool) -> list[tuple[int, int, int, int]]:
@@ -111,7 +114,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
     outcome = Outcome()
     while outcome.kills < rounds:
         path = folder / f"ledger-{outcome.kills}"
-        create_ledger(path, chunk=CHUNK, window=CEILINGS.window_chunks, created=0)
+        create_ledger(path, created=0)
         count: Counter[str] = Counter()
         last: dict[int, tuple[int, int]] = {}
         for kills in range(1, min(ROUNDS_PER_LEDGER, rounds - outcome.kills) + 1):
@@ -119,11 +122,11 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
                 if (session, first) <= last.get(device, (-1, -1)):
                     outcome.faults["row published twice"] += 1
                 last[device] = (session, end)
-                count[f"d{device}/features"] += 1
+                count[f"d{device}"] += 1
             _compare(path, count, kills, outcome)
         outcome.kills += kills
         outcome.published += count.total()
-        odometers = look(path)[1].values()
+        odometers = read_ledger(path)[1].values()
         outcome.reserved += sum(odometer.epsilon for odometer in odometers) // CHARGE.epsilon
         outcome.unreadable += sum(odometer.unreadable for odometer in odometers)
         path.unlink()
@@ -131,7 +134,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
 
 
 def _compare(path: Path, published: Counter[str], kills: int, outcome: Outcome) -> None:
-    odometers = look(path)[1]
+    odometers = read_ledger(path)[1]
     for name, chunks in published.items():
         spent = odometers[name].epsilon if name in odometers else 0
         if spent < chunks * CHARGE.epsilon:

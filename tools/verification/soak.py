@@ -1,6 +1,6 @@
 """Let a sidecar work for long under everything at once, faster than life, and watch what the process holds.
 
-    python tools/soak.py --seconds 3600
+    python tools/verification/soak.py --seconds 3600
 
 Four trackers send rows as fast as the sidecar takes them (10^5 rows a second stand for 24 hours of four trackers of
 1,000 Hz in one hour). In between come, in turn: hostile payloads, replays and new sessions, floods of 64 KiB messages
@@ -11,7 +11,7 @@ the exit code is 1 unless
 - resident memory never passed 150 MB;
 - neither resident memory nor what the heap holds, read in the quiet moment at the end of each round, rises by more than
   1 MB a minute; with --no-floods, the heap by no more than 1 MB an hour, and resident memory, which grows in pieces and
-  holds room for later, by no more than that in an hour of the trackers: tests/hostile/trend.py has slope and bounds;
+  holds room for later, by no more than that in an hour of the trackers: eyestream.testing.trend has slope and bounds;
 - the number of open files is what it was;
 - in = rejected + dropped + taken + held for messages, rows, chunks and released chunks, at every look;
 - no chunk was handed over past its deadline, and after a flood the event loop is late by less than 50 ms (p99).
@@ -39,17 +39,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "hostile"), str(ROOT)]
-
-from cases import every, payload  # noqa: E402  found beside the tests
-from flood import MOST_ROWS, Flood, N, flooding  # noqa: E402
-from footprint import heap_bytes, note_lags, open_files, p99, rss_bytes  # noqa: E402
-from trend import Trend, trend  # noqa: E402
-
-from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.sidecar.pipeline import Arrival  # noqa: E402
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES  # noqa: E402
+from eyestream.rim.config import LimitSettings
+from eyestream.rim.sidecar.pipeline import Arrival
+from eyestream.testing.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
+from eyestream.testing.hostile.corpus import every, payload
+from eyestream.testing.load import MOST_ROWS, Flood, N, flooding
+from eyestream.testing.trend import Trend, trend
+from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 
 DEVICES = 4
 TRACKERS_ROWS_A_SECOND = 1000 * DEVICES
@@ -79,7 +75,7 @@ class Watch:
         """The event loop was late by so much in this phase."""
         self.lags[self.phase].append(seconds)
 
-    def look(self, flood: Flood, *, quiet: bool = False) -> None:
+    def read_ledger(self, flood: Flood, *, quiet: bool = False) -> None:
         """Ten times a second, and at the end of each round."""
         self.looks += 1
         rss = rss_bytes()
@@ -98,13 +94,13 @@ class Watch:
 async def watching(flood: Flood, watch: Watch) -> AsyncIterator[None]:
     """Looks and lags beside the body."""
 
-    async def look() -> None:
+    async def read_ledger() -> None:
         while True:
             await asyncio.sleep(0.1)
-            watch.look(flood)
+            watch.read_ledger(flood)
 
     lags = note_lags(watch.note_lag)
-    tasks = [asyncio.create_task(look(), name="look"), asyncio.create_task(lags, name="lag")]
+    tasks = [asyncio.create_task(read_ledger(), name="look"), asyncio.create_task(lags, name="lag")]
     try:
         yield
     finally:
@@ -207,7 +203,7 @@ async def soak(folder: Path, seconds: float, round_s: float, floods: bool, leak:
                 await blocked(flood, 0.2 * round_s)
                 await flood.quiet()
                 gc.collect()
-                watch.look(flood, quiet=True)
+                watch.read_ledger(flood, quiet=True)
         return report(flood, watch, files, floods)
 
 

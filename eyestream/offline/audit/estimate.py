@@ -79,8 +79,7 @@ def lower_share(hits: int, draws: int, alpha: float) -> float:
     if hits == 0:
         return 0.0
     low, high = 0.0, hits / draws
-    for _ in range(100):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high and high - low > 1e-15 * high:
         if incomplete_beta(hits, draws - hits + 1, middle) < alpha:
             low = middle
         else:

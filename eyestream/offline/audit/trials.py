@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from auditing.estimate import Counts, safe_bound
 from numpy.typing import NDArray
 
+from eyestream.offline.audit.estimate import Counts, safe_bound
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables, Provenance
-from eyestream.privacy.klt import KLT
+from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt import KLT
 from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import difference, integrate
 from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
@@ -92,8 +93,8 @@ def synthetic(mechanism: str, n: int, features: int, width: float = 1e9) -> Cali
         overlap=row,
         energy=row,
         diameter=np.full(features, 2.0),
-        stays=column,
-        forgets=column,
+        stable_variance=column,
+        transient_variance=column,
         detail=column,
         between_people=column,
     )
@@ -222,7 +223,9 @@ class KltTrial:
     def __init__(self, case: Case, noise: Noise | None = None) -> None:
         self.mechanism = KLT(synthetic_joint(case.n), case.epsilon, noise=noise)
         self._epsilon = case.epsilon
-        self._words = math.prod(len(points) for points in self.mechanism.schedule.steps[0].points)
+        core = self.mechanism.core
+        assert isinstance(core, JointCore)
+        self._words = math.prod(len(points) for points in core.schedule.steps[0].points)
         self._chunk = np.full((self.mechanism.features, case.n), FAR)
         self._known: dict[bytes, int] = {}
         self.partitions = {"word": self._words + 1}

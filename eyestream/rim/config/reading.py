@@ -16,6 +16,7 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
+from eyestream.wire.topics import refuse_shared
 
 __all__ = ["load", "load_login"]
 
@@ -67,9 +68,14 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not a text file in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
-    for where, number in _floats(table, "$"):
-        if not math.isfinite(number):
+    for where, leaf in _leaves(table, "$"):
+        if isinstance(leaf, float) and not math.isfinite(leaf):
             raise ConfigError(f"{path}: {_place(where)}: expected a finite number")
+        if isinstance(leaf, str):
+            try:
+                refuse_shared(leaf)
+            except ConfigError as error:
+                raise ConfigError(f"{path}: {_place(where)}: {error}") from None
     return table
 
 
@@ -81,15 +87,15 @@ def _typed(path: Path, table: dict[str, Any], kind: type[Table], *, flat: bool =
         raise ConfigError(f"{path}: {_sentence(str(error), flat)}") from None
 
 
-def _floats(value: object, where: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, float):
-        yield where, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _floats(inner, f"{where}.{key}")
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _floats(inner, f"{where}[{index}]")
+def _leaves(table: object, where: str) -> Iterator[tuple[str, object]]:
+    if isinstance(table, dict):
+        for key, inner in table.items():
+            yield from _leaves(inner, f"{where}.{key}")
+    elif isinstance(table, list):
+        for index, inner in enumerate(table):
+            yield from _leaves(inner, f"{where}[{index}]")
+    else:
+        yield where, table
 
 
 def _path(kind: type, value: object) -> object:

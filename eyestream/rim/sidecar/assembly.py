@@ -12,13 +12,14 @@ from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
-from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
+from eyestream.rim.sidecar.description import stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
-from eyestream.streams.spec import StreamSpec
 
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
@@ -49,10 +50,11 @@ def new_ledger(settings: Settings, created: int) -> None:
     LedgerError
         It exists already, or cannot be written.
     CalibrationError
-        The chunk length is unknown: the calibration does not fit.
+        As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
-    chunk = fitting_calibration(settings.stream[0]).n
-    create_ledger(settings.sidecar.ledger, chunk=chunk, window=settings.budget.window_chunks, created=created)
+    for stream in settings.stream:
+        fitting_calibration(stream)
+    create_ledger(settings.sidecar.ledger, created=created)
 
 
 def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) -> dict[str, Mechanism]:
@@ -77,18 +79,7 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
 
 def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
     """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
-    specs = {
-        stream.name: StreamSpec(
-            name=stream.name,
-            schema=stream.schema,
-            names=stream.names,
-            units=mechanisms[stream.name].calibration.units,
-            rate_hz=stream.rate_hz,
-            window_s=stream.window_s,
-            memory_s=stream.memory_s,
-        )
-        for stream in settings.stream
-    }
+    specs = {s.name: stream_spec(s, mechanisms[s.name].calibration.units) for s in settings.stream}
     return {
         StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
         for entry in settings.source
@@ -107,8 +98,7 @@ class Assembly:
     def __init__(self, settings: Settings, mechanisms: dict[str, Mechanism], ledger: Ledger, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
         self.guarantees = {name: mechanism.guarantee for name, mechanism in mechanisms.items()}
-        self._settings, self._ledger = settings, ledger
-        self._epsilons = [mechanism.epsilon for mechanism in mechanisms.values()]
+        self._settings, self._mechanisms, self._ledger = settings, mechanisms, ledger
 
     def reload(self, settings: Settings) -> None:
         """Let the lower ceilings of another configuration hold from now on.
@@ -118,7 +108,7 @@ class Assembly:
         ConfigError
             It differs in anything else, or a ceiling is higher; nothing has changed.
         """
-        self._ledger.lower(lowered(self._settings, settings, self._epsilons))
+        self._ledger.lower(*lowered(self._settings, settings, self._mechanisms))
         self._settings = settings
         self.sidecar.describe_anew(settings)
 
@@ -146,11 +136,8 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
         There is no ledger, or it cannot be used.
     """
     mechanisms = mechanisms_of(settings)
-    if any(mechanism.delta > 0 for mechanism in mechanisms.values()) and settings.budget.lifetime_delta is None:
-        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    ceilings = ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms.values()])
-    chunk = max(mechanism.n for mechanism in mechanisms.values())
-    with Ledger(settings.sidecar.ledger, chunk=chunk, ceilings=ceilings) as ledger:
+    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
         sources = sources_of(settings, mechanisms, base)
         sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
         yield Assembly(settings, mechanisms, ledger, sidecar)

@@ -54,8 +54,8 @@ class RawLink:
 
     async def _serve(self, link: Link) -> None:
         try:
-            for key in self._keys:  # at QoS 1 mosquitto 2.0 counts what it drops as under way, and falls silent
-                await link.subscribe(raw_topic(*key), 0)
+            filters = [raw_topic(*key) for key in self._keys]
+            await link.subscribe_all(filters, 0)  # at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent
             self.stands = True
             self._changed()
             await asyncio.Event().wait()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.accountant import Granted, Request, Withheld
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Ledger, Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.sidecar.timers import Timers

@@ -1,8 +1,8 @@
 """The sidecar: raw rows in from one link, private chunks out through another, for many devices.
 
-The two links are two connections even where there is one broker. The private one has a persistent session and a last
-will, and a broker keeps messages for persistent sessions: raw rows must never be kept. Besides, the two have different
-rights, and neither may stall the other.
+The two links are two connections even where there is one broker: the private one has a last will, the two have
+different rights, and neither may stall the other. Both have clean sessions, so a broker keeps nothing for us: raw rows
+must never be kept, and what was released is kept by the outbox.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from eyestream.release.ports import Ledger
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Will
+from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.sidecar.description import metas, served_streams
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
@@ -35,6 +35,9 @@ _LOG = logging.getLogger("eyestream.sidecar")
 
 GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
+
+AGAIN_SECONDS = (1.0, 10.0)
+"""So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
 
 
 class Sidecar:
@@ -101,11 +104,12 @@ class Sidecar:
         self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
         self._private = ReconnectingLink(
             Endpoint.of(settings.private),
-            self._sender.serve,
+            self._serve_private,
             what="private broker",
             client_id=name,
             deliver=lambda message: None,
-            clean_session=False,
+            clean_session=True,  # no subscription to keep; and in a kept session the outbox would have to resend with
+            # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
             will=Will(self._status.own_topic, LAST_WILL),
         )
         self._describe()
@@ -158,6 +162,19 @@ class Sidecar:
     def _describe(self) -> None:
         for key, meta in metas(self._settings, self._mechanisms).items():
             self._sender.say(meta_topic(*key), encode_meta(meta))
+
+    async def _serve_private(self, link: Link) -> None:
+        """Serve; some time into the link, state again what a last will of the link before it may have overwritten.
+
+        A broker of many threads may take our new status first and publish that will after it.
+        """
+        loop, own = asyncio.get_running_loop(), self._status.own_topic
+        again = [loop.call_later(after_s, self._sender.say_again, own) for after_s in AGAIN_SECONDS]
+        try:
+            await self._sender.serve(link)
+        finally:
+            for timer in again:
+                timer.cancel()
 
     def _note_change(self) -> None:
         """The condition of a stream has changed, perhaps of a thousand at once: say all of them once in this turn."""

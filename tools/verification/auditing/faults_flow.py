@@ -7,27 +7,26 @@ from typing import Any
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.chunking import chunks, device, session
-from eyestream.privacy import accountant, additive
 from eyestream.rim.sidecar import outbox, pipeline
+from eyestream.testing.seams import original
 
 # Once
 
 
 def _rows_forgotten(changed_only: bool) -> Patch:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
     def forgetting(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
         found = obstacle(self, request, chunk, ceilings, today)
         excused = found in {"rows", "change"} and (chunk != self._chunk or not changed_only)
         return None if excused else found
 
-    return accountant.Account, "obstacle", forgetting
+    return "Account.obstacle", forgetting
 
 
 def _mark_forgotten() -> Patch:
-    create = device.Device.__init__
-    return device.Device, "__init__", lambda self, settings, refused=None: create(self, settings, None)
+    create = original("Device.__init__")
+    return "Device.__init__", lambda self, settings, refused=None: create(self, settings, None)
 
 
 @fault("a change of chunk length that re-releases rows", "once")
@@ -47,14 +46,14 @@ def _() -> list[Patch]:
 
 @fault("a mark that is not rounded to the chunk", "once")
 def _() -> list[Patch]:
-    create = device.Device.__init__
+    create = original("Device.__init__")
 
     def exact(self: Any, settings: Any, refused: Any = None) -> None:
         create(self, settings, refused)
         if refused is not None:
             self._refused = refused
 
-    return [(device.Device, "__init__", exact)]
+    return [("Device.__init__", exact)]
 
 
 @fault("an account that forgets its rows (the device is left)", "once")
@@ -64,7 +63,7 @@ def _() -> list[Patch]:
 
 @fault("sessions that are over come back", "once")
 def _() -> list[Patch]:
-    return [(device.Device, "_is_over", lambda self, number: False)]
+    return [("session is over", lambda self, number: False)]
 
 
 @fault("fresh noise on a retry", "once")
@@ -99,7 +98,7 @@ def _() -> list[Patch]:
             handed.add(entry.payload)
         return entry
 
-    return [(pipeline.Pipeline, "_release", remembering), (outbox.Outbox, "first", fresh)]
+    return [("pipeline releases", remembering), ("Outbox.first", fresh)]
 
 
 # Device and faults on the way
@@ -107,7 +106,7 @@ def _() -> list[Patch]:
 
 @fault("rows of one chunk left in the buffer of the next", "border")
 def _() -> list[Patch]:
-    values = chunks.ChunkBuffer.values
+    values = original("ChunkBuffer.values")
     kept: dict[tuple[int, ...], Any] = {}
 
     def reusing(self: Any) -> Any:
@@ -116,23 +115,23 @@ def _() -> list[Patch]:
         kept[own.shape] = own
         return own
 
-    return [(chunks.ChunkBuffer, "values", reusing)]
+    return [("ChunkBuffer.values", reusing)]
 
 
 @fault("late rows taken into the open chunk", "border")
 def _() -> list[Patch]:
-    take = session.Session.take
+    take = original("Session.take")
 
     def lenient(self: Any, seq: int, rows: Any, time: float) -> int:
         begin = self._current * self._settings.n
         return take(self, max(seq, begin), rows, time)
 
-    return [(session.Session, "take", lenient)]
+    return [("Session.take", lenient)]
 
 
 @fault("pass-through when the mechanism fails", "closed")
 def _() -> list[Patch]:
-    release = additive.AdditiveMechanism.release
+    release = original("AdditiveMechanism.release")
 
     def open_(self: Any, chunk: Any) -> Any:
         try:
@@ -140,7 +139,7 @@ def _() -> list[Patch]:
         except Exception:  # the fault itself
             return chunk
 
-    return [(additive.AdditiveMechanism, "release", open_)]
+    return [("AdditiveMechanism.release", open_)]
 
 
 @fault("the error's words in the log", "closed")
@@ -149,4 +148,4 @@ def _() -> list[Patch]:
         def __init__(self, error: Exception) -> None:
             self.__name__ = str(error)
 
-    return [(pipeline, "type", Words)]
+    return [("pipeline names an error", Words)]

@@ -7,42 +7,41 @@ from typing import Any
 
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import accountant, charge
+from eyestream.privacy import charge
 from eyestream.rim.ledger import book as ledger_book
-from eyestream.rim.ledger import file as ledger_file
 from eyestream.rim.ledger import ledger
-from eyestream.rim.sidecar import pipeline
+from eyestream.testing.seams import original
 
 # Ledger and window
 
 
 @fault("spend after publish", "order")
 def _() -> list[Patch]:
-    collect = pipeline.Pipeline._collect
+    collect = original("pipeline collects")
 
     def unasked(self: Any, line: Any, chunks: Any) -> None:
         for chunk in chunks:
             line.answers[chunk.span] = None
         collect(self, line, chunks)
 
-    return [(pipeline.Pipeline, "_collect", unasked)]
+    return [("pipeline collects", unasked)]
 
 
 @fault("nothing made durable", "order")
 def _() -> list[Patch]:
-    return [(ledger_file.LedgerFile, "sync", lambda self: None)]
+    return [("LedgerFile.sync", lambda self: None)]
 
 
 @fault("a withheld chunk is released all the same", "order")
 def _() -> list[Patch]:
-    settle = pipeline.Pipeline._settle
+    settle = original("pipeline settles")
 
     def generous(self: Any, line: Any, chunk: Any) -> None:
         if chunk.span in line.answers:
             line.answers[chunk.span] = None
         settle(self, line, chunk)
 
-    return [(pipeline.Pipeline, "_settle", generous)]
+    return [("pipeline settles", generous)]
 
 
 @fault("what is due at the end is released unreserved", "order")
@@ -51,14 +50,14 @@ def _() -> list[Patch]:
         def __contains__(self, span: object) -> bool:
             return True
 
-    close = pipeline.Pipeline.close
+    close = original("Pipeline.close")
 
     def hasty(self: Any, now: float) -> None:
         for line in self._lines.values():
             line.answers = Granted(line.answers)
         close(self, now)
 
-    return [(pipeline.Pipeline, "close", hasty)]
+    return [("Pipeline.close", hasty)]
 
 
 @fault("one feature's share charged for a chunk", "order")
@@ -68,29 +67,29 @@ def _() -> list[Patch]:
         def of(cls, epsilon: Any, delta: Any = 0) -> Any:
             return charge.Charge.of(epsilon / 2, delta)
 
-    return [(pipeline, "Charge", Share)]
+    return [("pipeline charge", Share)]
 
 
 @fault("a ledger without a lock", "alone")
 def _() -> list[Patch]:
-    return [(ledger_file.fcntl, "flock", lambda fd, operation: None)]
+    return [("ledger lock", lambda fd, operation: None)]
 
 
 @fault("a missing ledger made anew", "alone")
 def _() -> list[Patch]:
-    create = ledger.Ledger.__init__
+    create = original("Ledger.__init__")
 
     def making(self: Any, path: Any, **named: Any) -> None:
         if not path.exists():
-            ledger.create_ledger(path, chunk=4, window=2, created=0)
+            ledger.create_ledger(path, created=0)
         create(self, path, **named)
 
-    return [(ledger.Ledger, "__init__", making)]
+    return [("Ledger.__init__", making)]
 
 
 def _places(tell: Callable[[int | None, int], int | None]) -> list[Patch]:
     """Of each record, the book is told `tell(place, index)` for the place that its checksum has."""
-    read = ledger_book.Book._read
+    read = original("book reads a record")
 
     class Teller(ledger_book.Seal):
         index = 0
@@ -103,7 +102,7 @@ def _places(tell: Callable[[int | None, int], int | None]) -> list[Patch]:
         self.seal.index = self.records
         read(self, record)
 
-    return [(ledger_book.Book, "_read", led)]
+    return [("book reads a record", led)]
 
 
 @fault("damage in the middle of the ledger passed over", "alone")
@@ -113,7 +112,7 @@ def _() -> list[Patch]:
 
 @fault("a record cut out of the ledger passed over", "alone")
 def _() -> list[Patch]:
-    unread = (ledger_book.Book, "_check_tail", lambda self: None)
+    unread = ("book checks the tail", lambda self: None)
     return [*_places(lambda place, index: place if place == index else None), unread]
 
 
@@ -126,35 +125,35 @@ def _() -> list[Patch]:
         except OSError:
             raise ledger.LedgerError("try again") from None
 
-    return [(ledger.Ledger, "_writing", writing)]
+    return [("ledger writing", writing)]
 
 
 @fault("a failed fdatasync is passed over", "durable")
 def _() -> list[Patch]:
-    sync = ledger_file.LedgerFile.sync
+    sync = original("LedgerFile.sync")
 
     def lenient(self: Any) -> None:
         with contextlib.suppress(OSError):
             sync(self)
 
-    return [(ledger_file.LedgerFile, "sync", lenient)]
+    return [("LedgerFile.sync", lenient)]
 
 
 @fault("a torn record is forgotten", "torn")
 def _() -> list[Patch]:
-    return [(ledger_book.Book, "_count_as_spent", lambda self, record: None)]
+    return [("book counts a torn record", lambda self, record: None)]
 
 
 @fault("window summed over the wrong span", "window")
 def _() -> list[Patch]:
     """w - 1 slots with the new one, instead of w."""
-    return [(accountant.Account, "_newest_slots", lambda self: sum(list(self._slots)[-self._window + 2 :]))]
+    return [("newest slots", lambda self: sum(list(self._slots)[-self._window + 2 :]))]
 
 
 def _after_take(change: Callable[[Any, int], None]) -> list[Patch]:
     """Before every slot, `change` is given the account and the session of the slot."""
-    take = accountant.Account.take
-    obstacle = accountant.Account.obstacle
+    take = original("Account.take")
+    obstacle = original("Account.obstacle")
 
     def changed_take(self: Any, number: int, *given: Any, **named: Any) -> None:
         change(self, number)
@@ -164,7 +163,7 @@ def _after_take(change: Callable[[Any, int], None]) -> list[Patch]:
         change(self, request.session)
         return obstacle(self, request, *given)
 
-    return [(accountant.Account, "take", changed_take), (accountant.Account, "obstacle", changed_obstacle)]
+    return [("Account.take", changed_take), ("Account.obstacle", changed_obstacle)]
 
 
 @fault("window restarting with a session", "window")
@@ -178,7 +177,7 @@ def _() -> list[Patch]:
 
 @fault("window restarting with the process", "window")
 def _() -> list[Patch]:
-    create = ledger.Ledger.__init__
+    create = original("Ledger.__init__")
 
     def forgetting(self: Any, *given: Any, **named: Any) -> None:
         create(self, *given, **named)
@@ -186,12 +185,12 @@ def _() -> list[Patch]:
             entry.account._slots.clear()
             entry.account._window_epsilon = 0
 
-    return [(ledger.Ledger, "__init__", forgetting)]
+    return [("Ledger.__init__", forgetting)]
 
 
 @fault("window over row numbers: a gap moves it on", "window")
 def _() -> list[Patch]:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
     def gaps_count(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
         if request.session == self._session:
@@ -200,34 +199,34 @@ def _() -> list[Patch]:
                 self._slots.append(0)
         return obstacle(self, request, chunk, ceilings, today)
 
-    return [(accountant.Account, "obstacle", gaps_count)]
+    return [("Account.obstacle", gaps_count)]
 
 
 @fault("a day that begins anew when the clock goes back", "window")
 def _() -> list[Patch]:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
     def today_only(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
         if today != self._day:
             self._day_epsilon = 0
         return obstacle(self, request, chunk, ceilings, today)
 
-    return [(accountant.Account, "obstacle", today_only)]
+    return [("Account.obstacle", today_only)]
 
 
 @fault("charges rounded down", "exact")
 def _() -> list[Patch]:
-    return [(charge, "charge_units", charge.ceiling_units)]
+    return [("charge units", charge.ceiling_units)]
 
 
 @fault("ceilings rounded up", "exact")
 def _() -> list[Patch]:
-    return [(charge, "ceiling_units", charge.charge_units)]
+    return [("ceiling units", charge.charge_units)]
 
 
 @fault("charges summed in floats", "exact")
 def _() -> list[Patch]:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
     def in_floats(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
         units = charge.EPSILON_UNITS
@@ -236,4 +235,4 @@ def _() -> list[Patch]:
             return "session"
         return obstacle(self, request, chunk, ceilings, today)
 
-    return [(accountant.Account, "obstacle", in_floats)]
+    return [("Account.obstacle", in_floats)]

@@ -12,15 +12,21 @@ from pathlib import Path
 from unittest import mock
 
 from auditing.findings import Finding, first_failure
-from auditing.station import CHARGE, EPSILON, WIDE, Station, folder, silence
+from auditing.station import CHARGE, EPSILON, WIDE, Station, folder
 
 from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.rig import silence
 
 __all__ = ["alone", "durable", "exact", "torn", "window"]
+
+KEY = StreamKey("d", "features")
 
 
 def window() -> Finding:
@@ -46,20 +52,20 @@ def window() -> Finding:
 
 def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> list[tuple[int, int, int]]:
     """(session, day, cost) of every slot of one random life; the day is the largest so far."""
-    create_ledger(path, chunk=4, window=3, created=0)
+    create_ledger(path, created=0)
     slots: list[tuple[int, int, int]] = []
     session, row, day, latest = 1, 0, 100, 100
     for _ in range(6):
-        with Ledger(path, chunk=4, ceilings=ceilings) as ledger:
+        with Ledger(path, ceilings=ceilings) as ledger:
             for _ in range(random_.randint(1, 12)):
                 if random_.random() < 0.1:
                     session, row = session + random_.randint(1, 3), 0
                 row += 4 * random_.choice((0, 0, 0, 5))  # numbers may jump: a gap takes no slot
                 day += random_.choice((0, 0, 0, 0, 0, 1, 1, -1))
                 latest = max(day, latest)
-                request = Request("d", "s", session, row, row + 3, Charge(random_.randint(1, 4)))
+                request = Request(KEY, session, row, row + 3, 4, Charge(random_.randint(1, 4)))
                 [answer] = ledger.reserve([request], day)
-                granted = isinstance(answer, Reservation)
+                granted = isinstance(answer, Granted)
                 slots.append((session, latest, request.charge.epsilon if granted else 0))
                 row += 4
     return slots
@@ -70,16 +76,16 @@ def torn() -> Finding:
     short, again = 0, 0
     with folder() as place:
         path = place / "ledger"
-        create_ledger(path, chunk=4, window=2, created=0)
-        with Ledger(path, chunk=4, ceilings=WIDE) as ledger:
+        create_ledger(path, created=0)
+        with Ledger(path, ceilings=WIDE) as ledger:
             for i in range(3):
                 ledger.reserve([_ask(i)], 100)
         whole = path.read_bytes()
         for cut in range(1, 64, 6):
             path.write_bytes(whole[:-cut])
-            short += look(path)[1]["d/s"].epsilon < 3 * CHARGE
-            with Ledger(path, chunk=4, ceilings=WIDE) as ledger:
-                again += isinstance(ledger.reserve([_ask(2)], 100)[0], Reservation)
+            short += read_ledger(path)[1]["d/s"].epsilon < 3 * CHARGE
+            with Ledger(path, ceilings=WIDE) as ledger:
+                again += isinstance(ledger.reserve([_ask(2)], 100)[0], Granted)
     return first_failure(
         (short == 0, f"{short} of 11 torn ledgers forget a charge"),
         (again == 0, f"{again} of 11 torn ledgers grant the torn rows again"),
@@ -87,7 +93,7 @@ def torn() -> Finding:
 
 
 def _ask(index: int) -> Request:
-    return Request("d", "s", 1, 4 * index, 4 * index + 3, Charge.of(EPSILON))
+    return Request(KEY, 1, 4 * index, 4 * index + 3, 4, Charge.of(EPSILON))
 
 
 def alone() -> Finding:
@@ -96,8 +102,8 @@ def alone() -> Finding:
     with folder() as place:
         path, other = place / "ledger", place / "other"
         for one in (path, other):
-            create_ledger(one, chunk=4, window=2, created=0)
-            with Ledger(one, chunk=4, ceilings=WIDE) as ledger:
+            create_ledger(one, created=0)
+            with Ledger(one, ceilings=WIDE) as ledger:
                 for i in range(4):
                     ledger.reserve([_ask(i)], 100)
                 opened += ["one in use"] if _opens(one) else []
@@ -120,7 +126,7 @@ def alone() -> Finding:
 
 def _opens(path: Path) -> bool:
     try:
-        Ledger(path, chunk=4, ceilings=WIDE).close()
+        Ledger(path, ceilings=WIDE).close()
     except LedgerError:
         return False
     return True
@@ -142,11 +148,11 @@ def durable() -> Finding:
 
     with folder() as place, silence():
         path = place / "ledger"
-        create_ledger(path, chunk=4, window=2, created=0)
-        with Ledger(path, chunk=4, ceilings=WIDE) as ledger, mock.patch("os.fdatasync", fails):
+        create_ledger(path, created=0)
+        with Ledger(path, ceilings=WIDE) as ledger, mock.patch("os.fdatasync", fails):
             for i in range(3):
                 with contextlib.suppress(LedgerError):
-                    granted += isinstance(ledger.reserve([_ask(i)], 100)[0], Reservation)
+                    granted += isinstance(ledger.reserve([_ask(i)], 100)[0], Granted)
         calls.clear()
         station = Station(place / "second")
         station.run(life)
@@ -161,7 +167,7 @@ def exact() -> Finding:
     """Charges round up and ceilings down; a ceiling is met exactly, and by nothing more."""
     account, ceilings, granted = Account(4, 1), Ceilings.of(1, 1, session="0.3"), 0
     for i in range(5):
-        request = Request("d", "s", 1, 4 * i, 4 * i + 3, Charge.of(0.1))
+        request = Request(KEY, 1, 4 * i, 4 * i + 3, 4, Charge.of("0.1"))
         if account.obstacle(request, 4, ceilings, 0) is None:
             granted += 1
             account.take(1, 4 * i + 3, chunk=4, window=1, day=0, epsilon=request.charge.epsilon)
