@@ -22,7 +22,7 @@ from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.sidecar import spying
+from eyestream.testing.spy import spying
 from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
 from tests.faults.deployment import Deployment
 

@@ -112,7 +112,7 @@ async def test_a_real_recording_at_full_speed(
     assert first["session"] != second["session"]
     _, odometers = read_ledger(settings.sidecar.ledger)
     assert odometers["hmd-1"].released == count
-    assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.privacy.calibration).constant])
+    assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.stream[0].privacy.calibration).constant])
 
 
 async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -> None:
