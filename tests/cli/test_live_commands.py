@@ -108,7 +108,7 @@ def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -
         broken.write_text(deployment.read_text().replace('"ledger"', f'"{deployment.parent / "ledger"}"'))
         return edit(broken, (old, new))
 
-    assert "[stream] schemas: unknown key" in complaint(
+    assert "[[stream]] (number 1) schemas: unknown key" in complaint(
         "run", "--config", variant("schema = 1", "schemas = 1\nschema = 1")
     )
     assert "[privacy] epsilon: expected float, got str" in complaint(
@@ -192,10 +192,22 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
     assert "Traceback" not in process.said  # type: ignore[attr-defined]
 
 
+def heeds_signals(pid: int) -> None:
+    """Wait until a process has a handler for SIGTERM: before that, a signal ends it the hard way."""
+    deadline = time.monotonic() + 20
+    while True:
+        caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        if caught is not None and int(caught[1], 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        assert time.monotonic() < deadline, "it does not heed signals"
+        time.sleep(0.02)
+
+
 def test_a_sidecar_without_a_broker_stops_at_once_when_told(deployment: Path) -> None:
     edit(deployment, ("localhost:1883", f"127.0.0.1:{free_port()}"))
     with sidecar(deployment) as process:
-        time.sleep(1.5)
+        heeds_signals(process.pid)
+        time.sleep(0.5)
         before = time.monotonic()
         process.send_signal(signal.SIGINT)
         process.wait(timeout=5)
