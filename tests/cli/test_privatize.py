@@ -221,7 +221,7 @@ def test_a_ledger_books_every_chunk_before_the_release(
     said = capsys.readouterr().out
     assert "epsilon 24 for p0 since the ledger began" in said  # 150 rows are 5 chunks of 32
     assert "epsilon 48 for p0 since the ledger began" in said
-    (odometer,) = read_ledger(ledger)[1].values()
+    (odometer,) = read_ledger(ledger).odometers.values()
     assert (odometer.released, odometer.epsilon) == (10, 48 * 10**12)
 
 

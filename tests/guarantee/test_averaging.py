@@ -48,7 +48,7 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
                 sent += broker.sent
         await asyncio.sleep(0.1)
     different = {payload for seen in heard.payloads.values() for payload in seen}
-    [odometer] = read_ledger(folder / "ledger")[1].values()
+    [odometer] = read_ledger(folder / "ledger").odometers.values()
     assert (odometer.released, odometer.epsilon) == (1, Charge.of(4.8).epsilon)
     return sent, len(heard.order), len(different)
 

@@ -313,7 +313,7 @@ async def test_a_service_from_start_to_stop(
         load.cancel()
         await asyncio.gather(load, return_exceptions=True)
         words += told(pipe)
-        count = read_ledger(tmp_path / "c" / "ledger")[1]["hmd-1"].released
+        count = read_ledger(tmp_path / "c" / "ledger").odometers["hmd-1"].released
         await until(lambda: len(spy.chunks()) == count)
     assert last["message"].endswith("0 undelivered")
     assert words[0] == "READY=1"

@@ -127,7 +127,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
             _compare(path, count, kills, outcome)
         outcome.kills += kills
         outcome.published += count.total()
-        odometers = read_ledger(path)[1].values()
+        odometers = read_ledger(path).odometers.values()
         outcome.reserved += sum(odometer.epsilon for odometer in odometers) // CHARGE.epsilon
         outcome.unreadable += sum(odometer.unreadable for odometer in odometers)
         path.unlink()
@@ -135,7 +135,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
 
 
 def _compare(path: Path, published: Counter[str], kills: int, outcome: Outcome) -> None:
-    odometers = read_ledger(path)[1]
+    odometers = read_ledger(path).odometers
     for name, chunks in published.items():
         spent = odometers[name].epsilon if name in odometers else 0
         if spent < chunks * CHARGE.epsilon:

@@ -83,7 +83,7 @@ def torn() -> Finding:
         whole = path.read_bytes()
         for cut in range(1, 64, 6):
             path.write_bytes(whole[:-cut])
-            short += read_ledger(path)[1]["d/s"].epsilon < 3 * CHARGE
+            short += read_ledger(path).odometers["d/s"].epsilon < 3 * CHARGE
             with Ledger(path, ceilings=WIDE) as ledger:
                 again += isinstance(ledger.reserve([_ask(2)], 100)[0], Granted)
     return first_failure(
