@@ -103,6 +103,7 @@ def test_what_is_rare_is_shown_where_it_is(spent: Path, capsys):
     assert "not settled             5 chunks" in features
     assert "to be withheld          3 chunks, as the chunk length or a window changed" in gaze
     with Ledger(spent, ceilings=Ceilings(9)) as ledger:
+        ledger.vouch_for(2**22)
         ledger.reserve([Request(key, 10, 0, 15, 16, Charge.of(1))], 2**22)
     command("--ledger", str(spent))
     said = capsys.readouterr().out

@@ -95,3 +95,13 @@ def test_what_does_not_start_without_posix() -> None:
     said = re.search(r"((?:`\w+`(?:, | and )?)+) need POSIX:", FLAT)
     assert said is not None
     assert sorted(re.findall(r"`(\w+)`", said[1])) == sorted(done.stdout.split())
+
+
+def test_lengths_of_the_examples() -> None:
+    for page in ("CONTRIBUTING.md", "docs/adding-a-mechanism.md"):
+        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        said = re.findall(r"`(examples/\S+\.py)` is a whole one in (\d+) lines", text)
+        assert said
+        assert [(path, len((ROOT / path).read_text().splitlines())) for path, _ in said] == [
+            (path, int(lines)) for path, lines in said
+        ]

@@ -19,7 +19,12 @@ from eyestream.wire import messages, raw, release, status, topics
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
-STRUCTS = {"raw": raw._Raw, "private": release._Private, "meta": release._Meta, "status": status.Status}
+STRUCTS: dict[str, type[msgspec.Struct]] = {
+    "raw": raw._Raw,
+    "private": release._Private,
+    "meta": release._Meta,
+    "status": status.Status,
+}
 WORDS = {
     int: "int",
     float: "float",

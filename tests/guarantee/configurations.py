@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 import eyestream
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.privacy.accountant import Account, Request
+from eyestream.privacy.accountant import Account, Announcement, Request
 from eyestream.privacy.charge import EPSILON_UNITS, Charge, spendable
 from eyestream.privacy.mechanisms import CFPA, DCFPA, KLT, LPA
-from eyestream.privacy.memory_ledger import decide
 from eyestream.rim import config
 from eyestream.rim.config import Settings
 from eyestream.rim.sidecar.assembly import Assembly, assemble, new_ledger
@@ -199,7 +198,8 @@ def _check_made(made: Assembly, settings: Settings) -> None:
     account = Account()
     most = min(ceilings.window, ceilings.session, ceilings.day) if ceilings.window_chunks > 1 else ceilings.session
     key, n = StreamKey("d", "s"), mechanism.n
-    assert decide(account, Request(key, 1, 0, 0, n, Charge(most)), ceilings, 1) is None
+    account.announce("s", Announcement(n, ceilings.window_chunks, 0, 1, most, 0))
+    account.take("s", 1, 0, day=1, epsilon=most)
     assert account.obstacle(Request(key, 1, 1, n, n, charge), ceilings, 1) in {"window", "session", "day"}
     _check_noise(mechanism)
 

@@ -87,7 +87,7 @@ def spent(data: bytes) -> int:
     return sum(account.odometer().epsilon for account in Book([data]).accounts.values())
 
 
-def look(data: bytes) -> None:
+def read_ledger(data: bytes) -> None:
     """Any bytes are a ledger or a `LedgerError`; behind a good ledger they never make it say that less was spent."""
     with contextlib.suppress(LedgerError):
         Book([data])

@@ -16,9 +16,10 @@ from eyestream.testing.seams import original
 def _rows_forgotten(changed_only: bool) -> Patch:
     obstacle = original("Account.obstacle")
 
-    def forgetting(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
-        found = obstacle(self, request, chunk, ceilings, today)
-        excused = found in {"rows", "change"} and (chunk != self._chunk or not changed_only)
+    def forgetting(self: Any, request: Any, *given: Any) -> Any:
+        found = obstacle(self, request, *given)
+        changed = request.key.stream in self._streams and request.chunk != self.chunk_of(request.key.stream)
+        excused = found in {"rows", "change"} and (changed or not changed_only)
         return None if excused else found
 
     return "Account.obstacle", forgetting
