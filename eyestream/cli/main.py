@@ -24,6 +24,7 @@ COMMANDS = {
     "privatize": "release whole recordings privately, file to file",
     "simulate": "make recordings of people who do not exist",
     "study": "utility of the mechanisms and attacks on them, as a report",
+    "audit": "attack a mechanism from outside: a Python function, a program, or one of ours",
     "budget": "show what a ledger says was spent",
     "guarantee": "say in words what a configuration guarantees",
 }

@@ -70,7 +70,7 @@ def more_coefficients() -> Iterable[Row]:
         for differences in (False, True):
             analysis = fourier_coordinates(np.eye(n), k, differences=differences).T
             scale = fourier_scale(n, k, np.sqrt(4 * n - 3 if differences else n), 1.0)
-            own = min(1.0, box_loss(analysis, np.ones(n)) / scale)
+            own = min(1.0, float(box_loss(analysis, np.ones(n))) / float(scale))
             found += [own, float(process.chunks(analysis, scale, own, 41)[20]) / own]
         yield k, *found
 
