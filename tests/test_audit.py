@@ -117,11 +117,26 @@ def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str)
     assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
 
 
+def test_faults_of_order_and_ledger_are_caught():
+    """The checks that take no draws; the whole of it runs with the long tests."""
+    checks = ["alone", "border", "closed", "durable", "exact", "inverse", "once", "order", "torn"]
+    done = audit("--only", *checks)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert f" {len(checks)} of {len(checks)} checks, " in done.stdout
+    caught = [line for line in done.stdout.splitlines() if line.startswith(tuple(f"{fault}  " for fault in FAULTS))]
+    assert len(caught) == 4
+    assert not any("NOTHING" in line for line in caught)
+
+
+def audit(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "verification" / "audit.py"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_quick_audit_holds():
-    command = [sys.executable, str(ROOT / "tools" / "verification" / "audit.py"), "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = audit("--quick")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     lines = done.stdout.strip().splitlines()
     assert lines[-1].startswith("audit holds: ")

@@ -10,7 +10,6 @@ recording and names the private chunks of the second half; per chunk, and by maj
 
 import argparse
 import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -129,7 +129,7 @@ async def hostile(flood: Flood, seconds: float, junk: "itertools.cycle[bytes]") 
                 flood.send(data, device)
         flood.send(flood.rows(5, flood.devices[0]), flood.devices[0], retain=True)
         flood.send(bytes(2**22), flood.devices[2])
-        if flood.sidecar.received % 7 == 0:
+        if flood.sidecar.worker.received % 7 == 0:
             flood.next_session(flood.devices[1])
             flood.send(flood.rows(9, flood.devices[1], end=True), flood.devices[1])
             flood.next_session(flood.devices[1])
@@ -233,9 +233,9 @@ def report(flood: Flood, watch: Watch, files: int, floods: bool) -> dict[str, An
         "mb_per_hour": {name: in_mb(seen) for name, seen in growth.items()},
         "slope": {name: in_words(seen, most[name]) for name, seen in growth.items()},
         "open_files": [files, open_files()],
-        "messages": sidecar.received,
+        "messages": sidecar.worker.received,
         "rejected": counters.rejected.total(),
-        "inbox_dropped": sidecar.inbox_dropped,
+        "inbox_dropped": sidecar.worker.dropped,
         "rows": rows,
         "hours_of_4_at_1000_hz": round(rows / TRACKERS_ROWS_A_SECOND / 3600, 2),
         "chunks": counters.due,

@@ -7,9 +7,9 @@ from typing import Any
 
 from auditing.planting import Patch, fault
 
+from eyestream.errors import LedgerError
 from eyestream.privacy import charge
-from eyestream.rim.ledger import book as ledger_book
-from eyestream.rim.ledger import ledger
+from eyestream.rim.ledger import ledger, records
 from eyestream.testing.seams import original
 
 # Ledger and window
@@ -91,7 +91,7 @@ def _places(tell: Callable[[int | None, int], int | None]) -> list[Patch]:
     """Of each record, the book is told `tell(place, index)` for the place that its checksum has."""
     read = original("book reads a record")
 
-    class Teller(ledger_book.Seal):
+    class Teller(records.Seal):
         index = 0
 
         def place(self, record: bytes) -> int | None:
@@ -123,7 +123,7 @@ def _() -> list[Patch]:
         try:
             yield
         except OSError:
-            raise ledger.LedgerError("try again") from None
+            raise LedgerError("try again") from None
 
     return [("ledger writing", writing)]
 

@@ -14,6 +14,7 @@ import numpy as np
 from auditing.planting import Patch, fault
 
 from eyestream.privacy import transforms
+from eyestream.spectrum.difference import difference
 from eyestream.testing.noise import ZeroNoise
 from eyestream.testing.seams import original, replaced
 
@@ -117,7 +118,7 @@ def _() -> list[Patch]:
     return [
         _no_hold(),
         ("difference residual", lambda self, chunk: chunk - self._centre),
-        ("difference coordinates", lambda self, residual: coordinates(self, transforms.difference(residual))),
+        ("difference coordinates", lambda self, residual: coordinates(self, difference(residual))),
     ]
 
 
