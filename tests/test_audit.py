@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+from eyestream.offline.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
+from eyestream.offline.audit.trials import TRIALS, Case, count
+from eyestream.testing.noise import ScaledNoise
 
-from auditing.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound  # noqa: E402
-from auditing.mechanisms import TRIALS, Case, count  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 FAULTS = [
     "missing sqrt(n)",
@@ -108,34 +108,35 @@ def test_the_safe_bound_is_what_nearly_every_bound_exceeds():
     assert 0.8 < safe < min(found) < max(found) < 1
 
 
-class HalfNoise:
-    """Noise of half the scale: a fault that an estimate must see."""
-
-    certified = False
-
-    def __init__(self) -> None:
-        self._rng = np.random.default_rng(4)
-
-    def ahead(self, law: object) -> None: ...
-
-    def draw(self, law: object) -> np.ndarray:
-        scale = law.sd[:, None] / math.sqrt(2) / 2
-        return np.rint(self._rng.laplace(scale=scale, size=law.shape)).astype(np.int64)
-
-
 @pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
 def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str):
     case = Case(mechanism, 2, None if mechanism == "lpa" else 1, 1.0, 100_000)
     right = TRIALS[mechanism](case)
     assert 0.9 < lower_bound(*count(right, case.draws)).epsilon <= 1
-    wrong = TRIALS[mechanism](case, noise=HalfNoise())
+    wrong = TRIALS[mechanism](case, noise=ScaledNoise(0.5, seed=4))
     assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
 
 
-@pytest.mark.timeout(600)
+def test_faults_of_order_and_ledger_are_caught():
+    """The checks that take no draws; the whole of it runs with the long tests."""
+    checks = ["alone", "border", "closed", "durable", "exact", "inverse", "once", "order", "torn"]
+    done = audit("--only", *checks)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert f" {len(checks)} of {len(checks)} checks, " in done.stdout
+    caught = [line for line in done.stdout.splitlines() if line.startswith(tuple(f"{fault}  " for fault in FAULTS))]
+    assert len(caught) == 4
+    assert not any("NOTHING" in line for line in caught)
+
+
+def audit(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "verification" / "audit.py"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_the_quick_audit_holds():
-    command = [sys.executable, str(ROOT / "tools" / "audit.py"), "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = audit("--quick")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     lines = done.stdout.strip().splitlines()
     assert lines[-1].startswith("audit holds: ")

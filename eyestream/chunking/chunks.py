@@ -5,7 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ChunkBuffer", "DueChunk", "RowSpan"]
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import BufferState, ChunkState, array_of, bytes_of
+
+__all__ = ["ChunkBuffer", "DueChunk", "RowSpan", "chunk_of", "chunk_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,9 @@ class DueChunk:
         (F, n), read-only; NaN where a value is missing, also where it was infinite.
     ends_session
         Whether it was closed by its session's stop. A session may also stop between chunks; then no chunk says so.
+    at
+        Seconds of the tracker's clock at its first row, on the nominal grid from the first row of it that arrived; None
+        where the tracker does not tell its time, or no row came.
     """
 
     session: int
@@ -51,11 +57,37 @@ class DueChunk:
     t0: float
     values: NDArray[np.float64]
     ends_session: bool
+    at: float | None = None
 
     @property
     def span(self) -> RowSpan:
         """Its rows: equal to what `Device.open_chunk` said while it was open."""
         return RowSpan(self.session, self.index, self.first_row, self.last_row)
+
+
+def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
+    """A due chunk as numbers and bytes, and the time that goes with it."""
+    empty = not np.isfinite(chunk.values).any()
+    return ChunkState(
+        at=at,
+        session=chunk.session,
+        index=chunk.index,
+        first_row=chunk.first_row,
+        last_row=chunk.last_row,
+        t0=chunk.t0,
+        values=None if empty else bytes_of(chunk.values),
+        ends_session=chunk.ends_session,
+        tracker_time=chunk.at,
+    )
+
+
+def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
+    """The due chunk whose state it was; raises ValueError for one of another size."""
+    shape = (settings.features, settings.n)
+    values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
+    values.flags.writeable = False
+    where = (state.session, state.index, state.first_row, state.last_row)
+    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time)
 
 
 class ChunkBuffer:
@@ -70,16 +102,32 @@ class ChunkBuffer:
     def __init__(self, n: int, features: int) -> None:
         self._values = np.full((features, n), np.nan)
         self._present = np.zeros(n, dtype=np.bool_)
+        self.at: float | None = None
+        """Seconds of the tracker's clock at the first row of the chunk."""
 
-    def put(self, offset: int, rows: NDArray[np.float32]) -> int:
+    def state(self) -> BufferState:
+        """What is in it, as bytes."""
+        return BufferState(bytes_of(self._values), bytes_of(self._present), self.at)
+
+    @classmethod
+    def restore(cls, n: int, features: int, state: BufferState) -> "ChunkBuffer":
+        """The buffer whose `state` it was; raises ValueError for one of another size."""
+        buffer = cls(n, features)
+        buffer._values = array_of(state.values, np.float64, (features, n))
+        buffer._present = array_of(state.present, np.bool_, (n,))
+        buffer.at = state.at
+        return buffer
+
+    def put(self, offset: int, rows: NDArray[np.floating]) -> int:
         """Put (m, F) rows at `offset`; returns how many were there already."""
         here = slice(offset, offset + len(rows))
         present = self._present[here]
         duplicates = int(np.count_nonzero(present))
-        if duplicates:
-            self._values[:, here][:, ~present] = rows[~present].T
-        else:
-            self._values[:, here] = rows.T
+        with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
+            if duplicates:
+                self._values[:, here][:, ~present] = rows[~present].T
+            else:
+                self._values[:, here] = rows.T
         present[:] = True
         return duplicates
 

@@ -19,6 +19,18 @@ class Clock:
         self.time = 0.0
         self._offset: float | None = None
 
+    @property
+    def offset(self) -> float | None:
+        """What is added to the caller's readings; None before the first."""
+        return self._offset
+
+    @classmethod
+    def restore(cls, time: float, offset: float | None) -> "Clock":
+        """The clock that showed `time` at `offset`."""
+        clock = cls()
+        clock.time, clock._offset = time, offset
+        return clock
+
     def read(self, now: float) -> float:
         """Take a reading of the caller's clock; returns the time."""
         if not math.isfinite(now):

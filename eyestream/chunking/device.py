@@ -21,14 +21,16 @@ first chunk of it that a row was taken for, each next chunk follows it on the no
 counts from there.
 """
 
+import dataclasses
 from collections import deque
 
-from eyestream.chunking.chunks import DueChunk, RowSpan
+from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
 from eyestream.chunking.clock import Clock
 from eyestream.chunking.session import Counters, Session, Waiting
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
-from eyestream.privacy.accountant import RowMark
+from eyestream.privacy.reservation import RowMark
 from eyestream.wire.messages import RawRows
 
 __all__ = ["Device"]
@@ -87,6 +89,39 @@ class Device:
         spans = [waiting.chunk.span for waiting in self._closed]
         return spans if self.open_chunk is None else [*spans, self.open_chunk]
 
+    def snapshot(self) -> bytes:
+        """All of its state; raw rows are in it."""
+        return encode(
+            DeviceState(
+                version=VERSION,
+                time=self._clock.time,
+                offset=self._clock.offset,
+                session=None if self._session is None else self._session.state(),
+                closed=[chunk_state(waiting.chunk, waiting.at) for waiting in self._closed],
+                ended=self._ended,
+                refused=(self._refused.session, self._refused.last_row),
+                counters=list(dataclasses.astuple(self.counters)),
+            )
+        )
+
+    @classmethod
+    def restore(cls, settings: DeviceSettings, data: bytes) -> "Device":
+        """The device whose `snapshot` it was: fed with the same, it gives the same.
+
+        Raises
+        ------
+        ValueError
+            It is no snapshot, or one of a stream of another size.
+        """
+        state, device = decode(data, DeviceState), cls(settings)
+        device.counters = Counters(*state.counters)
+        device._clock = Clock.restore(state.time, state.offset)
+        device._closed.extend(Waiting(chunk.at, chunk_of(chunk, settings)) for chunk in state.closed)
+        if state.session is not None:
+            device._session = Session.restore(settings, state.session, device.counters, device._closed)
+        device._ended, device._refused = state.ended, RowMark(*state.refused)
+        return device
+
     def feed(self, rows: RawRows, now: float) -> list[DueChunk]:
         """Take a message that arrived at `now`.
 
@@ -142,25 +177,26 @@ class Device:
         return self._drain()
 
     def _take(self, message: RawRows, time: float) -> None:
-        seq, rows, counters = message.seq, message.rows, self.counters
+        seq, rows, t, counters = message.seq, message.rows, message.t, self.counters
         counters.rows += len(rows)
         if self._is_over(message.session):
             counters.stale_session += len(rows)
             return
         refused = self._count_refused(message)
         counters.refused += refused
-        seq, rows = seq + refused, rows[refused:]
+        seq, rows, t = seq + refused, rows[refused:], None if t is None else t[refused:]
         while len(rows) > 0:
             if self._session is None or self._session.number != message.session:
                 self._end(message.session - 1)
                 self._session = Session(self.settings, message.session, seq, counters, self._closed)
-            left = self._session.take(seq, rows, time)
+            left = self._session.take(seq, rows, time, t)
             if not left:
                 return
             lost = 1 if self._session.has_room(time) else left  # where the clock forbids one more chunk, all are lost
             counters.jump += lost
             self._stop()
-            seq, rows = seq + len(rows) - left + lost, rows[len(rows) - left + lost :]
+            done = len(rows) - left + lost
+            seq, rows, t = seq + done, rows[done:], None if t is None else t[done:]
 
     def _count_refused(self, message: RawRows) -> int:
         """How many rows of `message`, from its first on, lie at or before the mark."""

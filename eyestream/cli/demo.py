@@ -96,7 +96,9 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     speed = options.speed or calibration.n / calibration.rate_hz
     rows = math.floor(options.seconds * speed * calibration.rate_hz)
     if rows < 1:
-        raise ConfigError("--seconds, --speed: expected at least one row; the stream has 2 rows a second at speed 1")
+        raise ConfigError(
+            f"--seconds times --speed: expected at least {1 / calibration.rate_hz:g}, the time of one row"
+        )
     person = simulate_person(load_statistics(), rows, np.random.default_rng())
     t = np.arange(rows) / calibration.rate_hz
     recording = Recording(t, person.astype(np.float64), calibration.names, simulated=True)
@@ -120,10 +122,19 @@ def _settings(url: str, folder: Path, names: tuple[str, ...], rate_hz: float) ->
     return Settings(
         sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
         private=BrokerSettings(url),
-        stream=StreamSettings(
-            schema=1, rate_hz=rate_hz, window_s=30.0, names=names, grace_s=1.0, idle_s=60.0, release="on_row"
+        stream=(
+            StreamSettings(
+                name="features",
+                schema=1,
+                rate_hz=rate_hz,
+                window_s=30.0,
+                names=names,
+                grace_s=1.0,
+                idle_s=60.0,
+                release="on_row",
+                privacy=PrivacySettings(calibration=CALIBRATION, epsilon=EPSILON),
+            ),
         ),
-        privacy=PrivacySettings(calibration=CALIBRATION, epsilon=EPSILON),
         budget=BudgetSettings(window_chunks=1, window_epsilon=EPSILON, session_epsilon=1e6, day_epsilon=1e6),
         device=(DeviceEntry(f"hmd-{secrets.token_hex(5)}"),),
     )
@@ -133,9 +144,9 @@ async def _play(settings: Settings, recording: Recording, speed: float, figures:
     """Sidecar, application and tracker side by side, until the last chunk has come."""
     device, url = settings.device[0].id, settings.private.url
     stop = asyncio.Event()
-    with assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
+    with assemble(settings, today=lambda: int(time.time()) // 86_400) as made:
         async with asyncio.TaskGroup() as group:
-            group.create_task(sidecar.run(stop), name="sidecar")
+            group.create_task(made.sidecar.run(stop), name="sidecar")
             try:
                 async with subscribe(url, device) as chunks:
                     await _ready(chunks)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.privacy.guarantee import describe
-from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.config import load
-from eyestream.rim.sidecar.assembly import mechanism_of
+from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.description import deployment_of
 
 __all__ = ["add_parser", "main"]
@@ -34,5 +33,9 @@ def main(options: argparse.Namespace) -> None:
         The configuration or its calibration cannot be used.
     """
     settings = load(options.config)
-    for topic, sentence in describe(mechanism_of(settings, SecureNoise()), deployment_of(settings)):
-        print(textwrap.fill(f"{topic:<14}{sentence}", width=100, subsequent_indent=" " * 14))
+    mechanisms = mechanisms_of(settings)
+    for stream in settings.stream:
+        if len(settings.stream) > 1:
+            print(f"stream {stream.name}")
+        for topic, sentence in describe(mechanisms[stream.name], deployment_of(settings, stream)):
+            print(textwrap.fill(f"{topic:<14}{sentence}", width=100, subsequent_indent=" " * 14))

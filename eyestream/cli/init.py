@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim import config
+from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.sidecar.assembly import new_ledger
 
 __all__ = ["add_parser", "main"]
@@ -24,11 +25,17 @@ def add_parser(subparsers: Any) -> None:
         "ledger that it names. What is there already is never overwritten: the ledger is the memory of what was spent. "
         "A new ledger for a configuration that is there already comes from `eyestream budget --new`.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="made if it does not exist")
+    parser.add_argument("directory", nargs="?", type=Path, metavar="DIR", help="made if it does not exist")
+    parser.add_argument(
+        "--upgrade",
+        type=Path,
+        metavar="FILE",
+        help="instead: rewrite a configuration of version 0.1.0 in the form of today; its comments stay",
+    )
 
 
 def main(options: argparse.Namespace) -> None:
-    """Write both.
+    """Write both, or upgrade.
 
     Raises
     ------
@@ -37,6 +44,11 @@ def main(options: argparse.Namespace) -> None:
     LedgerError
         The ledger exists, or is missing beside its configuration.
     """
+    if (options.directory is None) == (options.upgrade is None):
+        raise ConfigError("expected a directory, or --upgrade FILE")
+    if options.upgrade is not None:
+        _upgrade(options.upgrade)
+        return
     path = options.directory / "sidecar.toml"
     if path.exists():
         _refuse(path, config.load(path).sidecar.ledger)
@@ -47,6 +59,29 @@ def main(options: argparse.Namespace) -> None:
     print(f"ledger         {settings.sidecar.ledger}  (new: nothing spent)")
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
+
+
+def _upgrade(path: Path) -> None:
+    """Rewrite the configuration at `path`, and keep what it was beside it."""
+    settings = config.load(path)
+    kept, new = path.with_name(path.name + ".0.1.0"), path.with_name(path.name + ".new")
+    try:
+        text = path.read_text(encoding="utf-8")
+        upgraded = upgraded_text(text)
+        new.write_text(upgraded, encoding="utf-8")
+        new.chmod(path.stat().st_mode & 0o777)
+        if config.load(new) != settings:
+            raise ConfigError("cannot be rewritten by the program without changing its meaning; edit it by hand")
+        kept.write_text(text, encoding="utf-8")
+        kept.chmod(path.stat().st_mode & 0o777)
+        new.replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be rewritten: {error.strerror}") from None
+    except ConfigError as error:
+        new.unlink(missing_ok=True)
+        raise ConfigError(f"{path}: {error}") from None
+    print(f"configuration  {path}  (in the form of today)")
+    print(f"before         {kept}")
 
 
 def _refuse(path: Path, ledger: Path) -> NoReturn:

@@ -1,23 +1,20 @@
 """``eyestream privatize``: recorded data sets, file to file."""
 
 import argparse
+import contextlib
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
-from eyestream.privacy.accountant import Request, Withheld
+from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, Charge
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
+from eyestream.privacy.mechanisms import build
 from eyestream.privacy.odometer import Odometer
-from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
@@ -81,50 +78,45 @@ def main(options: argparse.Namespace) -> None:
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
     print(_price(options, calibration))
-    if options.ledger is not None:
-        _book(options, calibration, [len(recording.t) for recording in loaded])
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        for index, (path, recording) in enumerate(zip(options.recordings, loaded, strict=True), start=1):
-            mechanism = _mechanism(options, calibration, len(recording.t))
-            released = release_rows(mechanism, recording.features)
-            t = np.arange(len(recording.t)) / calibration.rate_hz
-            recordings.save(replace(recording, t=t, features=released), options.out / path.name)
-            print(_line(options, calibration, mechanism, recording, path))
-            if sys.stderr.isatty():
-                print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
-    except OSError as error:
-        raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+    with _releases(options, calibration, loaded) as releases:
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+            for index, (path, released) in enumerate(zip(options.recordings, releases, strict=True), start=1):
+                recordings.save(released.recording, options.out / path.name)
+                print(_line(options, released, path))
+                if sys.stderr.isatty():
+                    print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
+        except OSError as error:
+            raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print("This is one release. Another run on the same recordings adds as much again.")
 
 
-def _mechanism(options: argparse.Namespace, calibration: Calibration, rows: int) -> Mechanism:
+@contextlib.contextmanager
+def _releases(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
+) -> Iterator[Iterator[Released]]:
+    """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
-        return FPA(calibration, options.epsilon, rows, k=calibration.k or 1)
-    extras = {"shrink": options.shrink, "clip": options.clip, "smooth": options.smooth}
-    return build(calibration, options.epsilon, **extras)
-
-
-def _book(options: argparse.Namespace, calibration: Calibration, lengths: list[int]) -> None:
-    """Reserve every chunk of every recording, durably, before the first is released; a session for each recording."""
-    n, charge, key = calibration.n, Charge.of(options.epsilon, 0.0), StreamKey(options.device, FEATURE_STREAM)
+        yield privatize_whole(loaded, calibration, options.epsilon)
+        return
+    given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+    mechanism = build(calibration, options.epsilon, **given)
+    if options.ledger is None:
+        yield privatize(loaded, calibration, mechanism)
+        return
+    key = StreamKey(options.device, FEATURE_STREAM)
     with Ledger(options.ledger, ceilings=Ceilings()) as ledger:
-        _check_counted_alike(options, n, ledger.odometer(options.device))
-        mark = ledger.mark(key)
-        first = 0 if mark is None else mark.session + 1
-        requests = [
-            Request(key, session, start, min(start + n, rows) - 1, n, charge)
-            for session, rows in enumerate(lengths, start=first)
-            for start in range(0, rows, n)
-        ]
-        answers = ledger.reserve(requests, int(time.time()) // 86_400)
-        if any(isinstance(answer, Withheld) for answer in answers):
-            raise ConfigError(f"--ledger {options.ledger}: does not allow the release")
+        _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
+        try:
+            yield privatize(loaded, calibration, mechanism, Booking(ledger, key, int(time.time()) // 86_400))
+        except ConfigError as error:
+            raise ConfigError(f"--ledger {options.ledger}: {error}") from None
         odometer = ledger.odometer(options.device)
-        assert odometer is not None
-    print(f"{options.ledger}: epsilon {odometer.epsilon / EPSILON_UNITS:g} for {options.device} since the ledger began")
+    if odometer is not None:
+        spent = odometer.epsilon / EPSILON_UNITS
+        print(f"{options.ledger}: epsilon {spent:g} for {options.device} since the ledger began")
 
 
 def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
@@ -158,13 +150,12 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
 
 
-def _line(
-    options: argparse.Namespace, calibration: Calibration, mechanism: Mechanism, recording: Recording, path: Path
-) -> str:
-    chunks = chunk_count(len(recording.t), mechanism.n)
-    line = f"{options.out / path.name}: {chunks} chunks, epsilon {chunks * options.epsilon:g} for the recording"
-    if calibration.made_from(recording.features):
-        line += "; no guarantee: calibrated on itself"
-    if recording.others:
-        line += f"; left out: {', '.join(recording.others)}"
+def _line(options: argparse.Namespace, released: Released, path: Path) -> str:
+    where = options.out / path.name
+    line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g} for the recording"
+    if released.calibrated_on_itself > 0:
+        share = released.calibrated_on_itself
+        line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"
+    if released.recording.others:
+        line += f"; left out: {', '.join(released.recording.others)}"
     return line

@@ -20,7 +20,7 @@ from eyestream.rim.ops.hardening import seal
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.assembly import Assembly, assemble
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["add_parser", "main"]
@@ -50,15 +50,20 @@ def main(options: argparse.Namespace) -> None:
         The port for metrics is taken.
     """
     seal()
-    settings = config.load(options.config)
-    with _of(options.config), assemble(settings, today=lambda: int(time.time()) // 86_400) as sidecar:
+    notices: list[str] = []
+    settings = config.load(options.config, notices.append)
+    with _of(options.config), assemble(settings, lambda: int(time.time()) // 86_400, options.config.parent) as made:
         if settings.log.format == "json":
             start_log(formatter=JsonLines())
         else:
             start_log()
-        _LOG.info("chunks of %s: %s", ", ".join(device.id for device in settings.device), sidecar.guarantee)
+        for line in notices:
+            _LOG.warning(line)
+        for stream in settings.stream:
+            sent = ", ".join(device.id for device in settings.device if stream in settings.streams_of(device))
+            _LOG.info("%s of %s: %s", stream.name, sent or "no device", made.guarantees[stream.name])
         gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
-        asyncio.run(_run(sidecar, options.config, settings.metrics))
+        asyncio.run(_run(made, options.config, settings.metrics))
 
 
 @contextlib.contextmanager
@@ -70,8 +75,9 @@ def _of(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path}: {error}") from None
 
 
-async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> None:
-    one_line_faults()
+async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> None:
+    fault = one_line_faults()
+    sidecar = made.sidecar
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -82,22 +88,30 @@ async def _run(sidecar: Sidecar, path: Path, window: MetricsSettings | None) -> 
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    loop.add_signal_handler(signal.SIGHUP, _reload, sidecar, path)
+    loop.add_signal_handler(signal.SIGHUP, _reload, made, path)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
             await stack.enter_async_context(serve(window.port, _pages(sidecar)))
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
         notifier.say("READY=1")
         try:
-            await sidecar.run(stop)
+            async with asyncio.TaskGroup() as group:
+                faults = group.create_task(_raised(fault), name="faults of callbacks")
+                await sidecar.run(stop)
+                faults.cancel()
         finally:
             watch.cancel()
 
 
-def _reload(sidecar: Sidecar, path: Path) -> None:
+async def _raised(fault: "asyncio.Future[None]") -> None:
+    """Raise what a callback of the loop failed with: the process ends, and its last will says so."""
+    await fault
+
+
+def _reload(made: Assembly, path: Path) -> None:
     """SIGHUP: take lower ceilings over, or keep everything as it is and say why."""
     try:
-        sidecar.tighten(config.load(path))
+        made.reload(config.load(path))
     except OperatorError as error:
         _LOG.error("the old configuration stays: %s", error)
     else:

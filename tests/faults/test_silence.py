@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, until
-from proxy import Fault, FaultProxy
-from rig import running, settings_for
-from storms import Ear, ear, traffic, watching
 
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.proxy import Fault, FaultProxy
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import Ear, ear, traffic, watching
 
 
 def sessions(heard: Ear) -> list[list[int]]:

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from certificates import Authority
-from conftest import Mosquitto, free_port, until
-from proxy import Fault, FaultProxy
-from rig import running, settings_for
-from storms import ear, recovery, settled, stands, traffic, watching
 
 from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.proxy import Fault, FaultProxy
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear, recovery, settled, stands, traffic, watching
+from tests.faults.certificates import Authority
 
 RECOVERY_SECONDS = 5.0
 FAULTS = {

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rig import rows_of_a_stranger
-from scarce import CHUNKS, EPSILON, in_child, work
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.reservation import Granted
+from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
+from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private
+from tests.guarantee.scarce import CHUNKS, EPSILON, in_child, work
 
 KEY = StreamKey("a", "features")
 ROWS = rows_of_a_stranger(CHUNKS * 32, 52)

@@ -1,8 +1,5 @@
 """The budget of a device in exact integers: no sum rounds, no ceiling is passed, no row is granted twice."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from eyestream.privacy import memory_ledger
@@ -12,9 +9,7 @@ from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.meter import Meter
 from eyestream.privacy.stream_account import StreamAccount
 from eyestream.streams.key import StreamKey
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-import window_streams
+from eyestream.testing import budget_lives
 
 FREE = Ceilings()
 KEY, GAZE = StreamKey("d", "s"), StreamKey("d", "gaze")
@@ -301,7 +296,7 @@ def test_a_ledger_in_memory_decides_as_accounts_do():
 
 
 def test_no_ceiling_is_passed_in_random_lives():
-    assert window_streams.count(1500, seed=7) == 0
+    assert budget_lives.count(1500, seed=7) == 0
 
 
 def restarts_with_session(take):
@@ -399,4 +394,4 @@ FAULTS = {
 def test_the_random_lives_would_show_a_faulty_budget(fault, monkeypatch):
     owner, name, change = FAULTS[fault]
     monkeypatch.setattr(owner, name, change(getattr(owner, name)))
-    assert next(window_streams.violations(1500, seed=7), None)
+    assert next(budget_lives.violations(1500, seed=7), None)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from power_loss import damaged
+from tests.service.power_loss import damaged
 
 Trace = list[tuple[str, Any, Any]]
 """("create", file, name), ("write", file, bytes), ("sync", file, None), ("rename", old, new), ("names", None, None)."""

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from power_loss import TracedFile, images
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Request
@@ -18,6 +17,7 @@ from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
+from tests.service.power_loss import TracedFile, images
 
 CEILINGS = Ceilings(window_chunks=4, window=6)
 DEVICES = ("short", "d" * 64, "third")
@@ -51,7 +51,7 @@ class Outsider:
     def agrees(self, ledger: Ledger) -> bool:
         for device, spent in self.spent.items():
             odometer, mark = ledger.odometer(device), ledger.mark(StreamKey(device, "s"))
-            if odometer is None or odometer.epsilon < spent or mark < self.rows[device]:
+            if odometer is None or mark is None or odometer.epsilon < spent or mark < self.rows[device]:
                 return False
         return True
 

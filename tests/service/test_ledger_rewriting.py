@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from disk import Trace, TracedDisk, states
-from test_ledger_power_loss import CEILINGS, Outsider, work
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Granted, Request, RowMark
@@ -23,6 +21,8 @@ from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
+from tests.service.disk import Trace, TracedDisk, states
+from tests.service.test_ledger_power_loss import CEILINGS, Outsider, work
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMAT_2 = Path(__file__).parent / "format2"

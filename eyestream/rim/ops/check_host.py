@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eyestream.errors import OperatorError
-from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import is_sealed, seal
-from eyestream.rim.sidecar.assembly import mechanism_of
+from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
+from eyestream.rim.sidecar.description import served_streams
 
 __all__ = ["host_findings"]
 
@@ -103,12 +104,11 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
 def _calibration(settings: Settings) -> Finding:
     what = "calibration, epsilon and budget fit"
     try:
-        epsilon = mechanism_of(settings, SecureNoise()).epsilon
+        mechanisms = mechanisms_of(settings)
+        ceilings_of(settings, mechanisms)
+        own_ceilings(settings, mechanisms)
     except OperatorError as error:
-        return bad(what, str(error), "Correct [privacy] or [stream]")
-    for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
-        if getattr(settings.budget, key) < epsilon:
-            return bad(what, f"{key} is below the epsilon of one chunk", f"Raise [budget] {key}, or lower epsilon")
+        return bad(what, str(error), "Correct [[stream]], [stream.privacy] or [budget]")
     return good(what)
 
 
@@ -117,18 +117,23 @@ def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
     what = "the ledger opens and fits"
     try:
         odometers = read_ledger(settings.sidecar.ledger).odometers
-        chunk = mechanism_of(settings, SecureNoise()).n
+        mechanisms = mechanisms_of(settings)
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
         return
+    window = settings.budget.window_chunks
     ours = [odometers[device.id] for device in settings.device if device.id in odometers]
-    streams = [odometer.streams["features"] for odometer in ours if "features" in odometer.streams]
-    counted = {(stream.chunk, stream.window) for stream in streams}
-    wanted = (chunk, settings.budget.window_chunks)
-    if not counted <= {wanted}:
+    other = [
+        (served.key, counted.chunk, counted.window, mechanism.n)
+        for served, mechanism in served_streams(settings, mechanisms)
+        if served.id in odometers and (counted := odometers[served.id].streams.get(served.stream)) is not None
+        if (counted.chunk, counted.window) != (mechanism.n, window)
+    ]
+    if other:
+        key, chunk, slots, n = other[0]
         yield bad(
             what,
-            f"it counts in (rows, window) {sorted(counted)}, the configuration in {wanted}",
+            f"it counts {key} in chunks of {chunk} rows and windows of {slots}, the configuration in {n} and {window}",
             "The next session starts with a full window: run it once to take that over, or go back to the old values",
         )
     else:

@@ -29,12 +29,12 @@ def health(sidecar: Sidecar) -> str:
 
 def _lines(sidecar: Sidecar) -> Iterator[str]:
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    yield from _counter("raw_messages_received", "raw messages that came in", [("", sidecar.received)])
+    yield from _counter("raw_messages_received", "raw messages that came in", [("", sidecar.worker.received)])
     yield from _counter("raw_messages_taken", "raw messages whose rows went to their device", [("", counters.taken)])
     yield from _counter("raw_messages_rejected", "raw messages refused", _by("reason", counters.rejected))
-    yield from _counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.inbox_dropped)])
+    yield from _counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.worker.dropped)])
     rows = {
-        kind: sum(getattr(sidecar.pipeline.rows(device), kind) for device in sidecar.devices)
+        kind: sum(getattr(sidecar.pipeline.rows(key), kind) for key in sidecar.pipeline.keys)
         for kind in ("accepted", "late", "duplicate", "stale_session", "refused", "jump")
     }
     yield from _counter("rows", "rows by what became of them", _by("fate", rows))
@@ -48,7 +48,7 @@ def _lines(sidecar: Sidecar) -> Iterator[str]:
     yield from _counter("links", "connections made", _by("side", sidecar.links))
     up = {"raw": int(sidecar.raw_stands), "private": int(sidecar.private_stands)}
     yield from _family("link_up", "gauge", "1 when the link stands", _by("side", up))
-    yield from _family("raw_messages_waiting", "gauge", "raw messages that wait", [("", sidecar.inbox_held)])
+    yield from _family("raw_messages_waiting", "gauge", "raw messages that wait", [("", sidecar.worker.held)])
     yield from _family("chunks_waiting", "gauge", "released chunks that wait for the broker", [("", len(outbox))])
     yield from _family("ledger_failed", "gauge", "1 when nothing is released", [("", int(sidecar.pipeline.failed))])
 

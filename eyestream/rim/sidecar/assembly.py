@@ -1,33 +1,44 @@
-"""A sidecar out of its configuration: calibration, mechanism, ledger, and whether they fit one another."""
+"""A sidecar out of its configuration: calibrations, mechanisms, ledger, and whether they fit one another."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_units
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
-from eyestream.rim.config import Settings
+from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
+from eyestream.rim.sidecar.description import stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sources.registry import make_source
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
 
-__all__ = ["assemble", "fitting_calibration", "mechanism_of", "new_ledger"]
+__all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
 
-def fitting_calibration(settings: Settings) -> Calibration:
-    """The calibration that the configuration names.
+def fitting_calibration(stream: StreamSettings) -> Calibration:
+    """The calibration that a stream names.
 
     Raises
     ------
     CalibrationError
         There is none, or it was made for another stream.
+    ConfigError
+        The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
+        would be too low.
     """
-    calibration = calibrations.load(settings.privacy.calibration)
-    calibration.check_stream(settings.stream.names, settings.stream.rate_hz)
+    calibration = calibrations.load(stream.privacy.calibration)
+    calibration.check_stream(stream.names, stream.rate_hz)
+    if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
+        raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
     return calibration
 
 
@@ -41,34 +52,69 @@ def new_ledger(settings: Settings, created: int) -> None:
     CalibrationError
         As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
-    fitting_calibration(settings)
+    for stream in settings.stream:
+        fitting_calibration(stream)
     create_ledger(settings.sidecar.ledger, created=created)
 
 
-def mechanism_of(settings: Settings, noise: Noise) -> Mechanism:
-    """The mechanism that the configuration asks for.
+def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) -> dict[str, Mechanism]:
+    """The mechanism that each stream asks for, by the stream's name; `noise` gives each a source of its own.
 
     Raises
     ------
     ConfigError
-        Epsilon or k cannot be used.
+        Epsilon or an option cannot be used.
     CalibrationError
         As `fitting_calibration`.
     """
-    calibration, privacy = fitting_calibration(settings), settings.privacy
-    return build(
-        calibration,
-        privacy.epsilon,
-        k=privacy.k,
-        noise=noise,
-        shrink=privacy.shrink,
-        clip=privacy.clip,
-        smooth=privacy.smooth,
-    )
+    made: dict[str, Mechanism] = {}
+    for stream in settings.stream:
+        try:
+            privacy = stream.privacy
+            made[stream.name] = build(fitting_calibration(stream), privacy.epsilon, noise=noise(), **privacy.options)
+        except OperatorError as error:
+            raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
+    return made
+
+
+def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
+    """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
+    specs = {s.name: stream_spec(s, mechanisms[s.name].calibration.units) for s in settings.stream}
+    return {
+        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
+        for entry in settings.source
+    }
+
+
+class Assembly:
+    """A sidecar that is ready to run, and its ledger, which is open.
+
+    Attributes
+    ----------
+    sidecar : what runs.
+    guarantees : the claim about one chunk of each stream, in words, by the stream's name.
+    """
+
+    def __init__(self, settings: Settings, mechanisms: dict[str, Mechanism], ledger: Ledger, sidecar: Sidecar) -> None:
+        self.sidecar = sidecar
+        self.guarantees = {name: mechanism.guarantee for name, mechanism in mechanisms.items()}
+        self._settings, self._mechanisms, self._ledger = settings, mechanisms, ledger
+
+    def reload(self, settings: Settings) -> None:
+        """Let the lower ceilings of another configuration hold from now on.
+
+        Raises
+        ------
+        ConfigError
+            It differs in anything else, or a ceiling is higher; nothing has changed.
+        """
+        self._ledger.lower(*lowered(self._settings, settings, self._mechanisms))
+        self._settings = settings
+        self.sidecar.describe_anew(settings)
 
 
 @contextmanager
-def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
+def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
     Parameters
@@ -77,22 +123,21 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Sidecar]:
         The configuration.
     today
         Days since 1970, UTC.
+    base
+        What paths in the options of sources are relative to: the directory of the configuration.
 
     Raises
     ------
     ConfigError
-        Epsilon, k, a ceiling or a broker's settings cannot be used.
+        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used.
     CalibrationError
         As `fitting_calibration`.
     LedgerError
         There is no ledger, or it cannot be used.
     """
-    budget = settings.budget
-    mechanism = mechanism_of(settings, SecureNoise())
-    for key in ("window_epsilon", "session_epsilon", "day_epsilon"):
-        if ceiling_units(getattr(budget, key)) < charge_units(mechanism.epsilon):
-            least = f"{charge_units(mechanism.epsilon) / EPSILON_UNITS:.15g}"
-            raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk as it is booked, {least}")
-    ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
-    with Ledger(settings.sidecar.ledger, ceilings=ceilings) as ledger:
-        yield Sidecar(settings, mechanism, ledger, today=today)
+    mechanisms = mechanisms_of(settings)
+    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
+        sources = sources_of(settings, mechanisms, base)
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        yield Assembly(settings, mechanisms, ledger, sidecar)

@@ -1,62 +1,90 @@
-"""What a configuration says: to each device, to the words of the guarantee, and to applications."""
+"""What a configuration says: to each stream, to the words of the guarantee, and to applications."""
+
+from collections.abc import Mapping
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Deployment, text
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.config import Settings
+from eyestream.rim.config import Settings, StreamSettings
+from eyestream.streams.key import StreamKey
+from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
-__all__ = ["STREAM", "deployment_of", "device_settings", "meta_of"]
-
-STREAM = "features"
+__all__ = ["deployment_of", "meta_of", "metas", "served_streams", "stream_spec"]
 
 
-def device_settings(settings: Settings, n: int) -> list[DeviceSettings]:
-    """Every configured device, with chunks of `n` rows."""
-    stream = settings.stream
+def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> list[tuple[DeviceSettings, Mechanism]]:
+    """Every stream of every configured device, and the mechanism that releases its chunks."""
     return [
-        DeviceSettings(
-            id=device.id,
-            stream=STREAM,
-            schema=stream.schema,
-            names=stream.names,
-            rate_hz=stream.rate_hz,
-            n=n,
-            grace_s=stream.grace_s,
-            idle_s=stream.idle_s,
-            jump_chunks=stream.jump_chunks,
-            release=stream.release,
+        (
+            DeviceSettings(
+                id=device.id,
+                stream=stream.name,
+                schema=stream.schema,
+                names=stream.names,
+                rate_hz=stream.rate_hz,
+                n=mechanisms[stream.name].n,
+                grace_s=stream.grace_s,
+                idle_s=stream.idle_s,
+                jump_chunks=stream.jump_chunks,
+                release=stream.release,
+            ),
+            mechanisms[stream.name],
         )
         for device in settings.device
+        for stream in settings.streams_of(device)
     ]
 
 
-def deployment_of(settings: Settings) -> Deployment:
-    """What stands around the mechanism, for the words of the guarantee."""
-    stream, budget = settings.stream, settings.budget
+def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
+    """What stands around the mechanism of a stream, for the words of the guarantee."""
+    budget = settings.budget
     return Deployment(
-        rate_hz=stream.rate_hz,
-        window_s=stream.window_s,
+        stream=stream_spec(stream, ("1",) * len(stream.names)),
         window_chunks=budget.window_chunks,
         window_epsilon=budget.window_epsilon,
         session_epsilon=budget.session_epsilon,
         day_epsilon=budget.day_epsilon,
+        lifetime_epsilon=budget.lifetime_epsilon,
     )
 
 
-def meta_of(settings: Settings, mechanism: Mechanism) -> Meta:
+def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
+    """What the rows of a configured stream are; `units` come with its calibration."""
+    return StreamSpec(
+        name=stream.name,
+        schema=stream.schema,
+        names=stream.names,
+        units=units,
+        rate_hz=stream.rate_hz,
+        window_s=stream.window_s,
+        memory_s=stream.memory_s,
+    )
+
+
+def metas(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[StreamKey, Meta]:
     """What applications are told of every stream."""
+    told = {stream.name: meta_of(settings, stream, mechanisms[stream.name]) for stream in settings.stream}
+    return {
+        StreamKey(device.id, stream.name): told[stream.name]
+        for device in settings.device
+        for stream in settings.streams_of(device)
+    }
+
+
+def meta_of(settings: Settings, stream: StreamSettings, mechanism: Mechanism) -> Meta:
+    """What applications are told of a stream; the same for every device."""
     calibration = mechanism.calibration
     return Meta(
-        names=settings.stream.names,
+        names=stream.names,
         units=calibration.units,
-        rate_hz=settings.stream.rate_hz,
+        rate_hz=stream.rate_hz,
         n=mechanism.n,
         mechanism=mechanism.name,
         k=mechanism.k,
         epsilon=mechanism.epsilon,
         delta=mechanism.delta,
         noise_sd=mechanism.noise_sd.astype("float32"),
-        guarantee=text(mechanism, deployment_of(settings)),
+        guarantee=text(mechanism, deployment_of(settings, stream)),
         calibration=calibration.content_hash,
     )

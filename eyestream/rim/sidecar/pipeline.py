@@ -1,45 +1,30 @@
-"""From raw messages to released payloads, for all devices of one sidecar: everything but the links.
+"""From raw messages to released payloads, for all streams of one sidecar: everything but the links.
 
-The order is the one that the guarantee needs. A chunk is reserved durably when it opens (or falls due unopened); only
-then is noise bound to it; only then are bytes handed on. What the budget withholds takes its slot; what the mechanism
-cannot release is dropped and counted. Nothing else ever leaves.
+A thin driver of `eyestream.release`: it decodes, asks the ledger in a thread, and hands payloads on. The order of
+effects is decided there, stream by stream; nothing waits for the disk but what is asked of it.
 """
 
 import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from eyestream.chunking.chunks import DueChunk, RowSpan
-from eyestream.chunking.device import Device
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.accountant import Obstacle, Request, Withheld
-from eyestream.privacy.charge import Charge
-from eyestream.privacy.mechanism import Mechanism, Releaser
-from eyestream.rim.ledger.ledger import Ledger
+from eyestream.privacy.reservation import Granted, Request, Withheld
+from eyestream.release.ports import Ledger, Mechanism
+from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams.key import StreamKey
-from eyestream.wire.messages import PrivateChunk, Status, decode_raw, encode_private
+from eyestream.wire.messages import RawRows, decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 
-__all__ = ["Arrival", "Counters", "Pipeline"]
+__all__ = ["Arrival", "Counters", "Pipeline", "RowArrival"]
 
 _LOG = logging.getLogger("eyestream.release")
-
-_EXHAUSTED: dict[Obstacle, Status] = {
-    "window": Status("exhausted", "window"),
-    "session": Status("exhausted", "session"),
-    "day": Status("exhausted", "day"),
-    "lifetime": Status("exhausted", "lifetime"),
-    "change": Status("exhausted", "session"),  # another chunk length or window: from the next session on
-}
-_READY = Status("online", "ready")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,53 +36,44 @@ class Arrival:
     at: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowArrival:
+    """Rows of a source in this process, and when they came."""
+
+    key: StreamKey
+    rows: RawRows
+    at: float
+
+
 @dataclass(slots=True)
-class Counters:
-    """Envelopes and chunks by what became of them; nothing here depends on a value.
+class Counters(ChunkCounters):
+    """Messages and chunks of all streams by what became of them; nothing here depends on a value.
 
     At any quiet moment ``due == released + sum(withheld) + sum(dropped)``.
     """
 
     taken: int = 0
-    """Messages whose rows went to their device."""
+    """Messages whose rows went to their stream."""
     rejected: Counter[str] = field(default_factory=Counter)
     """Messages refused, by reason."""
-    due: int = 0
-    """Chunks that fell due."""
-    released: int = 0
-    withheld: Counter[str] = field(default_factory=Counter)
-    """Chunks that the ledger did not allow, by obstacle."""
-    dropped: Counter[str] = field(default_factory=Counter)
-    """Chunks lost to a fault: ``mechanism``, ``ledger``; or not reserved at the end: ``stopped``."""
 
 
-class _Line:
-    """One device and what the sidecar knows of it."""
+@dataclass(slots=True, eq=False)
+class _Served:
+    """A stream, where its chunks go, and what was last said of it."""
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self.topic = private_topic(device.settings.id, device.settings.stream)
-        self.answers: dict[RowSpan, Obstacle | None] = {}
-        self.asked: RowSpan | None = None
-        self.private_session = 0
-        self.releaser: Releaser | None = None
-        self.status = _READY
-
-    def request(self, span: RowSpan, charge: Charge) -> Request:
-        settings = self.device.settings
-        key = StreamKey(settings.id, settings.stream)
-        return Request(key, span.session, span.first_row, span.last_row, settings.n, charge)
+    stream: StreamRelease
+    topic: str
+    condition: Condition = "ready"
 
 
 class Pipeline:
-    """Devices, ledger and mechanism in the right order.
+    """All streams of one sidecar and their ledger.
 
     Parameters
     ----------
-    devices
-        Settings of every device served; all of one stream.
-    mechanism
-        What releases their chunks.
+    streams
+        Settings of every stream served, and the mechanism that releases its chunks.
     ledger
         Open, and ours alone.
     today
@@ -105,43 +81,59 @@ class Pipeline:
     publish
         Is given the private topic and the payload of each released chunk.
     changed
-        Called when the status of a device has changed.
+        Called when the condition of a stream has changed.
     """
 
     def __init__(
         self,
-        devices: Sequence[DeviceSettings],
-        mechanism: Mechanism,
+        streams: Sequence[tuple[DeviceSettings, Mechanism]],
         ledger: Ledger,
         *,
         today: Callable[[], int],
         publish: Callable[[str, bytes], None],
         changed: Callable[[], None],
     ) -> None:
-        self._mechanism = mechanism
-        self._charge = Charge.of(mechanism.epsilon, mechanism.delta)
         self._ledger = ledger
         self._today = today
         self._publish = publish
         self._changed = changed
-        self._lines = {raw_topic(settings.id, settings.stream): self._line(settings) for settings in devices}
-        self._timers: Timers[_Line] = Timers()
-        self._asks: list[tuple[_Line, RowSpan]] = []
-        self._unreserved: list[tuple[_Line, DueChunk]] = []
-        self.counters = Counters()
+        self._served = {settings.key: self._serve(settings, mechanism) for settings, mechanism in streams}
+        self._by_topic = {raw_topic(*key): served for key, served in self._served.items()}
+        self._timers: Timers[_Served] = Timers()
+        self._requests: list[Request] = []
+        self._messages = Counters()
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
 
-    def _line(self, settings: DeviceSettings) -> _Line:
-        return _Line(Device(settings, self._ledger.mark(StreamKey(settings.id, settings.stream))))
+    def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> _Served:
+        refused = self._ledger.mark(settings.key)
+        stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused)
+        return _Served(stream, private_topic(*settings.key))
 
-    def status(self, device: str) -> Status:
-        """The state of one device as far as its chunks go."""
-        return Status("degraded", "ledger") if self.failed else self._lines[raw_topic(device)].status
+    @property
+    def keys(self) -> list[StreamKey]:
+        """Every stream served."""
+        return list(self._served)
 
-    def rows(self, device: str) -> RowCounters:
-        """What became of the rows of one device: live, to be read only."""
-        return self._lines[raw_topic(device)].device.counters
+    @property
+    def counters(self) -> Counters:
+        """Messages and chunks by what became of them; a copy."""
+        total = Counters(taken=self._messages.taken, rejected=Counter(self._messages.rejected))
+        for served in self._served.values():
+            own = served.stream.counters
+            total.due += own.due
+            total.released += own.released
+            total.withheld.update(own.withheld)
+            total.dropped.update(own.dropped)
+        return total
+
+    def condition(self, key: StreamKey) -> Condition:
+        """What became of the last due chunk of a stream."""
+        return self._served[key].condition
+
+    def rows(self, key: StreamKey) -> RowCounters:
+        """What became of the rows of one stream: live, to be read only."""
+        return self._served[key].stream.rows
 
     def next_due(self) -> float | None:
         """When `take` must be called if no message comes; None: nothing is awaited."""
@@ -150,124 +142,89 @@ class Pipeline:
     @property
     def waits(self) -> bool:
         """Whether something is to be reserved: `take` does it."""
-        return bool(self._asks or self._unreserved)
+        return bool(self._requests)
 
-    def feed(self, arrival: Arrival) -> None:
-        """Take one message: a chunk that it completes is released at once when it is reserved, else by `take`.
+    def reject(self, reason: str) -> None:
+        """Count a message that was refused before it came here."""
+        self._messages.rejected[reason] += 1
 
-        Not to be called while `take` is under way.
-        """
-        line = self._lines.get(arrival.topic)
-        if line is None:
-            self.counters.rejected["topic"] += 1
+    def feed(self, arrival: Arrival | RowArrival) -> None:
+        """Take one message: a chunk that it completes is released at once when it is reserved, else by `take`."""
+        if isinstance(arrival, RowArrival):
+            served = self._served[arrival.key]
+            self._messages.taken += 1
+            self._note(served, served.stream.feed(arrival.rows, arrival.at))
+        else:
+            self._feed_message(arrival)
+
+    def _feed_message(self, arrival: Arrival) -> None:
+        served = self._by_topic.get(arrival.topic)
+        if served is None:
+            self.reject("topic")
             return
-        settings = line.device.settings
+        settings = served.stream.settings
         try:
             rows = decode_raw(arrival.payload, settings.features, settings.schema)
         except PayloadError as error:
-            self.counters.rejected[error.reason] += 1
+            self.reject(error.reason)
             return
-        self.counters.taken += 1
-        self._collect(line, line.device.feed(rows, arrival.at))
+        self._messages.taken += 1
+        self._note(served, served.stream.feed(rows, arrival.at))
 
-    async def take(self, arrivals: Iterable[Arrival], now: float) -> None:
-        """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve."""
+    async def take(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
+        """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve.
+
+        Messages may be fed while the ledger is asked; what they ask waits for the next call.
+        """
         for arrival in arrivals:
             self.feed(arrival)
-        for line in self._timers.due(now):
-            awaited = line.device.next_due()
+        for served in self._timers.due(now):
+            awaited = served.stream.next_due()
             if awaited is not None and awaited <= now:
-                self._collect(line, line.device.tick(now))
+                self._note(served, served.stream.tick(now))
             else:
-                self._timers.set(line, awaited)
-        asks, self._asks = self._asks, []
-        unreserved, self._unreserved = self._unreserved, []
-        if asks:
-            await self._reserve(asks)
-        for line, chunk in unreserved:
-            self._settle(line, chunk)
+                self._timers.set(served, awaited)
+        requests, self._requests = self._requests, []
+        if requests and not self.failed:
+            await self._reserve(requests)
 
     def close(self, now: float) -> None:
         """End every session: what is reserved is released, the rest is dropped."""
-        for line in self._lines.values():
-            chunks = line.device.close(now)
-            self.counters.due += len(chunks)
-            for chunk in chunks:
-                if chunk.span in line.answers:
-                    self._settle(line, chunk)
-                else:
-                    self.counters.dropped["stopped"] += 1
+        for served in self._served.values():
+            self._note(served, served.stream.close(now))
 
-    def _collect(self, line: _Line, chunks: list[DueChunk]) -> None:
-        """Settle what is reserved; note what to reserve (due unasked, or newly sure to come) and when to look again."""
-        self.counters.due += len(chunks)
-        for chunk in chunks:  # first of all: somebody waits for it
-            if chunk.span in line.answers:
-                self._settle(line, chunk)
-            else:
-                self._unreserved.append((line, chunk))
-        for span in [*(chunk.span for chunk in chunks), *line.device.coming]:
-            if line.asked is None or (line.asked.session, line.asked.first_row) < (span.session, span.first_row):
-                line.asked = span
-                self._asks.append((line, span))
-        self._timers.set(line, line.device.next_due())
-
-    async def _reserve(self, asks: list[tuple[_Line, RowSpan]]) -> None:
-        if self.failed:
-            return
-        requests = [line.request(span, self._charge) for line, span in asks]
+    async def _reserve(self, requests: list[Request]) -> None:
         try:
             answers = await asyncio.to_thread(self._ledger.reserve, requests, self._today())
         except LedgerError as error:
             _LOG.error("%s; no chunk is released any more", error)
             self.failed = True
+            for served in self._served.values():
+                self._note(served, served.stream.fail())
             self._changed()
             return
-        for (line, span), answer in zip(asks, answers, strict=True):
-            line.answers[span] = answer.obstacle if isinstance(answer, Withheld) else None
+        for key, own in _by_key(requests, answers):
+            self._note(self._served[key], self._served[key].stream.answer(own))
 
-    def _settle(self, line: _Line, chunk: DueChunk) -> None:
-        """Release, withhold or drop one due chunk; one of index 0 begins another session for those who listen."""
-        if chunk.index == 0:
-            line.releaser = None
-        reserved = chunk.span in line.answers
-        obstacle = line.answers.pop(chunk.span, None)
-        if self.failed or not reserved:
-            self.counters.dropped["ledger"] += 1
-        elif obstacle is not None:
-            self.counters.withheld[obstacle] += 1
-            self._say(line, _EXHAUSTED.get(obstacle, line.status))
-        else:
-            self._release(line, chunk)
-
-    def _release(self, line: _Line, chunk: DueChunk) -> None:
-        if line.releaser is None:
-            line.private_session = secrets.randbits(64)
-            line.releaser = self._mechanism.session()
-        try:
-            values = line.releaser.release(chunk.values).astype(np.float32)
-            payload = encode_private(
-                PrivateChunk(
-                    session=line.private_session,
-                    chunk=chunk.index,
-                    t0=chunk.t0,
-                    dt=1.0 / line.device.settings.rate_hz,
-                    values=values,
-                    epsilon=self._mechanism.epsilon,
-                    delta=self._mechanism.delta,
-                )
-            )
-        except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
-            self.counters.dropped["mechanism"] += 1
-            _LOG.error("a chunk is dropped: the mechanism failed with %s", type(error).__name__)
-            self._say(line, Status("degraded", "internal"))
-            return
-        self.counters.released += 1
-        self._say(line, _READY)
-        self._publish(line.topic, payload)
-
-    def _say(self, line: _Line, status: Status) -> None:
-        if status != line.status:
-            line.status = status
-            _LOG.info("device %s: %s, %s", line.device.settings.id, status.state, status.reason)
+    def _note(self, served: _Served, outcome: Outcome) -> None:
+        """Hand payloads on, first of all: somebody waits for them; then note what is asked, and when to look again."""
+        for payload in outcome.payloads:
+            self._publish(served.topic, payload)
+        self._requests += outcome.requests
+        self._timers.set(served, served.stream.next_due())
+        if outcome.fault is not None:
+            _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
+        if served.condition != served.stream.condition:
+            served.condition = served.stream.condition
+            _LOG.info("%s: %s", served.stream.key, served.condition)
             self._changed()
+
+
+def _by_key(
+    requests: Sequence[Request], answers: Sequence[Granted | Withheld]
+) -> Iterator[tuple[StreamKey, list[Granted | Withheld]]]:
+    """The answers of each stream, in order."""
+    own: dict[StreamKey, list[Granted | Withheld]] = {}
+    for request, answer in zip(requests, answers, strict=True):
+        own.setdefault(request.key, []).append(answer)
+    yield from own.items()

@@ -1,30 +1,33 @@
 """The sidecar: raw rows in from one link, private chunks out through another, for many devices.
 
-The two links are two connections even where there is one broker. The private one has a persistent session and a last
-will, and a broker keeps messages for persistent sessions: raw rows must never be kept. Besides, the two have different
-rights, and neither may stall the other.
+The two links are two connections even where there is one broker: the private one has a last will, the two have
+different rights, and neither may stall the other. Both have clean sessions, so a broker keeps nothing for us: raw rows
+must never be kept, and what was released is kept by the outbox.
 """
 
 import asyncio
 import contextlib
 import logging
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.buffer import DropOldest
+from eyestream.release.ports import Ledger
 from eyestream.rim.config import Settings
-from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Message, Will
-from eyestream.rim.sidecar.description import STREAM, device_settings, meta_of
+from eyestream.rim.mqtt.transport import Link, Will
+from eyestream.rim.sidecar.description import metas, served_streams
+from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
-from eyestream.rim.sidecar.reload import lowered_ceilings
+from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES, Status, encode_meta, encode_status
-from eyestream.wire.topics import meta_topic, raw_topic, sidecar_status_topic, status_topic
+from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
+from eyestream.rim.sidecar.worker import Worker
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import encode_meta
+from eyestream.wire.topics import meta_topic
 
 __all__ = ["Sidecar"]
 
@@ -33,10 +36,8 @@ _LOG = logging.getLogger("eyestream.sidecar")
 GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
 
-_BATCH = 64
-"""Messages that are treated together, at most: their reservations share one write to the disk."""
-
-_STOPPED = encode_status(Status("offline", "stopped"))
+AGAIN_SECONDS = (1.0, 10.0)
+"""So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
 
 
 class Sidecar:
@@ -46,12 +47,18 @@ class Sidecar:
     ----------
     settings
         The configuration.
-    mechanism
-        Releases the chunks of every device; its calibration fits the stream.
+    mechanisms
+        What releases the chunks of each stream, by its name; its calibration fits the stream.
     ledger
         Open, and ours alone.
     today
         Days since 1970, UTC: the host's clock, and the only use of it.
+    sources
+        What serves a stream in this process, by its key; all others come from the raw broker.
+
+    Attributes
+    ----------
+    pipeline, worker, outbox : its parts, to be read for metrics.
 
     Raises
     ------
@@ -62,56 +69,56 @@ class Sidecar:
     def __init__(
         self,
         settings: Settings,
-        mechanism: Mechanism,
+        mechanisms: Mapping[str, Mechanism],
         ledger: Ledger,
         *,
         today: Callable[[], int],
+        sources: Mapping[StreamKey, Source] = MappingProxyType({}),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
-        self.guarantee = mechanism.guarantee
-        self.devices = tuple(device.id for device in settings.device)
-        self._settings, self._mechanism, self._ledger = settings, mechanism, ledger
-        self._own_topic = sidecar_status_topic(name)
-        self._inbox: DropOldest[Arrival] = DropOldest(limits.raw_messages)
+        self._settings, self._mechanisms = settings, mechanisms
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
-        self.received = 0
-        """Raw messages that came in: always those rejected, dropped from the inbox, taken, and still in the inbox."""
         self._sender = Sender(self.outbox)
-        self._turned = asyncio.Event()
-        self._asked = self._stopping = self._raw_stands = False
-        self._waiting = self._fed = self._changed = False
-        self._look_at = math.inf
         self.pipeline = Pipeline(
-            device_settings(settings, mechanism.n),
-            mechanism,
+            served_streams(settings, mechanisms),
             ledger,
             today=today,
             publish=self._sender.post,
             changed=self._note_change,
         )
-        self._raw = ReconnectingLink(
-            Endpoint.of(settings.raw_broker),
-            self._serve_raw,
-            what="raw broker",
-            client_id=f"{name}-raw",
-            deliver=self._receive,
+        self.worker = Worker(self.pipeline, limits.raw_messages)
+        self._status = StatusBoard(name, self.pipeline.keys, self._sender.say)
+        self._leaving = self._status_is_due = False
+        from_broker = [key for key in self.pipeline.keys if key not in sources]
+        self._raw = (
+            RawLink(
+                Endpoint.of(settings.raw_broker),
+                f"{name}-raw",
+                from_broker,
+                self.worker.receive,
+                self._note_change,
+            )
+            if from_broker
+            else None
         )
+        self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
         self._private = ReconnectingLink(
             Endpoint.of(settings.private),
-            self._sender.serve,
+            self._serve_private,
             what="private broker",
             client_id=name,
             deliver=lambda message: None,
-            clean_session=False,
-            will=Will(self._own_topic, encode_status(Status("offline", "lost"))),
+            clean_session=True,  # no subscription to keep; and in a kept session the outbox would have to resend with
+            # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
+            will=Will(self._status.own_topic, LAST_WILL),
         )
         self._describe()
         self._say_status()
 
     @property
     def raw_stands(self) -> bool:
-        """Whether the link to the raw broker is up."""
-        return self._raw_stands
+        """Whether the link to the raw broker is up, if one is needed."""
+        return self._raw is None or self._raw.stands
 
     @property
     def private_stands(self) -> bool:
@@ -121,30 +128,23 @@ class Sidecar:
     @property
     def links(self) -> dict[str, int]:
         """Links that stood since the start, by side."""
-        return {"raw": self._raw.links, "private": self._private.links}
-
-    @property
-    def inbox_held(self) -> int:
-        """Raw messages that wait."""
-        return len(self._inbox)
-
-    @property
-    def inbox_dropped(self) -> int:
-        """Raw messages dropped because too many waited."""
-        return self._inbox.dropped
+        return {"raw": 0 if self._raw is None else self._raw.links, "private": self._private.links}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return."""
         async with asyncio.TaskGroup() as group:
-            raw = group.create_task(self._raw.run(), name="raw link")
-            devices = group.create_task(self._work(), name="devices")
+            inputs = [group.create_task(self._sources.run(), name="sources")]
+            if self._raw is not None:
+                inputs.append(group.create_task(self._raw.run(), name="raw link"))
+            work = group.create_task(self.worker.run(), name="streams")
             private = group.create_task(self._private.run(), name="private link")
             await stop.wait()
-            raw.cancel()
-            self._stopping = True
-            self._inbox.wake()
-            await devices
-            self._sender.leave((topic, _STOPPED) for topic in self._status_topics())
+            for task in inputs:
+                task.cancel()
+            self._leaving = True
+            self.worker.stop()
+            await work
+            self._sender.leave(self._status.goodbye())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GOODBYE_SECONDS if self.private_stands else 0):
                     await private
@@ -152,104 +152,44 @@ class Sidecar:
 
     async def pulse(self) -> None:
         """Return when the work on what arrives and falls due has come round once more: a sign of life."""
-        self._turned.clear()
-        self._asked = True  # a wake alone would be missed by a worker that is about to wait
-        self._inbox.wake()
-        await self._turned.wait()
+        await self.worker.pulse()
 
-    def tighten(self, settings: Settings) -> None:
-        """Let the lower ceilings of another configuration hold from now on.
-
-        Raises
-        ------
-        ConfigError
-            It differs in anything else, or a ceiling is higher; nothing has changed.
-        """
-        self._ledger.lower(lowered_ceilings(self._settings, settings, self._mechanism.epsilon))
+    def describe_anew(self, settings: Settings) -> None:
+        """Tell applications what `settings` say: the same with other ceilings."""
         self._settings = settings
         self._describe()
 
     def _describe(self) -> None:
-        meta = encode_meta(meta_of(self._settings, self._mechanism))
-        for device in self.devices:
-            self._sender.say(meta_topic(device, STREAM), meta)
+        for key, meta in metas(self._settings, self._mechanisms).items():
+            self._sender.say(meta_topic(*key), encode_meta(meta))
 
-    def _receive(self, message: Message) -> None:
-        """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
-        self.received += 1
-        if len(message.payload) > MAX_PAYLOAD_BYTES:
-            self.pipeline.counters.rejected["oversize"] += 1
-        elif message.retain:
-            self.pipeline.counters.rejected["retained"] += 1
-        else:
-            loop = asyncio.get_running_loop()
-            arrival = Arrival(message.topic, message.payload, loop.time())
-            if self._waiting and not self._fed and not self._inbox:  # nothing is before it: no detour
-                self._fed = True  # one in a turn of the loop; in a flood the others queue up
-                self.pipeline.feed(arrival)
-                loop.call_soon(self._go_on)
-            else:
-                self._inbox.put(arrival)
+    async def _serve_private(self, link: Link) -> None:
+        """Serve; some time into the link, state again what a last will of the link before it may have overwritten.
 
-    def _go_on(self) -> None:
-        """After a message that was treated as it came: wake the worker if there is more to do than to wait."""
-        self._fed = False
-        due = self.pipeline.next_due()
-        if self._inbox or self.pipeline.waits or (due is not None and due < self._look_at):
-            self._inbox.wake()
-
-    async def _serve_raw(self, link: Link) -> None:
+        A broker of many threads may take our new status first and publish that will after it.
+        """
+        loop, own = asyncio.get_running_loop(), self._status.own_topic
+        again = [loop.call_later(after_s, self._sender.say_again, own) for after_s in AGAIN_SECONDS]
         try:
-            for device in self.devices:  # at QoS 1 mosquitto 2.0 counts what it drops as under way, and falls silent
-                await link.subscribe(raw_topic(device, STREAM), 0)
-            self._raw_stands = True
-            self._say_status()
-            await asyncio.Event().wait()
+            await self._sender.serve(link)
         finally:
-            self._raw_stands = False
-            self._say_status()
-
-    async def _work(self) -> None:
-        """Take what arrives and what the clock makes due, in batches, until we stop."""
-        loop = asyncio.get_running_loop()
-        while not self._stopping:
-            if not self._inbox and not self._asked:
-                due = self.pipeline.next_due()
-                self._waiting, self._look_at = True, math.inf if due is None else due
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(due):
-                        await self._inbox.wait()
-                self._waiting = False
-            self._asked = False
-            await self.pipeline.take(self._inbox.take_most(_BATCH), loop.time())
-            self._turned.set()
-            await asyncio.sleep(0)  # a flood of messages leaves the links their turn
-        self.pipeline.close(loop.time())
+            for timer in again:
+                timer.cancel()
 
     def _note_change(self) -> None:
-        """The status of a device has changed, perhaps of a thousand at once: say all of them once in this turn."""
-        if not self._changed:
-            self._changed = True
+        """The condition of a stream has changed, perhaps of a thousand at once: say all of them once in this turn."""
+        if not self._status_is_due:
+            self._status_is_due = True
             asyncio.get_running_loop().call_soon(self._say_status)
 
     def _say_status(self) -> None:
-        """State of the sidecar and of each device: a fault of the chunks weighs more than one of the raw link."""
-        self._changed = False
-        if self._stopping:  # the goodbye is all that is left to say
-            return
-        link = Status("online", "ready") if self._raw_stands else Status("degraded", "raw_link")
-        worst = link
-        for device in self.devices:
-            status = self.pipeline.status(device)
-            if status.state == "online":
-                status = link
-            elif status.state == "degraded":
-                worst = status
-            self._sender.say(status_topic(device, STREAM), encode_status(status))
-        self._sender.say(self._own_topic, encode_status(worst))
-
-    def _status_topics(self) -> list[str]:
-        return [*(status_topic(device, STREAM) for device in self.devices), self._own_topic]
+        self._status_is_due = False
+        if not self._leaving:  # then the goodbye is all that is left to say
+            self._status.update(
+                stands=lambda key: self.raw_stands and self._sources.stands(key),
+                ledger=not self.pipeline.failed,
+                condition=self.pipeline.condition,
+            )
 
     def _log_totals(self) -> None:
         counters = self.pipeline.counters
@@ -258,7 +198,7 @@ class Sidecar:
             "%d delivered, %d undelivered",
             counters.taken,
             counters.rejected.total(),
-            self._inbox.dropped,
+            self.worker.dropped,
             counters.due,
             counters.released,
             counters.withheld.total(),

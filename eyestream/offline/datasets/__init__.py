@@ -1,0 +1,1 @@
+"""Whole data sets: recordings in, private recordings out."""

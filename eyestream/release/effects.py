@@ -1,0 +1,57 @@
+"""What the order of effects asks of its driver, one value for each effect.
+
+```
+Reserve   ask the ledger; give its answer to `ReleaseOrder.answer`
+Release   the chunk is due and its reservation is durable: release it once, with a mechanism, and publish
+Withhold  the ledger did not allow it: nothing of it leaves
+Drop      it can neither be released nor withheld: nothing of it leaves
+```
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from eyestream.chunking.chunks import DueChunk, RowSpan
+from eyestream.privacy.reservation import Obstacle, Request
+
+__all__ = ["Drop", "DropReason", "Effect", "Release", "Reserve", "Withhold"]
+
+DropReason = Literal["ledger", "stopped"]
+"""``ledger``: it cannot be written any more; ``stopped``: the end came before the ledger was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Ask the ledger for `request`; asking again for what was asked before is safe."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """Release `chunk` now, under the reservation that the ledger has granted."""
+
+    chunk: DueChunk
+
+
+@dataclass(frozen=True, slots=True)
+class Withhold:
+    """The chunk of `span` is due and must not be released: `obstacle` says why.
+
+    With the obstacle ``rows`` it was reserved before, by an earlier life of this stream: if an outbox has its bytes,
+    those may be sent again.
+    """
+
+    span: RowSpan
+    obstacle: Obstacle
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The chunk of `span` is due and lost."""
+
+    span: RowSpan
+    reason: DropReason
+
+
+Effect = Reserve | Release | Withhold | Drop

@@ -1,0 +1,192 @@
+"""The order of effects for one stream of one device, as a state machine.
+
+Rows and the time go in; `Reserve` comes out for every chunk as soon as it is sure to fall due. The ledger's answers go
+in; `Release`, `Withhold` or `Drop` comes out for every chunk that is due, one of them for each, in the order of the
+chunks. So nothing is released before its reservation is durable, whatever the order in which rows, time and answers
+arrive, and nothing waits for the ledger but the chunk that it is asked about.
+
+**Snapshots.** `snapshot` gives the whole state as bytes at any moment between two calls; raw rows are in it. A restored
+state goes on as the old one would have, but for one thing: it cannot know what was released after it was taken. So
+every reservation that is in it counts as not given, and is asked for again by the effects that `restored` gives: the
+ledger says which of them may still be used. Bytes that have left come back from an outbox, never from a second draw.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
+from eyestream.chunking.device import Device
+from eyestream.chunking.session import Counters
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import ChunkState, decode, encode
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
+from eyestream.wire.messages import RawRows
+
+__all__ = ["ReleaseOrder"]
+
+_VERSION = 1
+
+
+class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    version: int
+    device: bytes
+    due: list[ChunkState]
+    due_count: int
+    failed: bool
+
+
+class ReleaseOrder:
+    """One stream of one device: what to reserve, and when to release.
+
+    Not for two threads at once.
+
+    Parameters
+    ----------
+    settings
+        Of the stream on this device.
+    charge
+        What the release of one chunk costs.
+    refused
+        Last row that an earlier life may have released, from the ledger; it and everything before is refused for ever.
+
+    Attributes
+    ----------
+    due_count : chunks that fell due so far.
+    """
+
+    def __init__(self, settings: DeviceSettings, charge: Charge, refused: RowMark | None = None) -> None:
+        self.settings = settings
+        self.key = settings.key
+        self.due_count = 0
+        self._charge = charge
+        self._device = Device(settings, refused)
+        self._due: deque[DueChunk] = deque()
+        self._answers: dict[RowSpan, Obstacle | None] = {}
+        self._asked: RowSpan | None = None
+        self._failed = False
+
+    @property
+    def rows(self) -> Counters:
+        """What became of the rows; live, to be read only."""
+        return self._device.counters
+
+    @property
+    def waiting(self) -> int:
+        """Chunks that are due and wait for an answer of the ledger."""
+        return len(self._due)
+
+    def next_due(self) -> float | None:
+        """When `tick` has something to do if no row comes, on the caller's clock; None: nothing is awaited."""
+        return self._device.next_due()
+
+    def feed(self, rows: RawRows, now: float) -> list[Effect]:
+        """Take a message that arrived at `now`; raises PayloadError as `Device.feed` does."""
+        return self._collect(self._device.feed(rows, now))
+
+    def tick(self, now: float) -> list[Effect]:
+        """Let the clock close what is due by `now`."""
+        return self._collect(self._device.tick(now))
+
+    def answer(self, answers: Iterable[Granted | Withheld]) -> list[Effect]:
+        """Take the ledger's answers to requests of this stream."""
+        for answer in answers:
+            span = self._span_of(answer.request)
+            if span is not None:
+                self._answers[span] = answer.obstacle if isinstance(answer, Withheld) else None
+        return self._settle()
+
+    def fail(self) -> list[Effect]:
+        """The ledger cannot be written: from now on nothing is released any more."""
+        self._failed = True
+        self._answers.clear()
+        return self._settle()
+
+    def close(self, now: float) -> list[Effect]:
+        """End the session, as at the end of the process: what is reserved is released, the rest is dropped."""
+        self._add(self._device.close(now))
+        effects = self._settle()
+        effects += [Drop(chunk.span, "stopped") for chunk in self._due]
+        self._due.clear()
+        return effects
+
+    def snapshot(self) -> bytes:
+        """The whole state; raw rows are in it: keep it as raw rows are kept."""
+        due = [chunk_state(chunk) for chunk in self._due]
+        return encode(_State(_VERSION, self._device.snapshot(), due, self.due_count, self._failed))
+
+    @classmethod
+    def restored(cls, settings: DeviceSettings, charge: Charge, data: bytes) -> "tuple[ReleaseOrder, list[Effect]]":
+        """The state whose `snapshot` it was, and what it asks the ledger again.
+
+        Raises
+        ------
+        ValueError
+            It is no snapshot, or one of another stream.
+        """
+        state, order = decode(data, _State), cls(settings, charge)
+        if state.version != _VERSION:
+            raise ValueError(f"expected a snapshot of version {_VERSION}")
+        order._device = Device.restore(settings, state.device)
+        order._due.extend(chunk_of(chunk, settings) for chunk in state.due)
+        order.due_count, order._failed = state.due_count, state.failed
+        return order, [*order._settle(), *order._ask()]
+
+    def _collect(self, chunks: Sequence[DueChunk]) -> list[Effect]:
+        """Releases first, for somebody waits for them; then what is to be reserved."""
+        self._add(chunks)
+        return [*self._settle(), *self._ask()]
+
+    def _add(self, chunks: Sequence[DueChunk]) -> None:
+        self._due.extend(chunks)
+        self.due_count += len(chunks)
+
+    def _settle(self) -> list[Effect]:
+        """One effect for each due chunk, in order, up to the first that the ledger has not answered for."""
+        effects: list[Effect] = []
+        while self._due:
+            span = self._due[0].span
+            if self._failed:
+                effects.append(Drop(span, "ledger"))
+            elif span not in self._answers:
+                break
+            elif (obstacle := self._answers.pop(span)) is not None:
+                effects.append(Withhold(span, obstacle))
+            else:
+                effects.append(Release(self._due[0]))
+            self._due.popleft()
+        return effects
+
+    def _ask(self) -> list[Effect]:
+        """Requests for every chunk that is due or coming and was not asked for; they come in the order of the rows."""
+        if self._failed:
+            return []
+        effects: list[Effect] = []
+        for span in [*(chunk.span for chunk in self._due), *self._device.coming]:
+            if self._asked is None or _place(self._asked) < _place(span):
+                self._asked = span
+                effects.append(Reserve(self._request(span)))
+        return effects
+
+    def _request(self, span: RowSpan) -> Request:
+        return Request(
+            key=self.key,
+            session=span.session,
+            first_row=span.first_row,
+            last_row=span.last_row,
+            chunk=self.settings.n,
+            charge=self._charge,
+        )
+
+    def _span_of(self, request: Request) -> RowSpan | None:
+        """The chunk that a request was made for; None: it is settled already."""
+        wanted = (request.session, request.first_row)
+        spans = [*(chunk.span for chunk in self._due), *self._device.coming]
+        return next((span for span in spans if _place(span) == wanted), None)
+
+
+def _place(span: RowSpan) -> tuple[int, int]:
+    return span.session, span.first_row

@@ -1,0 +1,64 @@
+"""Recordings through the order of effects: every chunk of every recording is reserved before the first is released."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Request, Withheld
+from eyestream.release.effects import Release, Reserve
+from eyestream.release.order import ReleaseOrder
+from eyestream.release.ports import Mechanism
+from eyestream.wire.messages import MAX_ROWS, RawRows
+
+__all__ = ["RecordingRelease"]
+
+Array = NDArray[np.float64]
+
+
+class RecordingRelease:
+    """One recording, as one session of a stream: reserve it whole, then release it.
+
+    Parameters
+    ----------
+    settings
+        Of the stream; the device is the person's.
+    mechanism
+        Releases its chunks, of `settings.n` rows.
+    session
+        Number of the session in the ledger.
+    rows
+        (m, F); NaN where a value is missing. A partial last chunk is imputed, released whole and cut.
+    """
+
+    def __init__(self, settings: DeviceSettings, mechanism: Mechanism, session: int, rows: Array) -> None:
+        self._mechanism, self._shape = mechanism, rows.shape
+        self._order = ReleaseOrder(settings, Charge.of(mechanism.epsilon, mechanism.delta))
+        self._n = settings.n
+        self.requests: list[Request] = []
+        """One for each chunk, to be asked before `release`."""
+        for start in range(0, len(rows), MAX_ROWS):
+            part = rows[start : start + MAX_ROWS]
+            last = start + len(part) == len(rows)
+            effects = self._order.feed(RawRows(session, start, part, end=last), 0.0)
+            self.requests += [effect.request for effect in effects if isinstance(effect, Reserve)]
+
+    def release(self, answers: Sequence[Granted | Withheld]) -> Array:
+        """Private rows (m, F) under the ledger's `answers` to all `requests`.
+
+        Raises
+        ------
+        ValueError
+            Not every chunk was granted; nothing is released.
+        """
+        if len(answers) != len(self.requests) or not all(isinstance(answer, Granted) for answer in answers):
+            raise ValueError("expected a reservation for every chunk of the recording")
+        session, released = self._mechanism.session(), np.empty(self._shape)
+        for effect in self._order.answer(answers):
+            assert isinstance(effect, Release)
+            start = effect.chunk.first_row
+            part = released[start : start + self._n]
+            part[:] = session.release(effect.chunk.values)[:, : len(part)].T
+        return released

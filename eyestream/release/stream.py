@@ -1,0 +1,210 @@
+"""One stream of one device, carried out with a mechanism: rows in, requests and payloads out.
+
+What `ReleaseOrder` says is done here: the mechanism's session is kept, noise is bound (inside the mechanism) to a chunk
+whose reservation is durable, and the released values become the bytes that are published, once.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from eyestream.chunking.chunks import DueChunk
+from eyestream.chunking.session import Counters as RowCounters
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.chunking.state import decode, encode
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
+from eyestream.release.order import ReleaseOrder
+from eyestream.release.ports import Mechanism, Session
+from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import PrivateChunk, RawRows, encode_private
+
+__all__ = ["ChunkCounters", "Condition", "Outcome", "StreamRelease"]
+
+Condition = Literal["ready", "mechanism"] | Obstacle
+"""What became of the last due chunk: it was released, its mechanism failed, or what withheld it."""
+
+
+@dataclass(slots=True)
+class ChunkCounters:
+    """Chunks by what became of them; nothing here depends on a value.
+
+    At any moment ``due == released + sum(withheld) + sum(dropped) + those that wait for the ledger``.
+    """
+
+    due: int = 0
+    released: int = 0
+    withheld: Counter[str] = field(default_factory=Counter)
+    """Chunks that the ledger did not allow, by obstacle."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Chunks lost to a fault: ``mechanism``, ``ledger``; or not reserved at the end: ``stopped``."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one input has brought about."""
+
+    requests: list[Request] = field(default_factory=list)
+    """To be reserved, in order; the answers go to `StreamRelease.answer`."""
+    payloads: list[bytes] = field(default_factory=list)
+    """To be published, in order."""
+    fault: str | None = None
+    """The type of what a mechanism raised."""
+
+
+class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    order: bytes
+    private_session: int
+    session: bytes | None
+
+
+class StreamRelease:
+    """One stream of one device.
+
+    Not for two threads at once.
+
+    Parameters
+    ----------
+    settings
+        Of the stream on this device.
+    mechanism
+        Releases its chunks.
+    new_session
+        Gives a random u64 for each session that applications see.
+    refused
+        Last row that an earlier life may have released, from the ledger.
+
+    Attributes
+    ----------
+    counters : chunks by what became of them.
+    condition : what became of the last due chunk.
+    """
+
+    def __init__(
+        self,
+        settings: DeviceSettings,
+        mechanism: Mechanism,
+        new_session: Callable[[], int],
+        refused: RowMark | None = None,
+    ) -> None:
+        self.settings = settings
+        self.counters = ChunkCounters()
+        self.condition: Condition = "ready"
+        self._mechanism = mechanism
+        self._new_session = new_session
+        self._order = ReleaseOrder(settings, Charge.of(mechanism.epsilon, mechanism.delta), refused)
+        self._session: Session | None = None
+        self._private_session = 0
+
+    @property
+    def key(self) -> StreamKey:
+        """Whose."""
+        return self._order.key
+
+    @property
+    def rows(self) -> RowCounters:
+        """What became of the rows; live, to be read only."""
+        return self._order.rows
+
+    def next_due(self) -> float | None:
+        """When `tick` has something to do if no row comes; None: nothing is awaited."""
+        return self._order.next_due()
+
+    def feed(self, rows: RawRows, now: float) -> Outcome:
+        """Take a message that arrived at `now`; raises PayloadError for another shape."""
+        return self._carry_out(self._order.feed(rows, now))
+
+    def tick(self, now: float) -> Outcome:
+        """Let the clock close what is due by `now`."""
+        return self._carry_out(self._order.tick(now))
+
+    def answer(self, answers: Iterable[Granted | Withheld]) -> Outcome:
+        """Take the ledger's answers to requests of this stream."""
+        return self._carry_out(self._order.answer(answers))
+
+    def fail(self) -> Outcome:
+        """The ledger cannot be written: from now on nothing is released any more."""
+        return self._carry_out(self._order.fail())
+
+    def close(self, now: float) -> Outcome:
+        """End the session: what is reserved is released, the rest is dropped."""
+        return self._carry_out(self._order.close(now))
+
+    def snapshot(self) -> bytes:
+        """The whole state but the counters of chunks; raw rows are in it: keep it as raw rows are kept."""
+        session = None if self._session is None else self._session.snapshot()
+        return encode(_State(self._order.snapshot(), self._private_session, session))
+
+    def restore(self, data: bytes) -> Outcome:
+        """Take the state over whose `snapshot` it was, and ask the ledger again about what it had reserved.
+
+        Raises
+        ------
+        ValueError
+            It is no snapshot, or one of another stream or mechanism; nothing has changed.
+        """
+        state = decode(data, _State)
+        charge = Charge.of(self._mechanism.epsilon, self._mechanism.delta)
+        order, effects = ReleaseOrder.restored(self.settings, charge, state.order)
+        self._session = None if state.session is None else self._mechanism.session(state.session)
+        self._order, self._private_session = order, state.private_session
+        return self._carry_out(effects)
+
+    def _carry_out(self, effects: Iterable[Effect]) -> Outcome:
+        outcome, counters = Outcome(), self.counters
+        counters.due = self._order.due_count
+        for effect in effects:
+            match effect:
+                case Reserve(request):
+                    outcome.requests.append(request)
+                case Release(chunk):
+                    self._release(chunk, outcome)
+                case Withhold(span, obstacle):
+                    self._begin_if_first(span.index)
+                    counters.withheld[obstacle] += 1
+                    if obstacle != "rows":  # a chunk of an earlier life says nothing of this one
+                        self.condition = obstacle
+                case Drop(span, reason):
+                    self._begin_if_first(span.index)
+                    counters.dropped[reason] += 1
+        return outcome
+
+    def _begin_if_first(self, index: int) -> None:
+        """A chunk of index 0 begins another session for those who listen, released or not."""
+        if index == 0:
+            self._session = None
+
+    def _release(self, chunk: DueChunk, outcome: Outcome) -> None:
+        self._begin_if_first(chunk.index)
+        if self._session is None:
+            self._private_session = self._new_session()
+            self._session = self._mechanism.session()
+        try:
+            payload = self._payload(self._session, chunk)
+        except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
+            self.counters.dropped["mechanism"] += 1
+            self.condition = "mechanism"
+            outcome.fault = type(error).__name__
+            return
+        self.counters.released += 1
+        self.condition = "ready"
+        outcome.payloads.append(payload)
+
+    def _payload(self, session: Session, chunk: DueChunk) -> bytes:
+        return encode_private(
+            PrivateChunk(
+                session=self._private_session,
+                chunk=chunk.index,
+                t0=chunk.t0,
+                dt=1.0 / self.settings.rate_hz,
+                values=session.release(chunk.values).astype(np.float32),
+                epsilon=self._mechanism.epsilon,
+                delta=self._mechanism.delta,
+                at=chunk.at,
+            )
+        )

@@ -1,0 +1,36 @@
+"""The configuration: strict TOML, read once and whole, into frozen settings."""
+
+from eyestream.rim.config.reading import load, load_login
+from eyestream.rim.config.tables import (
+    BrokerSettings,
+    BudgetSettings,
+    DeviceEntry,
+    LimitSettings,
+    LoginSettings,
+    LogSettings,
+    MetricsSettings,
+    PrivacySettings,
+    Settings,
+    SidecarSettings,
+    SourceEntry,
+    StreamBudgetSettings,
+    StreamSettings,
+)
+
+__all__ = [
+    "BrokerSettings",
+    "BudgetSettings",
+    "DeviceEntry",
+    "LimitSettings",
+    "LogSettings",
+    "LoginSettings",
+    "MetricsSettings",
+    "PrivacySettings",
+    "Settings",
+    "SidecarSettings",
+    "SourceEntry",
+    "StreamBudgetSettings",
+    "StreamSettings",
+    "load",
+    "load_login",
+]

@@ -1,0 +1,185 @@
+"""The tables of the configuration, as frozen settings. `config/sidecar.toml` is the commented example."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from eyestream.wire.topics import NAME
+
+__all__ = [
+    "NAME_PATTERN",
+    "ONE_LINE",
+    "BrokerSettings",
+    "BudgetSettings",
+    "DeviceEntry",
+    "LimitSettings",
+    "LogSettings",
+    "LoginSettings",
+    "MetricsSettings",
+    "PrivacySettings",
+    "Settings",
+    "SidecarSettings",
+    "SourceEntry",
+    "StreamBudgetSettings",
+    "StreamSettings",
+]
+
+NAME_PATTERN = rf"\A{NAME}\Z"
+ONE_LINE = r"\A[^\x00-\x1f\x7f]*\Z"
+
+Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
+
+
+class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[sidecar]``: its name in topics and client ids, and the file that remembers what was spent."""
+
+    name: Name
+    ledger: Path
+
+
+class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[private]`` and ``[raw]``: where a broker is and how to log in."""
+
+    url: Text
+    username: Text | None = None
+    password_file: Path | None = None
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+
+class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[stream.privacy]``: the calibration (a shipped name or a path), and epsilon of a chunk, all features together.
+
+    The others are options of the mechanism that the calibration was made for; one that it does not take is refused.
+    """
+
+    calibration: Text
+    epsilon: Positive
+    k: Count | None = None
+    shrink: bool | None = None
+    clip: bool | None = None
+    smooth: bool | None = None
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The options that are written in the file."""
+        given = {key: getattr(self, key) for key in ("k", "shrink", "clip", "smooth")}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+class StreamBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[stream.budget]``: ceilings of this stream alone, beneath those of its device."""
+
+    session_epsilon: Positive | None = None
+    day_epsilon: Positive | None = None
+    lifetime_epsilon: Positive | None = None
+    session_delta: Share | None = None
+    day_delta: Share | None = None
+    lifetime_delta: Share | None = None
+
+
+class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[stream]]``: what the trackers send, and how it is released; rows of another schema or width are refused."""
+
+    name: Name
+    schema: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+    rate_hz: Positive
+    window_s: NotNegative
+    names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=4096)]
+    grace_s: NotNegative
+    idle_s: Positive
+    release: Literal["on_row", "on_clock"]
+    privacy: PrivacySettings
+    memory_s: NotNegative = 0.0
+    jump_chunks: Count = 16
+    budget: StreamBudgetSettings | None = None
+
+
+class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[budget]``: ceilings on what a device spends over all its streams; a chunk that would pass one is withheld."""
+
+    window_chunks: Count
+    window_epsilon: Positive
+    session_epsilon: Positive
+    day_epsilon: Positive
+    lifetime_epsilon: Positive | None = None
+    window_delta: Share | None = None
+    session_delta: Share | None = None
+    day_delta: Share | None = None
+    lifetime_delta: Share | None = None
+
+
+class SourceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[source]]``: rows of one stream of one device that come from somewhere else than the raw broker."""
+
+    kind: Text
+    device: Name
+    stream: Name = "features"
+    options: dict[str, Any] = {}
+
+
+class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[limits]``: what the process holds at most; what is past it is dropped, oldest first, and counted."""
+
+    raw_messages: Count = 512
+    released_chunks: Count = 512
+    deadline_s: Positive = 60.0
+
+
+class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[log]``: how log lines look, on stderr."""
+
+    format: Literal["text", "json"] = "text"
+
+
+class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[metrics]``: /metrics and /healthz on this port of 127.0.0.1; without the table nothing listens."""
+
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class LoginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How somebody other than the sidecar logs in, as far as a check needs to know."""
+
+    username: Text | None = None
+    password_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+
+class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[device]]``: one tracker, by its pseudonym, and which of the streams it sends: all when none is named."""
+
+    id: Name
+    streams: tuple[Name, ...] | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    sidecar: SidecarSettings
+    private: BrokerSettings
+    stream: Annotated[tuple[StreamSettings, ...], msgspec.Meta(min_length=1)]
+    budget: BudgetSettings
+    device: Annotated[tuple[DeviceEntry, ...], msgspec.Meta(min_length=1)]
+    raw: BrokerSettings | None = None
+    source: tuple[SourceEntry, ...] = ()
+    limits: LimitSettings = LimitSettings()
+    log: LogSettings = LogSettings()
+    metrics: MetricsSettings | None = None
+
+    @property
+    def raw_broker(self) -> BrokerSettings:
+        """Where raw rows come from: ``[raw]``, or ``[private]`` when there is no such table."""
+        return self.private if self.raw is None else self.raw
+
+    def streams_of(self, device: DeviceEntry) -> tuple[StreamSettings, ...]:
+        """The streams that a device sends."""
+        return tuple(s for s in self.stream if device.streams is None or s.name in device.streams)

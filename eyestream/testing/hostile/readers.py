@@ -1,0 +1,118 @@
+"""More that the fuzzer drives: what reads bytes that others wrote, and may raise its own error and nothing else."""
+
+import contextlib
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.reservation import Request
+from eyestream.rim import config
+from eyestream.rim.ledger.book import Book
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.hostile.corpus import CHECKOUT
+from eyestream.testing.world import CHARGE
+from eyestream.wire import mqtt
+from eyestream.wire.messages import (
+    decode_meta,
+    decode_private,
+    decode_status,
+    encode_meta,
+    encode_private,
+    encode_status,
+)
+
+FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def read_release(data: bytes) -> None:
+    """What a subscriber reads of a stranger: refused by name, or a message that can be written and read again."""
+    with contextlib.suppress(PayloadError):
+        again = encode_private(decode_private(data))
+        assert encode_private(decode_private(again)) == again
+    with contextlib.suppress(PayloadError):
+        again = encode_meta(decode_meta(data))
+        assert encode_meta(decode_meta(again)) == again
+    with contextlib.suppress(PayloadError):
+        again = encode_status(decode_status(data))
+        assert encode_status(decode_status(again)) == again
+
+
+def _packets(pieces: list[bytes]) -> list[mqtt.Packet] | None:
+    """What a client makes of a broker's bytes; None: the link is lost."""
+    decoder, packets = mqtt.Decoder(), []
+    decoder.feed(b"\x20\x02\x00\x00")  # before its greeting nothing else is read
+    try:
+        for piece in pieces:
+            packets += decoder.feed(piece)
+            assert len(decoder._held) <= mqtt.MAX_PAYLOAD_KEPT + 2**17, "it holds more than one message of ours"
+    except LinkError:
+        return None
+    return packets
+
+
+def read_packets(data: bytes) -> None:
+    """A broker's bytes are packets or a lost link, in whatever pieces they come; the first byte says in which."""
+    size, data = data[0] + 1 if data else 1, data[1:]
+    assert _packets([data]) == _packets([data[at : at + size] for at in range(0, len(data), size)])
+
+
+def read_configuration(data: bytes) -> None:
+    """A configuration is settings or a `ConfigError`."""
+    with tempfile.NamedTemporaryFile(dir=FOLDER) as file:
+        file.write(data)
+        file.flush()
+        with contextlib.suppress(ConfigError):
+            assert config.load(Path(file.name)).device, "settings without a device"
+
+
+@cache
+def good_ledger() -> bytes:
+    """The bytes of a ledger with two devices and some spends."""
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        path = Path(folder) / "ledger"
+        create_ledger(path, created=0)
+        with Ledger(path, ceilings=Ceilings.of(2, 4.8)) as ledger:
+            for i in range(6):
+                requests = [Request(StreamKey(f"d{d}", "features"), 1, 4 * i, 4 * i + 3, 4, CHARGE) for d in range(2)]
+                ledger.reserve(requests, 20_000)
+        return path.read_bytes()
+
+
+def spent(data: bytes) -> int:
+    """All that a ledger of these bytes says was spent."""
+    return sum(account.odometer().epsilon for account in Book([data]).accounts.values())
+
+
+def read_ledger(data: bytes) -> None:
+    """Any bytes are a ledger or a `LedgerError`; behind a good ledger they never make it say that less was spent."""
+    with contextlib.suppress(LedgerError):
+        Book([data])
+    good = good_ledger()
+    with contextlib.suppress(LedgerError):
+        assert spent(good + data) >= spent(good)
+    if data:
+        at = 64 + int.from_bytes(data[:2], "big") % (len(good) - 64)
+        torn = good[:at] + data[2:] + good[at + len(data[2:]) :]
+        with contextlib.suppress(LedgerError):
+            assert spent(torn) >= spent(good[: at // 64 * 64]), "a torn tail says that less was spent"
+
+
+def seeds_of(target: str) -> list[bytes]:
+    """Good ones of each kind."""
+    if target == "release":
+        golden = CHECKOUT / "tests" / "golden"
+        return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
+    if target == "packets":
+        message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
+        answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
+        return [b"\x02" + b"".join([*answers, message]), b"\0" + message, b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300)]
+    if target == "configuration":
+        return [path.read_bytes() for path in sorted((CHECKOUT / "config").glob("*.toml"))]
+    if target == "ledger":
+        good = good_ledger()
+        return [good, good[:64], good[:200], good[192:256], good[-64:], b"\x01\x40" + good[256:320]]
+    return []

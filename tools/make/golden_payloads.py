@@ -1,0 +1,155 @@
+"""Write the golden payloads and their index: `python tools/make/golden_payloads.py [--out FOLDER]`.
+
+Uses `msgpack` and the standard library only, nothing of eyestream, so that it also serves as an example for those who
+write a client of their own in another language.
+"""
+
+import argparse
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "golden"
+SCHEMA = 7
+NAMES = ["fixation_rate", "saccade_rate", "blink_rate"]
+NAN, INF = float("nan"), float("inf")
+U64 = 2**64 - 1
+
+
+def floats(rows: list[list[float]]) -> bytes:
+    """Rows as little-endian float32, one row after the other."""
+    return b"".join(struct.pack(f"<{len(row)}f", *row) for row in rows)
+
+
+def raw(rows: list[list[float]], **changes: Any) -> dict[str, Any]:
+    """A tracker's message; keys in the order in which they are written."""
+    message = {
+        "v": 1,
+        "schema": SCHEMA,
+        "session": 20261120,
+        "seq": 96,
+        "shape": [len(rows), 3],
+        "values": floats(rows),
+    }
+    return {**message, **changes}
+
+
+def pack(message: Any) -> bytes:
+    return msgpack.packb(message, use_bin_type=True)
+
+
+def wide(message: dict[str, Any]) -> bytes:
+    """The same map as an encoder writes it that keeps every integer 8 bytes wide, and the map header 2."""
+    parts = [b"\xde" + struct.pack(">H", len(message))]
+    for key, value in message.items():
+        numbers = [
+            struct.pack(">BQ", 0xCF, number)
+            for number in (value if isinstance(value, list) else [value])
+            if isinstance(number, int)
+        ]
+        head = b"\x92" if isinstance(value, list) else b""
+        parts.append(pack(key) + (head + b"".join(numbers) if numbers else pack(value)))
+    return b"".join(parts)
+
+
+ROWS = [[0.5, 2.25, -1.0], [0.75, 2.0, 0.0], [1.0, 1.75, 3.5], [1.25, 1.5, 1e30]]
+GAPS = [[0.5, NAN, -1.0], [NAN, NAN, NAN], [INF, 2.0, -INF]]
+
+RAW = {
+    "raw-one-row": ("one row", raw(ROWS[:1]), ROWS[:1]),
+    "raw-four-rows": ("rows 96 to 99 in one message", raw(ROWS), ROWS),
+    "raw-missing": ("NaN, and whatever is not finite, is a missing value; a lost eye is a row of NaN", raw(GAPS), GAPS),
+    "raw-last-rows": ("the last rows of a session", raw(ROWS[:2], seq=98, end=True), ROWS[:2]),
+    "raw-end": ("the end of a session without rows; seq is the number that would have come next",
+                raw([], seq=100, end=True), []),
+    "raw-largest-numbers": ("session and row numbers are u64; the number after the last row still fits",
+                            raw(ROWS[:1], session=U64, seq=U64 - 1), ROWS[:1]),
+}  # fmt: skip
+
+BAD = {
+    "bad-version": ("a later version, whatever else it holds", "version", pack({"v": 2, "frames": [1.5, 2.5]})),
+    "bad-version-not-first": ("v is not the first key", "version",
+                              pack({**{k: v for k, v in raw(ROWS).items() if k != "v"}, "v": 1})),
+    "bad-empty": ("no bytes", "not_msgpack", b""),
+    "bad-cut": ("cut short", "not_msgpack", pack(raw(ROWS))[:-1]),
+    "bad-trailing": ("a byte too many", "not_msgpack", pack(raw(ROWS)) + b"\x00"),
+    "bad-json": ("JSON", "not_a_map", json.dumps({"v": 1, "schema": SCHEMA}).encode()),
+    "bad-list": ("a list of values without keys", "not_a_map", pack([1, SCHEMA, 1, 0, [1, 3], floats(ROWS[:1])])),
+    "bad-nesting": ("lists in lists", "nesting", pack(raw(ROWS))[:1].replace(b"\x86", b"\x87")
+                    + pack(raw(ROWS))[1:] + pack("x") + b"\x91" * 4000 + b"\xc0"),
+    "bad-duplicate-key": ("seq twice", "duplicate_key", b"\x87" + pack(raw(ROWS))[1:] + pack("seq") + pack(5)),
+    "bad-missing-key": ("no seq", "missing_key", pack({k: v for k, v in raw(ROWS).items() if k != "seq"})),
+    "bad-unknown-key": ("a key that is not ours", "unknown_key", pack(raw(ROWS, timestamp=1.0))),
+    "bad-float-list": ("values as a list of numbers", "type", pack(raw(ROWS[:1], values=ROWS[0]))),
+    "bad-text-number": ("a number as text", "type", pack(raw(ROWS, seq="96"))),
+    "bad-schema": ("another schema", "schema", pack(raw(ROWS, schema=8))),
+    "bad-features": ("two features where three are configured", "shape",
+                     pack(raw([], shape=[4, 2], values=floats([row[:2] for row in ROWS])))),
+    "bad-one-dimension": ("shape without the number of rows", "shape", pack(raw(ROWS[:1], shape=[3]))),
+    "bad-float64": ("values in double precision", "length",
+                    pack(raw(ROWS[:1], values=struct.pack("<3d", *ROWS[0])))),
+    "bad-negative": ("a negative row number", "range", pack(raw(ROWS, seq=-1))),
+    "bad-wrap": ("row numbers would wrap", "range", pack(raw(ROWS, seq=U64 - 2))),
+}  # fmt: skip
+
+PRIVATE = {"v": 1, "session": 0x9E3779B97F4A7C15, "chunk": 3, "t0": 6.0, "dt": 0.5, "shape": [3, 4],
+           "values": floats([[1.0, 1.5, 2.0, 2.5], [0.0, -0.5, 0.25, 8.0], [30.0, 30.0, 30.0, 30.0]]),
+           "epsilon": 4.8, "delta": 0.0}  # fmt: skip
+META = {"v": 1, "names": NAMES, "units": ["1/s", "1/s", "1/min"], "rate_hz": 2.0, "n": 4, "mechanism": "cfpa",
+        "k": [1, 2, 0], "epsilon": 4.8, "delta": 0.0, "noise_sd": floats([[12.5, 3.25, 0.0]]),
+        "guarantee": "epsilon 4.8 for each chunk of 4 rows", "calibration": "00" * 32}  # fmt: skip
+STATUS = {"v": 1, "state": "online", "reason": "ready"}
+LAST_WILL = {"v": 1, "state": "offline", "reason": "lost"}
+
+
+def shown(message: dict[str, Any], values: list[list[float]]) -> dict[str, Any]:
+    """What a reader must find: bytes as numbers, missing values as null."""
+    finite = [[value if abs(value) < INF else None for value in row] for row in values]
+    return {**message, "values": finite}
+
+
+def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
+    """Name -> (entry of the index, bytes)."""
+    out = {name: ({"kind": "raw", "what": what, "holds": shown(message, rows)}, pack(message))
+           for name, (what, message, rows) in RAW.items()}  # fmt: skip
+    back = {"v": 1} | dict(reversed(raw(ROWS).items()))
+    out["raw-wide"] = (
+        {"kind": "raw", "what": "also fine: wide integers, another order after v", "holds": shown(back, ROWS)},
+        wide(back),
+    )
+    chunk = [[1.0, 1.5, 2.0, 2.5], [0.0, -0.5, 0.25, 8.0], [30.0, 30.0, 30.0, 30.0]]
+    out["private"] = ({"kind": "private", "what": "a released chunk", "holds": shown(PRIVATE, chunk)}, pack(PRIVATE))
+    meta = {**META, "noise_sd": [12.5, 3.25, 0.0]}
+    out["meta"] = ({"kind": "meta", "what": "what an application must know", "holds": meta}, pack(META))
+    out["status"] = ({"kind": "status", "what": "all is well", "holds": STATUS}, pack(STATUS))
+    out["status-last-will"] = ({"kind": "status", "what": "a sidecar's last will", "holds": LAST_WILL}, pack(LAST_WILL))
+    for name, (what, reason, payload) in BAD.items():
+        out[name] = ({"kind": "raw", "what": what, "refused": reason}, payload)
+    return out
+
+
+def index() -> dict[str, Any]:
+    return {
+        "about": "Payloads of the wire format, version 1. Arrays are little-endian float32, row after row; null is a "
+        "missing value. 'holds' is what a payload says, 'refused' the word with which a sidecar refuses it. Written by "
+        "tools/make/golden_payloads.py with an independent msgpack library.",
+        "schema": SCHEMA,
+        "features": len(NAMES),
+        "payloads": {f"{name}.msgpack": entry for name, (entry, _) in payloads().items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="default: tests/golden")
+    folder = parser.parse_args().out
+    for name, (_, payload) in payloads().items():
+        (folder / f"{name}.msgpack").write_bytes(payload)
+    (folder / "index.json").write_text(json.dumps(index(), indent=1, allow_nan=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

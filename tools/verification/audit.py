@@ -1,0 +1,174 @@
+"""Audit the guarantee: estimate epsilon from outside, check every part of it, and plant faults that must be caught.
+
+    python tools/verification/audit.py --quick
+    python tools/verification/audit.py --only order once closed
+
+Three parts. *Estimates*: for each mechanism, k and epsilon a lower confidence bound on epsilon (99.9 %) from what
+`release` returns for worst-case neighbours; it must not exceed the stated epsilon, and where enough was drawn must not
+lie below 0.9 of it. *Checks*: exact ones of lattice, imputation, entropy, ledger and so on. *Faults*: each is patched
+into the shipped code, and a check that knows of it must fail. The last line sums up; exit code 0 only when all holds.
+
+The long form draws ten times as much, with longer chunks, and tries every check on every fault. `--only` runs the
+checks that it names and the faults that one of them may catch, and nothing else.
+"""
+
+import argparse
+import concurrent.futures
+import multiprocessing
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from auditing import (
+    faults_flow,
+    faults_ledger,
+    faults_noise,
+    faults_release,
+    flow_checks,
+    ledger_checks,
+    noise_checks,
+    release_checks,
+)
+from auditing.findings import Check, Finding
+from auditing.planting import FAULTS, Fault, planted
+
+from eyestream.offline.audit.estimate import lower_bound
+from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
+
+PROCESSES = 2
+
+_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks)
+_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow)  # importing them fills FAULTS
+
+FAULTY_CASES = {
+    "epsilon cfpa k=1": Case("cfpa", 2, 1, 1.0, 200_000),
+    "epsilon cfpa k=1 small": Case("cfpa", 2, 1, 0.1, 1_000_000),
+    "epsilon cfpa k=2": Case("cfpa", 4, 2, 1.0, 200_000),
+    "epsilon klt": Case("klt", 4, None, 5.0, 20_000),
+}
+
+
+class Row(NamedTuple):
+    """One line of a table, and whether it is as it should be."""
+
+    fine: bool
+    cells: tuple[str, ...]
+
+
+def estimate(case: Case) -> tuple[bool, float]:
+    """Whether the bound must be sharp, and the bound."""
+    trial = TRIALS[case.mechanism](case)
+    sharp = trial.sharp(case.draws)
+    return sharp, lower_bound(*count(trial, case.draws)).epsilon
+
+
+def estimated(case: Case) -> Row:
+    """The row of the audit's table."""
+    sharp, bound = estimate(case)
+    share = bound / case.epsilon
+    fine = share <= 1 and (share >= SHARP or not sharp)
+    verdict = "holds" if fine else "EXCEEDS" if share > 1 else "BLIND"
+    shape = (case.mechanism, str(case.n), str(case.k or "-"), f"{case.epsilon:g}", f"{case.draws:,}")
+    return Row(fine, (*shape, f"{bound:.4f}", f"{share:.3f}", "yes" if sharp else "no", verdict))
+
+
+def _within(case: Case) -> Check:
+    def check() -> Finding:
+        _, bound = estimate(case)
+        return Finding(bound <= case.epsilon, f"epsilon at least {bound:.3f}, stated {case.epsilon:g}")
+
+    return check
+
+
+CHECKS: dict[str, Check] = {
+    **{name: getattr(module, name) for module in _CHECKS for name in module.__all__},
+    **{name: _within(case) for name, case in FAULTY_CASES.items()},
+}
+
+
+def checked(name: str) -> Row:
+    """A check of the code as it is."""
+    holds, figure = CHECKS[name]()
+    return Row(holds, (name, figure if holds else f"FAILS: {figure}"))
+
+
+def caught(fault: Fault, names: tuple[str, ...]) -> Row:
+    """The fault planted, and which of the checks fail."""
+    found: list[tuple[str, str]] = []
+    survives = "it survives"
+    with planted(fault), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name in names:
+            try:
+                holds, figure = CHECKS[name]()
+            except Exception as error:  # code with a fault may do anything; that it stops is no finding
+                survives = f"{name} stopped with {type(error).__name__}"
+                continue
+            if not holds:
+                found.append((name, figure))
+    expected = any(name in fault.checks for name, _ in found)
+    by = ", ".join(name for name, _ in found) or "NOTHING"
+    figure = next((figure for name, figure in found if name in fault.checks), survives)
+    return Row(expected, (fault.name, by, figure))
+
+
+def table(title: str, heads: tuple[str, ...], rows: list[Row]) -> str:
+    lines = [heads, *(row.cells for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
+    body = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join(["", title, body[0], "-" * len(body[0]), *body[1:]])
+
+
+def run(quick: bool, only: tuple[str, ...] = ()) -> bool:
+    began, everything = time.monotonic(), only or tuple(CHECKS)
+    context = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(PROCESSES, context) as pool:
+        jobs: dict[str, list[concurrent.futures.Future[Row]]] = {"estimates": [], "checks": [], "faults": []}
+
+        def submit(part: str, work: Callable[..., Row], *given: object) -> None:
+            jobs[part].append(pool.submit(work, *given))
+
+        for case in [] if only else sorted(cases(quick), key=lambda case: case.epsilon):
+            submit("estimates", estimated, case)
+        for name in everything:
+            submit("checks", checked, name)
+        for index, fault in enumerate(FAULTS):
+            if not set(fault.checks).isdisjoint(everything):
+                submit("faults", _caught_by_number, index, fault.checks if quick or only else everything)
+        left = [job for part in jobs.values() for job in part]
+        for done, _ in enumerate(concurrent.futures.as_completed(left), 1):
+            if done % 10 == 0 or done == len(left):
+                print(f"{done} of {len(left)} done after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    rows = {part: [job.result() for job in own] for part, own in jobs.items()}
+    heads = ("mechanism", "n", "k", "epsilon", "draws", "lower bound", "share", "must be sharp", "verdict")
+    if not only:
+        print(table("Lower bounds on epsilon, 99.9 % confidence", heads, rows["estimates"]))
+    print(table("Checks of the code as it is", ("check", "figure"), rows["checks"]))
+    print(table("Planted faults", ("fault", "caught by", "figure"), rows["faults"]))
+    good = {part: sum(row.fine for row in own) for part, own in rows.items()}
+    fine = all(good[part] == len(own) for part, own in rows.items())
+    print(
+        f"\naudit {'holds' if fine else 'FAILS'}: {good['estimates']} of {len(rows['estimates'])} estimates, "
+        f"{good['checks']} of {len(rows['checks'])} checks, {good['faults']} of {len(rows['faults'])} faults caught, "
+        f"{time.monotonic() - began:.0f} s"
+    )
+    return fine
+
+
+def _caught_by_number(index: int, names: tuple[str, ...]) -> Row:
+    return caught(FAULTS[index], names)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="under 50 seconds on two free cores")
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=[], metavar="CHECK", help="these checks alone")
+    options = parser.parse_args()
+    return 0 if run(options.quick, tuple(options.only)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Faults of the sampler and of its entropy."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from auditing.planting import Patch, fault
+
+from eyestream.testing.seams import original
+
+# Sampler
+
+
+@fault("float Laplace", "reachable")
+def _() -> list[Patch]:
+    def sample(self: Any, source: Any) -> Any:
+        uniform = (source.words(self.shape[0] * self.shape[1]).reshape(self.shape) + 0.5) / 2**32 - 0.5
+        return -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) * (self.sd / math.sqrt(2))[:, None]
+
+    def share(self: Any, coordinates: Any, factor: Any) -> Any:
+        return np.clip(coordinates * factor * self._per_step, -(2.0**40), 2.0**40)
+
+    return [("LaplaceLaw.sample", sample), ("L2Lattice.snap", share), ("L1Lattice.snap", share)]
+
+
+@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
+def _() -> list[Patch]:
+    thresholds = original("digit thresholds")
+
+    def uniform_low(log_p: Any) -> Any:
+        return thresholds(np.where(log_p > -math.log(2) - share, -math.log(2), log_p))
+
+    return [("digit thresholds", uniform_low)]
+
+
+@fault("uniform lowest bits, the finest tenth of a per cent", "sampler")
+def _() -> list[Patch]:
+    thresholds = original("digit thresholds")
+
+    def uniform_low(log_p: Any) -> Any:
+        return thresholds(np.where(log_p > -math.log(2) - 1e-3, -math.log(2), log_p))
+
+    return [("digit thresholds", uniform_low)]
+
+
+def _drawn(change: Callable[[Any, Any], Any]) -> list[Patch]:
+    sample = original("LaplaceLaw.sample")
+    return [("LaplaceLaw.sample", lambda self, source: change(self, sample(self, source)))]
+
+
+@fault("noise of one sign", "epsilon cfpa k=1 small", "sampler")
+def _() -> list[Patch]:
+    return _drawn(lambda law, drawn: np.where(drawn < 0, ~drawn, drawn))
+
+
+@fault("two zeros: -G in the place of -(G + 1)", "sampler")
+def _() -> list[Patch]:
+    return _drawn(lambda law, drawn: np.where(drawn < 0, drawn + 1, drawn))
+
+
+@fault("one noise for all coordinates", "epsilon cfpa k=2", "sampler")
+def _() -> list[Patch]:
+    return _drawn(lambda law, drawn: np.repeat(drawn[:, :1], drawn.shape[1], axis=1))
+
+
+@fault("no clamp of the noisy integers", "reachable")
+def _() -> list[Patch]:
+    return [("LaplaceLaw.clamp", lambda self, noisy: noisy)]
+
+
+@fault("public interval too wide for the reach", "reachable")
+def _() -> list[Patch]:
+    def wide(self: Any, noisy: Any) -> Any:
+        reach = 1 << len(self.digits.words)
+        return np.clip(noisy, -reach, reach)
+
+    return [("LaplaceLaw.clamp", wide)]
+
+
+@fault("response replaces half as often", "epsilon klt", "sampler")
+def _() -> list[Patch]:
+    numerator = original("response numerator")
+    return [("response numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
+
+
+@fault("response with the whole epsilon for each coordinate", "epsilon klt")
+def _() -> list[Patch]:
+    create = original("ResponseLaw.__init__")
+    return [("ResponseLaw.__init__", lambda self, own, epsilon: create(self, own, epsilon * len(own)))]
+
+
+@fault("noise scaled to the chunk's own spread", "reachable")
+def _() -> list[Patch]:
+    noisy = original("noisy integers")
+
+    def adaptive(self: Any, admitted: Any, source: Any) -> Any:
+        own = np.minimum(np.linalg.norm(self.transform.residual(admitted), axis=1, keepdims=True), 1.0)
+        return noisy(self, admitted, _Scaled(source, own))
+
+    return [("noisy integers", adaptive)]
+
+
+class _Scaled:
+    def __init__(self, source: Any, factor: Any) -> None:
+        self._source, self._factor = source, factor
+
+    def draw(self, law: Any) -> Any:
+        return np.rint(self._factor * self._source.draw(law)).astype(np.int64)
+
+
+@fault("a feature that was not seen gets no noise", "reachable")
+def _() -> list[Patch]:
+    release = original("AdditiveMechanism.release")
+
+    def sparing(self: Any, chunk: Any) -> Any:
+        released = release(self, chunk)
+        released[np.isnan(chunk).all(axis=1)] = 0.0
+        return released
+
+    return [("AdditiveMechanism.release", sparing)]
+
+
+# Entropy
+
+
+@fault("seeded generator", "entropy")
+def _() -> list[Patch]:
+    return [("system entropy", lambda size: bytes(i % 256 for i in range(size)))]
+
+
+@fault("a copy of the process goes on with the words of the original", "entropy")
+def _() -> list[Patch]:
+    def words(self: Any, count: int) -> Any:
+        """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
+        return np.frombuffer(self._free[0].update(bytes(4 * count)), np.uint32)
+
+    return [("SystemBits.words", words)]
+
+
+@fault("noise drawn ahead outlives a copy of the process", "entropy")
+def _() -> list[Patch]:
+    draw = original("SecureNoise.draw")
+
+    def ahead(self: Any, law: Any) -> Any:
+        ready = self.__dict__.setdefault("ready", draw(self, law))
+        self.ready = draw(self, law)
+        return ready
+
+    return [("SecureNoise.draw", ahead)]
+
+
+@fault("noise drawn once is used for every chunk", "entropy")
+def _() -> list[Patch]:
+    draw = original("SecureNoise.draw")
+    return [("SecureNoise.draw", lambda self, law: self.__dict__.setdefault("ready", draw(self, law)).copy())]
+
+
+@fault("two threads in one mechanism at once", "entropy")
+def _() -> list[Patch]:
+    return [("mechanism threads", types.SimpleNamespace(Lock=contextlib.nullcontext))]

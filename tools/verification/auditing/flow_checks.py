@@ -1,0 +1,201 @@
+"""Checks of the way of a chunk: device, pipeline, outbox.
+
+`order`: reserved durably, then noise drawn and bound, then published. `once`: no row in two releases, whatever is sent
+again and whatever a restart brings; a retry sends the same bytes. `closed`: a fault in the middle lets nothing out.
+`border`: a chunk holds its own rows.
+"""
+
+import asyncio
+import contextlib
+import functools
+import random
+from collections import Counter
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from auditing.findings import Finding, Part, first_failure
+from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
+
+from eyestream.chunking.device import Device
+from eyestream.privacy.accountant import Account, Request, RowMark
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.memory_ledger import decide
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.sidecar.pipeline import Arrival
+from eyestream.streams.key import StreamKey
+from eyestream.testing.calibrations import synthetic
+from eyestream.testing.load import PrivateLink, hand_over
+from eyestream.testing.logs import silence
+from eyestream.testing.payloads import tagged
+from eyestream.testing.seams import replaced
+from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
+from eyestream.wire.messages import RawRows, encode_raw
+from eyestream.wire.topics import raw_topic
+
+__all__ = ["border", "closed", "once", "order"]
+
+
+def order() -> Finding:
+    """Two devices whose chunks open early, fall due unopened, are withheld, and come many at once."""
+
+    async def life(station: Station) -> None:
+        await station.send(1, range(2), 0.0)
+        await station.send(1, range(3), 0.1, "e")
+        await station.send(1, range(2, 6), 1.0)
+        await station.send(1, range(6, 17), 3.0)
+        await station.send(1, range(3, 9), 4.0, "e")
+        await station.take(now=60.0)
+        await station.send(2, range(40, 52), 61.0)
+        await station.send(2, (), 62.0, end=True)
+        await station.send(3, range(3), 63.0)
+        station.pipeline.close(80.0)
+
+    with folder() as place, silence():
+        station = Station(place, ceilings=Ceilings.of(3, 2 * EPSILON, 1e6, 1e6))
+        station.run(life)
+        odometers = read_ledger(station.path).odometers.values()
+    released, bound = sum(odometer.released for odometer in odometers), station.bound
+    early = sum(spent <= index for index, spent in enumerate(bound))
+    seen, withheld = len(station.published), sum(odometer.withheld for odometer in odometers)
+    return first_failure(
+        (station.early == 0, f"{station.early} of {seen} chunks left before their charge was durable"),
+        (early == 0, f"the noise of {early} of {len(bound)} chunks was drawn before their charge was durable"),
+        (
+            seen == len(bound) == released >= 5,
+            f"{seen} chunks published, {len(bound)} noised, {released} in the ledger",
+        ),
+        (withheld > 0, "nothing was withheld"),
+    )
+
+
+def once() -> Finding:
+    """Duplicates, replays, other sessions, restarts with other chunk lengths, and a link that breaks."""
+    rows: Counter[tuple[str, int]] = Counter()
+    late = 0
+    with folder() as place, silence():
+        for n, session in ((4, 2), (8, 2), (2, 2), (4, 3), (8, 4)):
+            station = Station(place, n)
+            station.run(functools.partial(_sends_all_again, session=session))
+            rows.update((raw_topic("d"), tag) for tags in station.releases for tag in tags)
+            late = len(station.releases)
+        twice = sum(count - 1 for count in rows.values())
+        parts = [
+            (twice == 0, f"{twice} rows of {len(rows)} went into a second release"),
+            (len(rows) > 24 and late > 0, f"only {len(rows)} rows were released"),
+            *_refused_at_every_layer(),
+        ]
+        other = place / "other"
+        other.mkdir()
+        bytes_sent = asyncio.run(_two_attempts(other))
+    kinds = len(set(bytes_sent))
+    parts.append((len(bytes_sent) == 2 and kinds == 1, f"{len(bytes_sent)} attempts sent {kinds} different payloads"))
+    return first_failure(*parts)
+
+
+async def _sends_all_again(station: Station, session: int) -> None:
+    at = 0.0
+    for number in (1, session, 1, session, session - 1):
+        for first in (0, 3, 3, 0, 7, 16, 8):
+            at += 0.5
+            await station.send(number, range(first, first + 9), at)
+    await station.send(session, (), at, end=True)
+    await station.send(session, range(48, 64), at + 1)
+
+
+def _refused_at_every_layer() -> list[Part]:
+    """The device with a mark, and the account asked by another chunk length, each by itself."""
+    device = Device(device_settings(8), RowMark(2, 17))
+    rows = range(32)
+    taken = [chunk for number in (1, 2) for chunk in device.feed(RawRows(number, 0, tagged(number, rows)), 1.0)]
+    again = sum(chunk.first_row < 24 or chunk.session < 2 for chunk in taken)
+    device.feed(RawRows(4, 0, tagged(4, rows)), 2.0)
+    again += len(device.feed(RawRows(3, 0, tagged(3, rows)), 3.0))
+    account, key, spans = Account(), StreamKey("d", "s"), [(number, 8 * i) for number in (1, 2) for i in range(3)]
+    decide(account, Request(key, 2, 14, 17, 4, Charge(1)), WIDE, 0)
+    asked = [Request(key, number, first, first + n - 1, n, Charge(1)) for number, first in spans for n in (4, 8)]
+    granted = sum(account.obstacle(request, WIDE, 0) is None for request in asked)
+    return [
+        (again == 0 and len(taken) == 1, f"the device takes {again} chunks with rows before the mark"),
+        (granted == 0, f"the account grants {granted} of 12 requests for rows that are gone"),
+    ]
+
+
+async def _two_attempts(place: Path) -> list[bytes]:
+    """Payloads that a sidecar hands to two links in turn, for one chunk; the first link acknowledges nothing."""
+    names = device_settings(4).names
+    settings = settings_for(NO_BROKER, place, names=names, devices=("d",), window_epsilon=1e6)
+    sent: list[bytes] = []
+    mechanism = build(synthetic("cfpa", 4, FEATURES), EPSILON, k=1)
+    with opened(settings, mechanism=mechanism) as sidecar:
+        payload = encode_raw(1, 0, tagged(1, range(4)), 1)
+        await sidecar.pipeline.take([Arrival(raw_topic("d"), payload, 0.0)], 0.0)
+        for breaks in (True, False):
+            link = PrivateLink(acknowledges=not breaks)
+            link.on_send = lambda topic, payload: sent.append(payload)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await hand_over(sidecar, link)
+    return sent
+
+
+_BROKEN = (
+    "Domain.admit",
+    "ball factor",
+    "L2Lattice.snap",
+    "SecureNoise.draw",
+    "RealFourier.signals",
+    "pipeline encoder",
+)
+"""Seams, each a step of a release."""
+
+
+def closed() -> Finding:
+    """Every step of a release fails in turn, with the rows in its message."""
+    left = stopped = 0
+    said: set[str] = set()
+    with folder() as place, silence() as lines:
+        for number, target in enumerate(_BROKEN):
+            seen: list[int] = []
+
+            async def life(station: Station, target: str = target, seen: list[int] = seen) -> None:
+                with replaced(target, mock.Mock(side_effect=RuntimeError(f"rows: {tagged(1, range(4))}"))):
+                    await station.send(1, range(8), 1.0)
+                seen.append(len(station.published))
+                await station.send(1, range(8, 12), 5.0)
+                seen.append(len(station.published))
+
+            Station(place / f"life-{number}").run(life)
+            left, stopped = left + seen[0], stopped + (seen[1] != seen[0] + 1)
+            said |= {line for line in lines for raw in ("4242", "1001") if raw in line}
+    return first_failure(
+        (left == 0, f"{left} payloads left though a step of the release had failed"),
+        (not said, f"{len(said)} log lines carry raw values"),
+        (stopped == 0, f"{stopped} of {len(_BROKEN)} faults stopped the chunks that came later"),
+    )
+
+
+def border() -> Finding:
+    """Rows in pieces, out of order, twice, with gaps: every chunk holds its own rows, each at most once."""
+    strange, chunks = 0, 0
+    for seed in range(20):
+        random_ = random.Random(seed)
+        device, at, session, row = Device(device_settings(4)), 0.0, 1, 0
+        for _ in range(60):
+            at += random_.random() * 3
+            if random_.random() < 0.05:
+                session, row = session + 1, random_.randint(0, 9)
+            first = max(0, row + random_.randint(-5, 4))
+            rows = range(first, first + random_.randint(1, 7))
+            row = max(row, rows.stop)
+            due = device.feed(RawRows(session, first, tagged(session, rows)), at)
+            for chunk in due:
+                tags = chunk.values[0]
+                own = tagged(chunk.session, range(chunk.first_row, chunk.last_row + 1))[:, 0]
+                strange += int((np.isfinite(tags) & (tags != own)).sum())
+                chunks += 1
+    return first_failure(
+        (strange == 0, f"{strange} rows stand in a chunk that is not theirs"),
+        (chunks > 200, f"only {chunks} chunks fell due"),
+    )
