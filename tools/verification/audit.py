@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from auditing import (
+    claim_checks,
     faults_flow,
     faults_ledger,
     faults_noise,
@@ -38,7 +39,7 @@ from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
 
 PROCESSES = 2
 
-_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks)
+_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, claim_checks)
 _FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow)  # importing them fills FAULTS
 
 FAULTY_CASES = {

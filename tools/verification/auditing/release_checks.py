@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 from auditing.findings import Finding, Part, first_failure
-from auditing.hostile import Subject, subjects
+from auditing.hostile import Subject, additive_step, admitted, subjects
 from numpy.typing import NDArray
 
 import eyestream
 from eyestream.offline.audit.trials import Array, synthetic_joint, worst_signal
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.mechanism import Releaser
+from eyestream.privacy.additive.core import AdditiveCore
+from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise.laws import LaplaceLaw
 from eyestream.privacy.noise.response import ResponseLaw
@@ -56,7 +56,7 @@ def shipped() -> Finding:
         calibration = calibrations.load(name)
         for epsilon in (4.8, 4800.0):
             mechanism = build(calibration, epsilon, noise=ZeroNoise())
-            if isinstance(mechanism, AdditiveMechanism):
+            if isinstance(mechanism.core, AdditiveCore):
                 shares.append((_summed(mechanism) / epsilon, f"{name} at {epsilon:g}"))
     most, where = max(shares)
     return Finding(
