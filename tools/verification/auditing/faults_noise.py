@@ -42,7 +42,7 @@ def _() -> list[Patch]:
     return [_unverified()]
 
 
-@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
+@fault("uniform low bits in the sampler", "sampler", "epsilon cfpa k=1 small")
 def _() -> list[Patch]:
     return _uniform_low(1 / 32)
 
@@ -86,7 +86,7 @@ def _() -> list[Patch]:
     return [("LaplaceLaw.clamp", wide)]
 
 
-@fault("response replaces half as often", "epsilon klt", "sampler")
+@fault("response replaces half as often", "sampler", "epsilon klt")
 def _() -> list[Patch]:
     numerator = original("response numerator")
     return [("response numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]

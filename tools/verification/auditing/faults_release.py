@@ -30,22 +30,22 @@ def _sensitivity(change: Callable[[Any, np.ndarray, int], np.ndarray]) -> list[P
     return [("law of LPA", changed), ("law of Fourier", changed)]
 
 
-@fault("missing sqrt(n)", "shipped", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(n)", "shipped", "lattice", "epsilon cfpa k=2")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt(frame.n))
 
 
-@fault("missing sqrt(k)", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(k)", "lattice", "epsilon cfpa k=2")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
 
 
-@fault("radius taken for the diameter", "epsilon cfpa k=1", "lattice")
+@fault("radius taken for the diameter", "lattice", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / 2)
 
 
-@fault("every feature gets the whole epsilon", "shipped", "epsilon cfpa k=1", "lattice")
+@fault("every feature gets the whole epsilon", "lattice", "shipped", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / len(frame.active))
 
@@ -91,7 +91,7 @@ def _() -> list[Patch]:
     return [("noisy integers", noise_first)]
 
 
-@fault("radius not enforced", "epsilon cfpa k=1", "radius", "lattice")
+@fault("radius not enforced", "radius", "lattice", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return [_no_hold(), _no_projection()]
 
@@ -221,7 +221,13 @@ def _() -> list[Patch]:
 
 @fault("options taken and not applied", "options")
 def _() -> list[Patch]:
-    return [("options checked", lambda self, options: {})]
+    checked = original("options checked")
+
+    def idle(self: Any, options: Any) -> Any:
+        checked(self, options)
+        return {}
+
+    return [("options checked", idle)]
 
 
 @fault("a guarantee of klt that speaks of a grid", "words")
