@@ -123,7 +123,7 @@ class ChunkBuffer:
         here = slice(offset, offset + len(rows))
         present = self._present[here]
         duplicates = int(np.count_nonzero(present))
-        with np.errstate(invalid="ignore"):  # numpy warns of a signalling NaN: a log would tell that there is one
+        with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
             if duplicates:
                 self._values[:, here][:, ~present] = rows[~present].T
             else:

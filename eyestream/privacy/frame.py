@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, MOST_UNITS
+from eyestream.privacy.charge import EPSILON_UNITS, MOST_UNITS, spendable
 from eyestream.privacy.domain import Domain
 
 __all__ = ["Frame", "Page"]
@@ -55,7 +55,7 @@ class Frame:
         active = np.flatnonzero(~calibration.constant)
         if len(active) == 0:
             raise CalibrationError("every feature of the calibration is a constant: there is nothing to release")
-        return cls(calibration, float(epsilon), active)
+        return cls(calibration, spendable(float(epsilon)), active)
 
     @property
     def n(self) -> int:

@@ -28,7 +28,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
-__all__ = ["NO_BROKER", "ceilings_of", "links_made", "opened", "raw_stands", "running", "settings_for"]
+__all__ = ["NO_BROKER", "at_work", "ceilings_of", "links_made", "opened", "raw_stands", "running", "settings_for"]
 
 NO_BROKER = "mqtt://127.0.0.1:1"
 """Where nobody listens."""
@@ -112,13 +112,20 @@ def opened(
 async def running(settings: Settings, noise: Noise | None = None) -> AsyncIterator[Sidecar]:
     """A sidecar at work beside the body, stopped in order after it."""
     with opened(settings, noise=noise) as sidecar:
-        stop = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(sidecar.run(stop), name="sidecar")
-            try:
-                yield sidecar
-            finally:
-                stop.set()
+        async with at_work(sidecar):
+            yield sidecar
+
+
+@contextlib.asynccontextmanager
+async def at_work(sidecar: Sidecar) -> AsyncIterator[None]:
+    """Beside the body the sidecar works; it is stopped in order after it."""
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sidecar.run(stop), name="sidecar")
+        try:
+            yield
+        finally:
+            stop.set()
 
 
 def raw_stands(sidecar: Sidecar) -> bool:

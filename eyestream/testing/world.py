@@ -99,7 +99,7 @@ class World(Rig):
         rows = Counter(self.origin[serial] for released in self.releases for serial in released)
         assert all(count == 1 for count in rows.values()), "a row is in two releases"
         granted = self.granted
-        spans = Counter((g.key, g.session, row) for g in granted for row in range(g.first_row, g.last_row + 1))
+        spans = Counter((g.key.device, g.session, row) for g in granted for row in range(g.first_row, g.last_row + 1))
         assert all(count == 1 for count in spans.values()), "a row is charged twice"
         assert rows.keys() <= spans.keys(), "a row is released and not charged"
         assert len(self.published) <= len(self.releases) <= len(granted)

@@ -22,7 +22,7 @@ def to_bin(array: NDArray[np.floating]) -> tuple[tuple[int, int], bytes]:
     if array.ndim != 2 or array.shape[1] < 1:
         raise refuse("shape")
     rows, columns = array.shape
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return (rows, columns), np.asarray(array, FLOAT32).tobytes()
 
 

@@ -22,7 +22,7 @@ from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.sidecar import spying
+from eyestream.testing.spy import spying
 from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
 from tests.faults.deployment import Deployment
 
@@ -65,12 +65,12 @@ def hard(deployment: Deployment, folder: Path) -> Path:
     """A configuration for the brokers that we ship."""
     secret = f'username = "sidecar"\npassword_file = "{deployment.folder}/sidecar.password"\n'
     private = f'url = "{deployment.private.tls_url}"\nca_file = "{deployment.authority.pem}"\n{secret}'
-    raw = f'\n[raw]\nurl = "{deployment.raw.url}"\n{secret}\n[stream]'
+    raw = f'\n[raw]\nurl = "{deployment.raw.url}"\n{secret}\n[[stream]]'
     for role in ("tracker", "application"):
         login = f'username = "{role}"\npassword_file = "{role}.password"\n'
         (deployment.folder / f"{role}.toml").write_text(login)
     [line] = [line for line in SHIPPED.read_text().splitlines() if line.startswith("url = ")]
-    return configure(folder, (line, private), ("\n[stream]", raw))
+    return configure(folder, (line, private), ("\n[[stream]]", raw))
 
 
 def test_a_demo_broker_fails_where_it_should(mosquitto: Mosquitto, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
         assert lawful(sidecar)
         assert settled(sidecar) == sidecar.pipeline.counters.due
     assert (heard.conflicts, heard.disorder) == (0, 0)
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 async def test_an_embedded_broker_that_comes_and_goes(tmp_path: Path) -> None:

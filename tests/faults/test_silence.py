@@ -43,4 +43,4 @@ async def test_the_raw_link_of_the_sidecar_alone_is_cut(mosquitto: Mosquitto, tm
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
     assert all(chunks == list(range(len(chunks))) for chunks in sessions(heard))
     assert sidecar.pipeline.rows("hmd-1").jump == (0 if by == "idle" else 2)
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released

@@ -67,7 +67,7 @@ async def test_restarts_under_traffic(
     assert longest < RECOVERY_SECONDS
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
     assert settled(sidecar) == sidecar.pipeline.counters.due
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == released
     assert watch.samples > 5
     assert (load.publisher.lost > 0) == kill
 
@@ -85,7 +85,7 @@ async def test_sessions_taken_over_under_traffic(mosquitto: Mosquitto, tmp_path:
             await until(lambda: sidecar.pipeline.counters.released > before + 3)
         await until(lambda: len(heard.payloads) == sidecar.pipeline.counters.released)
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
@@ -203,7 +203,7 @@ async def test_every_fault_of_the_private_link(mosquitto: Mosquitto, tmp_path: P
     assert (heard.conflicts, heard.disorder) == (0, 0)
     assert dropped > 0 or name in MILD
     assert settled(sidecar) == sidecar.pipeline.counters.due
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 @pytest.mark.parametrize("name", ["latency", "slicer", "limited data"])

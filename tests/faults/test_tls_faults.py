@@ -74,7 +74,7 @@ async def test_every_fault_under_tls(mosquitto: Mosquitto, tmp_path: Path, name:
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
     assert watch.most_waiting <= 16
     assert settled(sidecar) == sidecar.pipeline.counters.due
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 async def test_a_half_open_link_under_tls_is_noticed_and_replaced(

@@ -18,6 +18,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.pipeline import Pipeline
+from eyestream.streams.key import StreamKey
 from eyestream.testing.rig import Rig
 
 CALIBRATION = calibrations.load("everyday-klt-32")
@@ -103,7 +104,7 @@ def work(path: Path, rows: np.ndarray, publish: Callable[[bytes], None], ready: 
         path.parent, devices=("a",), mechanism=MECHANISM, on_publish=lambda topic, payload: publish(payload), **times
     )
     with rig:
-        session = 0 if (mark := rig.ledger.mark("a", "features")) is None else mark.session + 1
+        session = 0 if (mark := rig.ledger.mark(StreamKey("a", "features"))) is None else mark.session + 1
 
         async def life() -> None:
             ready()

@@ -37,7 +37,7 @@ WORDS = words_of(ROWS)
 
 def spent(path: Path) -> int:
     """Chunks that the ledger says were released or torn."""
-    return sum(odometer.epsilon for odometer in read_ledger(path)[1].values()) // EPSILON
+    return sum(odometer.epsilon for odometer in read_ledger(path).odometers.values()) // EPSILON
 
 
 def goes_on(path: Path) -> bool:
@@ -131,7 +131,7 @@ def test_a_file_that_may_not_grow_at_every_length(tmp_path: Path) -> None:
     assert outcomes["LedgerError, none released"] > 5  # a torn tail could not be mended
     assert outcomes["completed, none released"] > 5
     assert outcomes["completed, some released"] > 5
-    assert read_ledger(path)[1]["a"].unreadable > 5
+    assert read_ledger(path).odometers["a"].unreadable > 5
     assert goes_on(path)
 
 

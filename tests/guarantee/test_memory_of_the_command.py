@@ -52,7 +52,7 @@ def life(folder: Path, broker: int, *, start: int | None = None, later: int | No
         released = tracker.released
     proxy.close()
     assert not CANARY.hits(b"".join(proxy.sent) + b"".join(process.left()))
-    spent = sum(odometer.epsilon for odometer in read_ledger(folder / "ledger")[1].values())
+    spent = sum(odometer.epsilon for odometer in read_ledger(folder / "ledger").odometers.values())
     assert spent >= released * Charge.of(4.8).epsilon
     Ledger(folder / "ledger", ceilings=Ceilings(2)).close()
     return f"code {code}, {released} released"

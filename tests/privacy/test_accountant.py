@@ -15,7 +15,7 @@ FREE = Ceilings()
 KEY, GAZE = StreamKey("d", "s"), StreamKey("d", "gaze")
 
 
-def ask(session: int, index: int, epsilon: int = 1, n: int = 32, delta: int = 0, key: StreamKey = KEY) -> Request:
+def ask(session: int, index: int, epsilon: int = 1, n: int = 32, *, delta: int = 0, key: StreamKey = KEY) -> Request:
     return Request(key, session, index * n, index * n + n - 1, n, Charge(epsilon, delta))
 
 

@@ -1,4 +1,4 @@
-"""Charges cover what is spent, ceilings allow no more than what was written, and k releases still fit k times epsilon."""
+"""Charges cover what is spent, ceilings allow no more than what was written, and k releases fit k times epsilon."""
 
 import math
 import random

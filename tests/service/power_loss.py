@@ -43,10 +43,10 @@ def images(
     yield durable + waiting
     yield durable + bytes(len(waiting))
     for _ in range(damages):
-        yield durable + _damaged(waiting, len(durable), rng)
+        yield durable + damaged(waiting, len(durable), rng)
 
 
-def _damaged(waiting: bytes, start: int, rng: random.Random) -> bytes:
+def damaged(waiting: bytes, start: int, rng: random.Random) -> bytes:
     """Some sectors lost (zeros or noise), in any order, one of them torn; the end cut off anywhere."""
     data = bytearray(waiting)
     sector = rng.choice((SECTOR, 64, 8))

@@ -22,10 +22,10 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.bits import SystemBits
 from eyestream.privacy.noise.laws import LaplaceLaw
 from eyestream.privacy.noise.response import ResponseLaw
+from eyestream.release import stream as stream_module
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.sidecar import pipeline as pipeline_module
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private, encode_raw
@@ -44,7 +44,7 @@ CALLS: tuple[tuple[Any, str], ...] = (
     (JointStep, "scores"),
     (JointStep, "chunk"),
     (Page, "complete"),
-    (pipeline_module, "encode_private"),
+    (stream_module, "encode_private"),
     (Ledger, "reserve"),
 )
 
@@ -84,8 +84,7 @@ async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Pipeline, lis
     published: list[bytes] = []
     with Ledger(folder / "ledger", ceilings=Ceilings()) as ledger:
         pipe = Pipeline(
-            [settings],
-            build(calibration, 4.8, noise=SecureNoise()),
+            [(settings, build(calibration, 4.8, noise=SecureNoise()))],
             ledger,
             today=lambda: 20_000,
             publish=lambda topic, payload: published.append(topic.encode() + payload),
@@ -146,6 +145,6 @@ async def test_control_a_pass_through_is_seen(tmp_path: Path, monkeypatch: pytes
     """What the test above looks for is there when a mechanism hands raw values on."""
     rows = rows_of_a_stranger(128, 52)
     monkeypatch.setattr(KLT, "release", lambda self, chunk: chunk)
-    monkeypatch.setattr(KLT, "session", lambda self: self)
+    monkeypatch.setattr(KLT, "session", lambda self, snapshot=None: self)
     _, published, _ = await life(tmp_path, "everyday-klt-32", rows)
     assert any(word in b"".join(published) for word in pairs_of(rows))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from scripted import ScriptedBroker
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, LimitSettings
@@ -17,6 +16,7 @@ from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.sidecar import running, settings_for
 from eyestream.wire.topics import raw_topic
+from tests.service.scripted import ScriptedBroker
 
 OWN = "eyestream/v1/sidecar/sidecar/status"
 

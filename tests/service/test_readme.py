@@ -44,7 +44,7 @@ async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
     rows = np.random.default_rng(3).normal(1.0, 0.1, (64, 52))
     async with embedded_broker(None) as url:
         settings = settings_for(url, tmp_path, calibration="everyday-klt-32")
-        names = {"eyestream": eyestream, "device": "hmd-1", "names": settings.stream.names, "rows": rows}
+        names = {"eyestream": eyestream, "device": "hmd-1", "names": settings.stream[0].names, "rows": rows}
         async with running(settings):
             listener = asyncio.create_task(coroutine(subscribe.replace("mqtt://localhost", url), names))
             said = ""

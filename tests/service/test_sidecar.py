@@ -112,7 +112,7 @@ async def test_a_real_recording_at_full_speed(
     assert first["session"] != second["session"]
     _, odometers = read_ledger(settings.sidecar.ledger)
     assert odometers["hmd-1"].released == count
-    assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.privacy.calibration).constant])
+    assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.stream[0].privacy.calibration).constant])
 
 
 async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_no_row_is_released_twice_by_a_restart(mosquitto: Mosquitto, tmp_p
             assert sidecar.pipeline.rows("hmd-1").refused == 24
     chunks = spy.leaf("private")
     assert [chunk["chunk"] for chunk in chunks] == [0, 1, 0, 1]
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == 4
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 4
 
 
 async def test_a_failing_ledger_stops_the_releases_not_the_process(
@@ -372,7 +372,7 @@ async def test_restarts_under_traffic_lose_nothing_that_was_released(
         private.stop()
     assert [index for _, index in seen] == list(range(12))
     assert len({session for session, _ in seen}) == 1
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == 12
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 12
 
 
 async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -393,7 +393,7 @@ async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_p
         assert publisher.lost > 0
         assert conserved(sidecar)
         assert sidecar.pipeline.rows(StreamKey("hmd-1", "features")).accepted < publisher.next_seq
-    assert read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released == 5
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 5
 
 
 async def test_released_bytes_wait_bounded_and_not_for_ever(tmp_path: Path, mosquitto: Mosquitto) -> None:

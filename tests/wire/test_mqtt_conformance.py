@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from mqtt_judge import Judge, ViolationError
-from mqtt_statements import CONNACK, REFUSED, SHOWN, TAKEN, Refused, page
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.client import Client
 from eyestream.wire import mqtt
 from eyestream.wire.mqtt import Decoder, Message, Will, encode_connect, encode_publish, encode_subscribe
+from tests.wire.mqtt_judge import Judge, ViolationError
+from tests.wire.mqtt_statements import CONNACK, REFUSED, SHOWN, TAKEN, Refused, page
 
 ROOT = Path(__file__).resolve().parents[2]
 

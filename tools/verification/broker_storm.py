@@ -57,7 +57,7 @@ def brokers(folder: Path) -> tuple[Mosquitto, Mosquitto]:
 def verdict(sidecar: Sidecar, heard: Ear, watch: Watch, ledger: Path) -> dict[str, Any]:
     """Figures, and under ``wrong`` what must not be."""
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    spent = read_ledger(ledger)[1]["hmd-1"].released
+    spent = read_ledger(ledger).odometers["hmd-1"].released
     missing = outbox.delivered - len(heard.payloads)
     wrong = {
         "conflicts": heard.conflicts,

@@ -64,7 +64,7 @@ class Watch:
         """The event loop was late by so much in this phase."""
         self.lags[self.phase].append(seconds)
 
-    def read_ledger(self, sidecar: Sidecar) -> None:
+    def look(self, sidecar: Sidecar) -> None:
         """Memory, and the laws of conservation."""
         self.looks += 1
         self.rss.append((time.monotonic(), float(rss_bytes())))
@@ -76,12 +76,12 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
     """Looks and lags beside the body."""
     watch = Watch()
 
-    async def read_ledger() -> None:
+    async def look() -> None:
         while True:
-            watch.read_ledger(sidecar)
+            watch.look(sidecar)
             await asyncio.sleep(0.1)
 
-    works = {"look": read_ledger(), "lag": note_lags(watch.note_lag)}
+    works = {"look": look(), "lag": note_lags(watch.note_lag)}
     tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
     try:
         yield watch
@@ -114,7 +114,7 @@ async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
                     after = len(heard.payloads) - mark
                 files = open_files() - files
             await until(lambda: settled(sidecar) == sidecar.pipeline.counters.due)
-        ledger = read_ledger(settings.sidecar.ledger)[1]
+        ledger = read_ledger(settings.sidecar.ledger).odometers
         figures = strangers.figures | {"heard during": during, "heard in 3 s after": after, "files more": files}
         return report(sidecar, watch, heard, figures, sum(account.released for account in ledger.values()))
     finally:

@@ -5,8 +5,8 @@
 Each round starts a process that opens the ledger, reserves chunks and publishes them into a pipe, and kills it with
 SIGKILL after a random time, also while it starts. Then the ledger is read and compared with what came through the pipe:
 for each device the ledger's epsilon is at least what was published, at most one block a device and kill is wasted, and
-no row was published twice. `--fault late` publishes before it reserves, to show that the comparison would notice. The
-last line sums up; exit code 1 when anything was wrong.
+no row was published twice. `--rewrite N` has the ledger rewritten after N records. `--fault late` publishes before it
+reserves, to show that the comparison would notice. The last line sums up; exit code 1 when anything was wrong.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from typing import NoReturn
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
@@ -126,7 +127,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
             _compare(path, count, kills, outcome)
         outcome.kills += kills
         outcome.published += count.total()
-        odometers = read_ledger(path)[1].values()
+        odometers = read_ledger(path).odometers.values()
         outcome.reserved += sum(odometer.epsilon for odometer in odometers) // CHARGE.epsilon
         outcome.unreadable += sum(odometer.unreadable for odometer in odometers)
         path.unlink()
@@ -134,7 +135,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
 
 
 def _compare(path: Path, published: Counter[str], kills: int, outcome: Outcome) -> None:
-    odometers = read_ledger(path)[1]
+    odometers = read_ledger(path).odometers
     for name, chunks in published.items():
         spent = odometers[name].epsilon if name in odometers else 0
         if spent < chunks * CHARGE.epsilon:
@@ -148,8 +149,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where ledgers go; on a disk, not in memory (default: /var/tmp)")
+    parser.add_argument("--rewrite", type=int, metavar="N", help="records after which the ledger is rewritten")
     parser.add_argument("--fault", choices=["late"], help="publish before reserving: must be noticed")
     args = parser.parse_args()
+    if args.rewrite:
+        writer._MANY_RECORDS = writer._TOO_MANY_RECORDS = args.rewrite
     with tempfile.TemporaryDirectory(dir=args.folder or "/var/tmp") as folder:
         outcome = run(args.rounds, args.seed, Path(folder), late=args.fault == "late")
     print(

@@ -156,7 +156,7 @@ async def run(folder: Path, seconds: float, factor: float) -> dict[str, Any]:
                 files = open_files() - files
                 proxy.fault = application.fault = Fault()
             await asyncio.sleep(0.5)
-        spent = read_ledger(settings.sidecar.ledger)[1]["hmd-1"].released
+        spent = read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released
         figures = {"files more": files, "spent": spent, "slow application": [len(slow._arrived), slow.dropped]}
         return report(sidecar, heard, watch, figures, limits.deadline_s)
     finally:

@@ -75,7 +75,7 @@ class Watch:
         """The event loop was late by so much in this phase."""
         self.lags[self.phase].append(seconds)
 
-    def read_ledger(self, flood: Flood, *, quiet: bool = False) -> None:
+    def look(self, flood: Flood, *, quiet: bool = False) -> None:
         """Ten times a second, and at the end of each round."""
         self.looks += 1
         rss = rss_bytes()
@@ -94,13 +94,13 @@ class Watch:
 async def watching(flood: Flood, watch: Watch) -> AsyncIterator[None]:
     """Looks and lags beside the body."""
 
-    async def read_ledger() -> None:
+    async def look() -> None:
         while True:
             await asyncio.sleep(0.1)
-            watch.read_ledger(flood)
+            watch.look(flood)
 
     lags = note_lags(watch.note_lag)
-    tasks = [asyncio.create_task(read_ledger(), name="look"), asyncio.create_task(lags, name="lag")]
+    tasks = [asyncio.create_task(look(), name="look"), asyncio.create_task(lags, name="lag")]
     try:
         yield
     finally:
@@ -203,7 +203,7 @@ async def soak(folder: Path, seconds: float, round_s: float, floods: bool, leak:
                 await blocked(flood, 0.2 * round_s)
                 await flood.quiet()
                 gc.collect()
-                watch.read_ledger(flood, quiet=True)
+                watch.look(flood, quiet=True)
         return report(flood, watch, files, floods)
 
 

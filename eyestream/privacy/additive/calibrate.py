@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.additive.ball import l1_factor, l2_factor
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provenance
+from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
-from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
 from eyestream.spectrum.difference import difference, integrate
@@ -56,27 +55,14 @@ def calibrate_per_feature(
         columns.append(_feature_tables(corpus, feature, mechanism, coverage))
         progress(feature + 1, len(corpus.names))
     tables = PerFeatureTables(**{name: np.array([c[name] for c in columns]) for name in columns[0]})
-    return Calibration(
-        mechanism=mechanism,
-        names=corpus.names,
-        units=("1",) * len(corpus.names),
-        rate_hz=corpus.rate_hz,
-        n=corpus.n,
+    return corpus.calibration(
+        mechanism,
+        tables,
+        description=description,
+        coverage=coverage,
         k=k,
         declared=constant,
-        lo=corpus.lo,
-        hi=corpus.hi,
         fill=np.where(constant, np.median(corpus.chunks, axis=(0, 2)), corpus.fill),
-        tables=tables,
-        provenance=Provenance(
-            corpus=description,
-            people=len(corpus.hashes),
-            chunks=len(corpus.chunks),
-            coverage=coverage,
-            recordings=corpus.hashes,
-            made_by=product(),
-        ),
-        fingerprints=corpus.fingerprints,
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
-from eyestream.privacy.calibration.tables import Tables
+from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum.fourier import most_coefficients
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
@@ -90,6 +90,8 @@ class Calibration:
             raise CalibrationError(f"the calibration has {len(self.units)} units for {features} features")
         if not 0 < self.rate_hz < np.inf:
             raise CalibrationError("the rate of the calibration must be positive and finite")
+        if self.fingerprints.dtype != np.uint64 or self.fingerprints.ndim != 1:
+            raise CalibrationError("the fingerprints of the calibration are not a list of 64-bit numbers")
         self.tables.check(features, self.n)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
@@ -113,7 +115,7 @@ class Calibration:
         for name in ("declared", "lo", "hi", "fill"):
             yield name, getattr(self, name)
         for column in fields(self.tables):
-            name = self.tables.stored_names.get(column.name, column.name)
+            name = STORED_NAMES.get(column.name, column.name)
             yield f"tables.{name}", getattr(self.tables, column.name)
         if len(self.fingerprints):
             yield "fingerprints", self.fingerprints

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.privacy.calibration.calibration import Calibration, Provenance, product
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
+from eyestream.privacy.calibration.tables import Tables
 from eyestream.privacy.domain import Domain
 
 __all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "whole_chunks"]
@@ -90,13 +92,7 @@ class Corpus:
                 raise CalibrationError(f"{recording.path} has other features than {first.path}")
             if abs(recording.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
                 raise CalibrationError(f"{recording.path} has another rate than {first.path}")
-        rows = np.concatenate([r.features for r in recordings])
-        present = np.where(np.isfinite(rows), rows, np.nan)
-        empty = np.isnan(present).all(axis=0)
-        if empty.any():
-            raise CalibrationError(f"feature {first.names[int(np.argmax(empty))]} has no value in any recording")
-        lo, hi = np.nanmin(present, axis=0), np.nanmax(present, axis=0)
-        fill = np.clip(np.nanmean(present, axis=0), lo, hi)
+        lo, hi, fill = _range(first.names, np.concatenate([r.features for r in recordings]))
         parts = [whole_chunks(r.features, n) for r in recordings]
         if sum(map(len, parts)) == 0:
             raise CalibrationError(f"no recording holds a whole chunk of {n} rows")
@@ -114,3 +110,44 @@ class Corpus:
             hashes=tuple(recording_hash(r.features) for r in recordings),
             fingerprints=np.unique(np.concatenate([row_fingerprints(r.features) for r in recordings])),
         )
+
+    def calibration(self, mechanism: str, tables: Tables, *, description: str, **others: Any) -> Calibration:
+        """A calibration made from this corpus; `others` are fields of it, or of its provenance, that differ.
+
+        Raises
+        ------
+        CalibrationError
+            when the figures do not fit each other.
+        """
+        provenance = Provenance(
+            corpus=description,
+            people=len(self.hashes),
+            chunks=len(self.chunks),
+            coverage=others.pop("coverage", None),
+            recordings=self.hashes,
+            made_by=product(),
+        )
+        fields: dict[str, Any] = {
+            "names": self.names,
+            "units": ("1",) * len(self.names),
+            "rate_hz": self.rate_hz,
+            "n": self.n,
+            "k": None,
+            "declared": np.zeros(len(self.names), dtype=np.bool_),
+            "lo": self.lo,
+            "hi": self.hi,
+            "fill": self.fill,
+            "fingerprints": self.fingerprints,
+        }
+        return Calibration(mechanism=mechanism, tables=tables, provenance=provenance, **fields | others)
+
+
+def _range(names: tuple[str, ...], rows: Array) -> tuple[Array, Array, Array]:
+    """Lowest, highest and mean present value of every feature of rows (m, F)."""
+    present = np.where(np.isfinite(rows), rows, np.nan)
+    empty = np.isnan(present).all(axis=0)
+    if empty.any():
+        raise CalibrationError(f"feature {names[int(np.argmax(empty))]} has no value in any recording")
+    lo, hi = np.nanmin(present, axis=0), np.nanmax(present, axis=0)
+    with np.errstate(all="ignore"):
+        return lo, hi, np.clip(np.nanmean(present, axis=0), lo, hi)

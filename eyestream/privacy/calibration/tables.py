@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 
-__all__ = ["JointTables", "PerFeatureTables", "Tables"]
+__all__ = ["STORED_NAMES", "JointTables", "PerFeatureTables", "Tables"]
+
+
+STORED_NAMES: Mapping[str, str] = {"stable_variance": "stays", "transient_variance": "forgets"}
+"""Names of fields in files, and so in content hashes, where they differ from those here."""
 
 
 class Tables(Protocol):
     """Face of the figures: a frozen dataclass of arrays."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
-    stored_names: ClassVar[Mapping[str, str]]
-    """Names of fields in files, where they differ from those here."""
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -62,8 +64,6 @@ class PerFeatureTables:
     between_people: NDArray[np.float64]
     """(F,) the papers' Delta: largest distance between two people's signals at the same chunk index. Bounds nothing."""
 
-    stored_names: ClassVar[Mapping[str, str]] = {"stable_variance": "stays", "transient_variance": "forgets"}
-
     @property
     def scale(self) -> NDArray[np.float64]:
         """(F,) `radius`."""
@@ -106,8 +106,6 @@ class JointTables:
     """(J,) share of each component's estimate that is released; below 1 to shed identity."""
     residual: NDArray[np.float64]
     """(F,) mean square of a standardised value that the scores do not describe."""
-
-    stored_names: ClassVar[Mapping[str, str]] = {}
 
     @property
     def scale(self) -> NDArray[np.float64]:

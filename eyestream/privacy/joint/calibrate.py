@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.privacy.calibration import Calibration, JointTables, Provenance
-from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream.privacy.calibration.persistence import TRANSIENT_POLE, lagged_moments, stable_part
 from eyestream.privacy.joint.schedule import inverse_root
@@ -63,34 +62,20 @@ def calibrate_joint(
         nothing varies.
     """
     _check(corpus, shed_identity)
-    people = len(corpus.hashes)
     standard = _Standard.of(corpus, np.isin(corpus.names, list(declared)))
     described = (standard.chunks @ standard.modes.T).reshape(len(standard.chunks), -1)
-    model = _Model.of(described, corpus.person, people)
+    model = _Model.of(described, corpus.person, len(corpus.hashes))
     if shed_identity:
         model = model.shed(shed_identity)
     progress(1, 1)
-    return Calibration(
-        mechanism="klt",
-        names=corpus.names,
-        units=("1",) * len(corpus.names),
-        rate_hz=corpus.rate_hz,
-        n=corpus.n,
-        k=None,
+    return corpus.calibration(
+        "klt",
+        _tables(standard, model, described),
+        description=description,
         declared=standard.declared,
         lo=standard.lo,
         hi=standard.hi,
         fill=standard.fill,
-        tables=_tables(standard, model, described),
-        provenance=Provenance(
-            corpus=description,
-            people=people,
-            chunks=len(corpus.chunks),
-            coverage=None,
-            recordings=corpus.hashes,
-            made_by=product(),
-        ),
-        fingerprints=corpus.fingerprints,
     )
 
 

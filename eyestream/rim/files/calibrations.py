@@ -11,6 +11,7 @@ import numpy as np
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
+from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
 
 __all__ = ["load", "save", "shipped"]
@@ -84,5 +85,5 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
 
 def _tables(kind: type[Tables], arrays: dict[str, Any]) -> Tables:
     """The figures out of their arrays, which have other names in files."""
-    names = {stored: name for name, stored in kind.stored_names.items()}
+    names = {stored: name for name, stored in STORED_NAMES.items()}
     return kind(**{names.get(stored, stored): array for stored, array in arrays.items()})

@@ -80,7 +80,8 @@ def load(path: str | Path) -> Recording:
 
 def save(recording: Recording, path: str | Path) -> None:
     """Write a recording in the format that the name of `path` says; values as float32, names only when `named`."""
-    path, features = Path(path), recording.features.astype(np.float32)
+    with np.errstate(all="ignore"):  # what float32 cannot hold becomes infinite, that is, missing
+        path, features = Path(path), recording.features.astype(np.float32)
     if path.name.lower().endswith(".npz"):
         arrays: dict[str, Any] = {"t": recording.t, "features": features}
         if recording.named:
@@ -124,7 +125,7 @@ def _default_names(features: int) -> tuple[str, ...]:
 
 def _load_npz(path: Path) -> Recording:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays, np.errstate(all="ignore"):
             missing = {"t", "features"} - set(arrays.files)
             if missing:
                 raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")

@@ -181,19 +181,17 @@ class Book:
 
     def _read(self, record: bytes) -> None:
         kind = record[0] | record[1] << 8
-        if kind in {records.RELEASED, records.WITHHELD}:
-            self._read_slot(records.slot(record))
-        elif kind == records.NAME:
+        if kind == records.NAME:
             self._read_name(records.name_piece(record))
         elif kind == records.REPAIRED:
             self.tail.repaired()
         elif kind == records.DAY:
             self.see_day(records.day_of(record))
-        else:
-            self._read_more(kind, record, self._entry(int.from_bytes(record[4:8], "little")))
-
-    def _read_more(self, kind: int, record: bytes, entry: Entry) -> None:
-        if kind == records.ANNOUNCED:
+        elif (entry := self._entry(int.from_bytes(record[4:8], "little"))) is None:
+            self._count_as_spent(1)
+        elif kind in {records.RELEASED, records.WITHHELD}:
+            self.take(entry, records.slot(record))
+        elif kind == records.ANNOUNCED:
             entry.account.announce(entry.key.stream, records.announcement(record))
         elif kind == records.SETTLED:
             entry.settle(*records.settled(record)[:2])
@@ -203,13 +201,13 @@ class Book:
         else:
             raise LedgerError(f"has a record of kind {kind}, which this program does not know")
 
-    def _entry(self, number: int) -> Entry:
-        if number >= len(self._by_number):
+    def _entry(self, number: int) -> Entry | None:
+        """The stream of a record; None: its name is among the damaged records before it."""
+        if number < len(self._by_number):
+            return self._by_number[number]
+        if not self.tail.damaged:
             raise LedgerError(f"is damaged: a record is of stream {number}, which has no name")
-        return self._by_number[number]
-
-    def _read_slot(self, fields: SlotFields) -> None:
-        self.take(self._entry(fields.number), fields)
+        return None
 
     def take(self, entry: Entry, fields: SlotFields) -> None:
         """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""

@@ -176,10 +176,14 @@ class LedgerFile:
 
     def replace(self, prepared: int) -> None:
         """Put the prepared file durably into this one's place. After an OSError nobody knows which of them is there."""
-        os.rename(self._beside, self._path)
-        _sync_directory(self._path.parent)
+        try:
+            os.rename(self._beside, self._path)
+        except OSError:
+            os.close(prepared)
+            raise
         os.close(self._fd)
         self._fd = prepared
+        _sync_directory(self._path.parent)
 
     def close(self) -> None:
         """Give the file and its lock up; a second call does nothing."""

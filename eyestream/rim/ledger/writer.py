@@ -22,7 +22,7 @@ __all__ = ["Writer"]
 _MOST_WAITING = 64
 """Records that may wait for the next `sync`: withheld slots, and what is settled."""
 
-_MANY_RECORDS, _TOO_MANY_RECORDS = 1 << 12, 1 << 17
+_MANY_RECORDS, _TOO_MANY_RECORDS = 1 << 12, 1 << 15
 """Records behind the snapshot from which on the file is rewritten: on opening, and at work."""
 
 _LOG = logging.getLogger("eyestream.ledger")
@@ -159,4 +159,4 @@ class Writer:
         self._file.replace(prepared)
         self.book.begin_anew(header)
         self._unsynced = 0
-        self._too_many = max(_TOO_MANY_RECORDS, 4 * len(self.book.entries))
+        self._too_many = max(_TOO_MANY_RECORDS, 2 * len(self.book.entries))

@@ -22,8 +22,8 @@ def _rows_forgotten(changed_only: bool) -> Patch:
 
     def forgetting(self: Any, request: Any, *given: Any) -> Any:
         found = obstacle(self, request, *given)
-        known = self._streams.get(request.key.stream)
-        excused = found in {"rows", "change"} and (request.chunk != known.chunk or not changed_only)
+        changed = request.key.stream in self._streams and request.chunk != self.chunk_of(request.key.stream)
+        excused = found in {"rows", "change"} and (changed or not changed_only)
         return None if excused else found
 
     return "Account.obstacle", forgetting

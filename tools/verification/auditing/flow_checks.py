@@ -59,7 +59,7 @@ def order() -> Finding:
     with folder() as place, silence():
         station = Station(place, ceilings=Ceilings.of(3, 2 * EPSILON, 1e6, 1e6))
         station.run(life)
-        odometers = read_ledger(station.path)[1].values()
+        odometers = read_ledger(station.path).odometers.values()
     released, bound = sum(odometer.released for odometer in odometers), station.bound
     early = sum(spent <= index for index, spent in enumerate(bound))
     seen, withheld = len(station.published), sum(odometer.withheld for odometer in odometers)
