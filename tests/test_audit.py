@@ -1,5 +1,6 @@
 """The audit's arithmetic against known figures, and the quick audit itself."""
 
+import importlib
 import math
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from eyestream.offline.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
 from eyestream.offline.audit.trials import TRIALS, Case, count
 from eyestream.testing.noise import ScaledNoise
+from eyestream.testing.seams import original
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,7 +36,31 @@ FAULTS = [
     "rounding counted once instead of per coordinate",
     "a change of chunk length that re-releases rows",
     "two-term integration",
+    "thresholds that nobody verifies",
+    "a copy of the process goes on with the words of the original",
+    "noise drawn ahead outlives a copy of the process",
+    "noise drawn once is used for every chunk",
+    "two threads in one mechanism at once",
+    "a special value told in a warning of numpy",
+    "options ignored silently",
+    "a guarantee of klt that speaks of a grid",
+    "a guarantee against any computing power",
+    "odds of a chunk claimed for a session",
+    "nothing made durable",
+    "noise drawn before the reservation, and kept",
+    "a withheld chunk is released all the same",
+    "what is due at the end is released unreserved",
+    "what waits when the ledger fails is released",
+    "a chunk released twice",
+    "a restored state keeps its grants",
+    "a damaged record charges one device alone",
+    "charges taken from the shortest decimal",
+    "a rewritten ledger has lost a spend",
+    "a second stream with a budget of its own",
+    "a ledger that everybody can write",
+    "a clock that is years ahead is believed",
 ]
+"""Faults that must be among those planted: nobody loses one in a rewriting."""
 
 
 def upper_share(hits: int, draws: int, alpha: float) -> float:
@@ -115,6 +141,55 @@ def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str)
     assert 0.9 < lower_bound(*count(right, case.draws)).epsilon <= 1
     wrong = TRIALS[mechanism](case, noise=ScaledNoise(0.5, seed=4))
     assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
+
+
+@pytest.fixture
+def audit(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools" / "verification")
+    return importlib.import_module("audit")
+
+
+def test_each_fault_is_planted_at_seams_that_are_there_and_goes_again(audit):
+    assert len({fault.name for fault in audit.FAULTS}) == len(audit.FAULTS) > 80
+    for fault in audit.FAULTS:
+        assert set(fault.checks) <= set(audit.CHECKS)
+        assert fault.checks
+        seams = [name for name, _ in fault.patches()]
+        before = [original(name) for name in seams]
+        with audit.planted(fault):
+            assert all(original(name) != was for name, was in zip(seams, before, strict=True)), fault.name
+        assert [original(name) for name in seams] == before
+
+
+def test_a_fault_that_no_check_sees_fails_the_audit(audit):
+    harmless = audit.Fault("the clamp twice", lambda: [("LaplaceLaw.clamp", original("LaplaceLaw.clamp"))], ("alone",))
+    row = audit.caught(harmless, quick=True)
+    assert not row.fine
+    assert row.cells == ("the clamp twice", "NOTHING", "it survives")
+
+
+def test_a_check_that_stops_has_caught_nothing(audit):
+    def stops(self, *given, **named):
+        raise ValueError("no ledger")
+
+    row = audit.caught(audit.Fault("broken", lambda: [("Ledger.__init__", stops)], ("torn",)), quick=True)
+    assert not row.fine
+    assert row.cells[1:] == ("NOTHING", "torn stopped with ValueError")
+
+
+def test_a_fault_that_only_a_stranger_catches_is_not_caught_by_name(audit):
+    forgetful = [("book counts the damaged", lambda self, damaged: 0)]
+    assert audit.caught(audit.Fault("forgetful", lambda: forgetful, ("torn",)), quick=True).fine
+    assert not audit.caught(audit.Fault("forgetful", lambda: forgetful, ("exact",)), quick=True).fine
+
+
+def test_a_check_that_no_fault_makes_fail_fails_the_audit(audit):
+    names = list(audit.CHECKS)
+    rows = [audit.Row(True, ("fault", name, "")) for name in names]
+    assert audit.blind(rows).fine
+    row = audit.blind(rows[1:])
+    assert not row.fine
+    assert row.cells[1] == names[0]
 
 
 @pytest.mark.long

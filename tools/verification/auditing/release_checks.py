@@ -22,7 +22,7 @@ from eyestream.offline.audit.trials import Array, synthetic_joint, worst_signal
 from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import integrate
@@ -215,8 +215,9 @@ class _Words:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(4)
 
-    def draw(self, law: ResponseLaw) -> NDArray[np.int64]:
+    def draw(self, law: Law) -> NDArray[np.int64]:
         """Replaced, and by what."""
+        assert isinstance(law, ResponseLaw)
         return np.concatenate([[1], self._rng.integers(0, law._masks.astype(np.int64) + 1)])
 
 

@@ -21,7 +21,7 @@ FEATURES = 2
 EPSILON = 0.5
 WIDE = Ceilings.of(2, 1e6, 1e6, 1e6)
 CHARGE = Charge.of(EPSILON).epsilon
-_LIFE = {"schema": 1, "grace_s": 1.0, "idle_s": 600.0, "jump_chunks": 8}
+_LIFE: dict[str, Any] = {"schema": 1, "grace_s": 1.0, "idle_s": 600.0, "jump_chunks": 8}
 
 
 @contextlib.contextmanager
