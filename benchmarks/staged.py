@@ -90,7 +90,7 @@ class Notes:
             self.woke = time.monotonic_ns()
             return events
 
-        selectors.EpollSelector.select = select  # type: ignore[method-assign]
+        selectors.EpollSelector.select = select  # type: ignore[method-assign, assignment]
 
 
 def wrap(notes: Notes) -> None:

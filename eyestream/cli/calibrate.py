@@ -42,7 +42,8 @@ def add_parser(subparsers: Any) -> None:
         "--shed-identity",
         type=float,
         metavar="W",
-        help="klt: code one score that changes within people, and release what stays with a person divided by 1 + W",
+        help="klt: code only the score that changes most within people; this reduces how well they are recognised, and "
+        "does not hide them. W divides what stays with a person by 1 + W, which a reader can undo",
     )
     parser.add_argument(
         "--constant",

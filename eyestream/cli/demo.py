@@ -96,7 +96,9 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     speed = options.speed or calibration.n / calibration.rate_hz
     rows = math.floor(options.seconds * speed * calibration.rate_hz)
     if rows < 1:
-        raise ConfigError("--seconds, --speed: expected at least one row; the stream has 2 rows a second at speed 1")
+        raise ConfigError(
+            f"--seconds times --speed: expected at least {1 / calibration.rate_hz:g}, the time of one row"
+        )
     person = simulate_person(load_statistics(), rows, np.random.default_rng())
     t = np.arange(rows) / calibration.rate_hz
     recording = Recording(t, person.astype(np.float64), calibration.names, simulated=True)

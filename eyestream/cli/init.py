@@ -71,7 +71,7 @@ def _upgrade(path: Path) -> None:
         new.write_text(upgraded, encoding="utf-8")
         new.chmod(path.stat().st_mode & 0o777)
         if config.load(new) != settings:
-            raise ConfigError("its text could not be rewritten without changing what it says; edit it by hand")
+            raise ConfigError("cannot be rewritten by the program without changing its meaning; edit it by hand")
         kept.write_text(text, encoding="utf-8")
         kept.chmod(path.stat().st_mode & 0o777)
         new.replace(path)

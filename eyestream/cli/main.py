@@ -24,6 +24,7 @@ COMMANDS = {
     "privatize": "release whole recordings privately, file to file",
     "simulate": "make recordings of people who do not exist",
     "study": "utility of the mechanisms and attacks on them, as a report",
+    "audit": "attack a mechanism from outside: a Python function, a program, or one of ours",
     "budget": "show what a ledger says was spent",
     "guarantee": "say in words what a configuration guarantees",
 }
@@ -40,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one subcommand; what a person must mend is one line on stderr and exit code 2."""
+    """Run one subcommand; what a person must change is said in one line on stderr, with exit code 2."""
     hide_messages()
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), None)

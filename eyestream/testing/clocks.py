@@ -17,6 +17,13 @@ class Clock:
         Seconds, as of an event loop.
     day
         Days since 1970, UTC.
+
+    Examples
+    --------
+    >>> clock = Clock(now=5.0)
+    >>> clock.now += 1.5
+    >>> clock.now, clock.today()
+    (6.5, 20000)
     """
 
     now: float = 0.0

@@ -4,10 +4,7 @@ All that tests and tools know of how a sidecar is put together behind its links 
 `device_of` reaches into it. When the inside changes, this file changes and no test does.
 """
 
-import logging
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 from unittest import mock
@@ -22,18 +19,27 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, Obstacle, Request, Withheld
-from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
 from eyestream.streams.key import StreamKey
 from eyestream.testing.calibrations import few_features
 from eyestream.testing.clocks import Clock
+from eyestream.testing.disk import Disk
 from eyestream.testing.noise import WatchedNoise
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
 
-__all__ = ["EPSILON", "SCHEMA", "Disk", "Event", "Rig", "device_of", "device_settings", "reserved_spans", "silence"]
+__all__ = [
+    "EPSILON",
+    "SCHEMA",
+    "Event",
+    "Rig",
+    "device_of",
+    "device_settings",
+    "forget_rows",
+    "reserved_spans",
+]
 
 SCHEMA = 7
 EPSILON = 4.8
@@ -58,41 +64,11 @@ def reserved_spans(pipeline: Pipeline) -> int:
     return sum(len(served.stream._order._answers) for served in pipeline._served.values())
 
 
-@contextmanager
-def silence() -> Iterator[list[str]]:
-    """Lines that eyestream logs inside; they go nowhere else."""
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("eyestream")
-    propagate, level = logger.propagate, logger.level
-    logger.propagate = False
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
-        logger.setLevel(level)
-
-
-class Disk:
-    """Sees every fdatasync: what of the ledger at `path` a power cut would leave."""
-
-    def __init__(self, path: Path, charge: int) -> None:
-        self._path, self._charge, self._sync = path, charge, os.fdatasync
-        self._durable = path.stat().st_size
-
-    def __call__(self, fd: int) -> None:
-        """In the place of os.fdatasync."""
-        self._sync(fd)
-        self._durable = self._path.stat().st_size
-
-    def charges(self) -> int:
-        """Charges in the durable bytes."""
-        book = Book([self._path.read_bytes()[: self._durable]])
-        return sum(entry.account.odometer().epsilon for entry in book.entries.values()) // self._charge
+def forget_rows(pipeline: Pipeline, device: str) -> None:
+    """Let a pipeline forget which rows of the session it has closed and asked the ledger for: a fault."""
+    order = pipeline._served[StreamKey(device, "features")].stream._order
+    order._asked = None
+    order._device._session._current = 0  # type: ignore[union-attr]
 
 
 class _Tap:

@@ -63,6 +63,7 @@ SEAMS: dict[str, Seam] = {
     "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
     "digit thresholds": Seam("eyestream.privacy.noise.digits", "digit_thresholds", "log_p"),
     "thresholds verified": Seam("eyestream.privacy.noise.laws", "digits_within", "rate, digits, deviation"),
+    "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
     "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),
     "ResponseLaw.__init__": Seam("eyestream.privacy.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
     "workspace taken": Seam("eyestream.privacy.workspaces:Workspaces", "take", "self", ("_free",)),
@@ -85,8 +86,15 @@ SEAMS: dict[str, Seam] = {
     "integrate": Seam(_TRANSFORM, "integrate", "differences"),
     "difference residual": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "residual", "self, chunk", ("_centre",)),
     "difference coordinates": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "coordinates", "self, residual"),
+    "transform residual": Seam(f"{_TRANSFORM}:FourierTransform", "residual", "self, chunk"),
+    "transform coordinates": Seam(f"{_TRANSFORM}:FourierTransform", "coordinates", "self, residual"),
+    "transform chunk": Seam(f"{_TRANSFORM}:FourierTransform", "chunk", "self, coordinates"),
     "RealFourier.signals": Seam("eyestream.spectrum.fourier:RealFourier", "signals", "self, coordinates"),
-    "joint step": Seam("eyestream.privacy.joint.core:JointStep", "release", "self, admitted, noise, turn, state, out"),
+    "additive finish": Seam("eyestream.privacy.additive.core:AdditiveStep", "plain", "self, integers, out"),
+    "KLT scores": Seam("eyestream.privacy.joint.core:JointStep", "scores", "self, admitted"),
+    "KLT chunk": Seam("eyestream.privacy.joint.core:JointStep", "chunk", "self, scores, out"),
+    "mechanism completes": Seam("eyestream.privacy.frame:Page", "complete", "self"),
+    "KLT step": Seam("eyestream.privacy.joint.core:JointStep", "release", "self, admitted, noise, turn, state, out"),
     # What is said and asked of a mechanism
     "options checked": Seam("eyestream.privacy.mechanisms.entry:Entry", "checked", "self, options"),
     "words of KLT": Seam("eyestream.privacy.mechanisms.klt:KLT", "protection"),
@@ -100,7 +108,6 @@ SEAMS: dict[str, Seam] = {
         _ACCOUNT, "take", "self, stream, session, last_row, *, day, epsilon, delta, wearer", ("_meter", "_streams")
     ),
     "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
-    "Account.take_unreadable": Seam(_ACCOUNT, "take_unreadable", "self, count"),
     "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
     # The ledger
@@ -141,6 +148,9 @@ SEAMS: dict[str, Seam] = {
     "stream charge": Seam(_STREAM, "Charge"),
     "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
     "stream names an error": Seam(_STREAM, "type"),
+    # The wire
+    "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
+    "Decoder.feed": Seam("eyestream.wire.mqtt:Decoder", "feed", "self, data"),
     # The sidecar
     "pipeline decoder": Seam("eyestream.rim.sidecar.pipeline", "decode_raw", "payload, features, schema"),
     "Outbox.first": Seam("eyestream.rim.sidecar.outbox:Outbox", "first", "self, now", ("_waiting",)),

@@ -28,7 +28,17 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
-__all__ = ["NO_BROKER", "at_work", "ceilings_of", "links_made", "opened", "raw_stands", "running", "settings_for"]
+__all__ = [
+    "NO_BROKER",
+    "at_work",
+    "ceilings_of",
+    "links_made",
+    "opened",
+    "parts_of",
+    "raw_stands",
+    "running",
+    "settings_for",
+]
 
 NO_BROKER = "mqtt://127.0.0.1:1"
 """Where nobody listens."""
@@ -126,6 +136,11 @@ async def at_work(sidecar: Sidecar) -> AsyncIterator[None]:
             yield
         finally:
             stop.set()
+
+
+def parts_of(sidecar: Sidecar) -> tuple[Mechanism, Ceilings]:
+    """What it releases with, and what its ledger holds every device to."""
+    return next(iter(sidecar._mechanisms.values())), sidecar.pipeline._ledger._ceilings  # type: ignore[attr-defined]
 
 
 def raw_stands(sidecar: Sidecar) -> bool:

@@ -123,6 +123,6 @@ def _checked(name: str) -> str:
     refuse_shared(name)
     if not is_name(name):
         raise ConfigError(
-            f"{name!r} is no name for a topic: 1 to 64 letters, digits, '_' or '-', a letter or digit first"
+            f"{name!r} cannot be used in a topic: expected 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
         )
     return name

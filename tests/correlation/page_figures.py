@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import numpy as np
-from small_worlds import cao, chunk_emission, exact_second, exact_total, own_words, pairs_of_rows, stay_or_move
 
 from eyestream.correlation.attack import strongest
 from eyestream.correlation.autoregressive import Autoregressive, box_loss
@@ -14,6 +13,15 @@ from eyestream.correlation.profile import profile
 from eyestream.correlation.rows import first_coefficient
 from eyestream.correlation.schedules import balanced, constant, markov_bound, spaced
 from eyestream.correlation.second import Windows, touched_loss, window_loss
+from tests.correlation.small_worlds import (
+    cao,
+    chunk_emission,
+    exact_second,
+    exact_total,
+    own_words,
+    pairs_of_rows,
+    stay_or_move,
+)
 
 Row = tuple[float | str, ...]
 
@@ -62,7 +70,7 @@ def more_coefficients() -> Iterable[Row]:
         for differences in (False, True):
             analysis = fourier_coordinates(np.eye(n), k, differences=differences).T
             scale = fourier_scale(n, k, np.sqrt(4 * n - 3 if differences else n), 1.0)
-            own = min(1.0, box_loss(analysis, np.ones(n)) / scale)
+            own = min(1.0, float(box_loss(analysis, np.ones(n))) / float(scale))
             found += [own, float(process.chunks(analysis, scale, own, 41)[20]) / own]
         yield k, *found
 

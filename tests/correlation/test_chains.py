@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from small_worlds import random_chain, stay_or_move
 
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.steps import extreme_rows
 from eyestream.errors import ConfigError
+from tests.correlation.small_worlds import random_chain, stay_or_move
 
 GOOD = np.array([[0.9, 0.1], [0.4, 0.6]])
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import page_figures
 import pytest
+
+from tests.correlation import page_figures
 
 PAGE = Path(__file__).parents[2] / "docs" / "correlations.md"
 

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from small_worlds import cao, chunk_emission, exact_total, own_words, pairs_of_rows, random_chain, sides, stay_or_move
 
 from eyestream.correlation.attack import change_of_odds, strongest
 from eyestream.correlation.autoregressive import Autoregressive
@@ -14,6 +13,16 @@ from eyestream.correlation.emissions import Emission, interval_cells, laplace, r
 from eyestream.correlation.profile import profile
 from eyestream.correlation.steps import extreme_rows
 from eyestream.errors import ConfigError
+from tests.correlation.small_worlds import (
+    cao,
+    chunk_emission,
+    exact_total,
+    own_words,
+    pairs_of_rows,
+    random_chain,
+    sides,
+    stay_or_move,
+)
 
 TABLE = [  # stay, epsilon; randomised response, CFPA, DCFPA, DCFPA rescaled to its own loss: five chunks, the third
     (0.5, 1, 1.66, 1.32, 0.42, 1.32),

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from small_worlds import cao, exact_total, own_words, stay_or_move
 
 from eyestream.correlation.attack import change_of_odds, strongest
 from eyestream.correlation.autoregressive import Autoregressive
@@ -11,6 +10,7 @@ from eyestream.correlation.emissions import laplace
 from eyestream.correlation.ordered import is_totally_positive, ordered_profile
 from eyestream.correlation.profile import profile
 from eyestream.errors import ConfigError
+from tests.correlation.small_worlds import cao, exact_total, own_words, stay_or_move
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from small_worlds import chunk_emission, exact_total, pairs_of_rows, stay_or_move
 
 from eyestream.correlation.autoregressive import Autoregressive
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.emissions import fourier_scale
 from eyestream.correlation.rows import first_coefficient
 from eyestream.errors import ConfigError
+from tests.correlation.small_worlds import chunk_emission, exact_total, pairs_of_rows, stay_or_move
 
 
 def published(n: int, epsilon: float, span: float, *, differences: bool) -> float:

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from small_worlds import own_words, stay_or_move
 
 from eyestream.correlation.autoregressive import Autoregressive
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.profile import profile
 from eyestream.correlation.schedules import balanced, constant, markov_bound, spaced
 from eyestream.errors import ConfigError
+from tests.correlation.small_worlds import own_words, stay_or_move
 
 
 @pytest.mark.parametrize(("stay", "expected"), [(0.5, 3.48), (0.8, 1.32), (0.95, 0.31)])

@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from small_worlds import exact_second, stay_or_move
 
 from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.emissions import laplace, response
 from eyestream.correlation.profile import profile
 from eyestream.correlation.second import Windows, touched_loss, window_loss
 from eyestream.errors import ConfigError
+from tests.correlation.small_worlds import exact_second, stay_or_move
 
 
 @pytest.mark.parametrize(

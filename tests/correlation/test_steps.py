@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from small_worlds import own_words, random_chain
 
 from eyestream.correlation import steps
 from eyestream.correlation.chains import MarkovClass, Rows
 from eyestream.correlation.emissions import laplace
 from eyestream.correlation.steps import extreme_rows, interval_step, kernel_step
 from eyestream.correlation.transport import closure, largest_log_ratio
+from tests.correlation.small_worlds import own_words, random_chain
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Corpus
@@ -19,6 +18,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 FILE = Path(__file__).parents[2] / "examples" / "mechanism_gaussian_mean" / "gaussian_mean.py"
 NAMES, N = ("a", "b", "still"), 8

@@ -1,4 +1,4 @@
-"""`eyestream check`: every fault of a deployment is seen, named, and a mend is said; a sound one passes."""
+"""`eyestream check`: every fault of a deployment is seen and named, with a remedy; a sound one passes."""
 
 import asyncio
 import os
@@ -90,8 +90,8 @@ def test_a_demo_broker_fails_where_it_should(mosquitto: Mosquitto, tmp_path: Pat
         "private broker: a stranger writes no private chunks",
     ):
         assert what in faults
-    for mend in ("allow_anonymous false", "acl_file", "retain_available false", "password_file", "mqtts://"):
-        assert mend in faults
+    for remedy in ("allow_anonymous false", "acl_file", "retain_available false", "password_file", "mqtts://"):
+        assert remedy in faults
     assert "the ledger opens and fits" in passed
     assert "no core dumps, no debugger" in passed
     assert not any("ledger" in line or "clock" in line for line in failed)
@@ -170,7 +170,7 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     secret.touch(0o600)
     secret.write_text("x")
     assert host(path) == []
-    for file, mode, mend in (
+    for file, mode, remedy in (
         (path, 0o622, "chmod 600"),
         (secret, 0o640, "chmod 600"),
         (path.parent, 0o755, "chmod 700"),
@@ -179,7 +179,7 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
         before = file.stat().st_mode
         file.chmod(mode)
         [fault] = host(path)
-        assert mend in fault
+        assert remedy in fault
         assert str(file) in fault
         file.chmod(before)
     if os.geteuid() == 0:
@@ -235,8 +235,8 @@ async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path
     assert 13_000 < size < 16_000  # 52 features x 64 rows of four bytes, and what goes with them
     assert taken <= 4000 <= refused + 60  # a packet is some bytes longer than its payload
     assert refused - taken <= 64
-    assert "max_packet_size" in finding.mend
-    raised = int(re.search(r"above (\d+)", finding.mend)[1])  # type: ignore[index]
+    assert "max_packet_size" in finding.remedy
+    raised = int(re.search(r"above (\d+)", finding.remedy)[1])  # type: ignore[index]
     broker = Mosquitto(tmp_path / "broker", f"{limit.split(maxsplit=1)[0]} {raised}")
     broker.start()
     try:

@@ -4,8 +4,6 @@ A session taken over is not tried: amqtt leaves the older connection alone.
 """
 
 import asyncio
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.testing.clocks import until
+from eyestream.testing.hostile.corpus import every, payload
 from eyestream.testing.mosquitto import free_port
 from eyestream.testing.sidecar import running, settings_for
 from eyestream.testing.storms import ear, lawful, recovery, settled, traffic
@@ -23,17 +22,10 @@ from eyestream.wire.topics import raw_topic
 
 pytest.importorskip("amqtt")
 
-HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
-
 
 def junk() -> list[bytes]:
     """A tenth of the corpus of hostile payloads."""
-    spec = importlib.util.spec_from_file_location("cases", HOSTILE / "cases.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules.setdefault("cases", importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(module)
-    payloads = [module.payload(case) for case in module.every() if case["reason"] is not None]
+    payloads = [payload(case) for case in every() if case["reason"] is not None]
     return [data for data in payloads if 0 < len(data) < 70_000][::10]
 
 

@@ -182,12 +182,12 @@ def _check_line(line: str, path: Path) -> None:
 
 def _check_made(made: Assembly, settings: Settings) -> None:
     """One of our mechanisms, at the configured price, under ceilings that are finite and hold."""
-    [mechanism], ledger, budget = made._mechanisms.values(), made._ledger, settings.budget
+    [mechanism], ceilings, budget = made._mechanisms.values(), made._ledger._ceilings, settings.budget
     assert type(mechanism) in {LPA, CFPA, DCFPA, KLT}
     assert 0 < mechanism.epsilon < np.inf
     assert mechanism.epsilon == spendable(settings.stream[0].privacy.epsilon)
     assert "differential privacy" in mechanism.guarantee
-    ceilings, charge = ledger._ceilings, Charge.of(mechanism.epsilon, mechanism.delta)
+    charge = Charge.of(mechanism.epsilon, mechanism.delta)
     for ceiling, stated in (
         (ceilings.window, budget.window_epsilon),
         (ceilings.session, budget.session_epsilon),

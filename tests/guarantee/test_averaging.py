@@ -62,7 +62,7 @@ async def test_a_chunk_redelivered_before_it_is_acknowledged_and_over_restarts(
     assert (heard, different) == (1, 1)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_ten_thousand_times(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport.Backoff, "wait", lambda self: asyncio.sleep(0.01))

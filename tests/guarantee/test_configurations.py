@@ -38,7 +38,7 @@ def test_some_hundred_configurations(tmp_path: Path) -> None:
     assert count["assembled"] > 20
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_ten_thousand_configurations(tmp_path: Path) -> None:
     count = outcomes(tmp_path, LONG)
@@ -68,7 +68,9 @@ def test_what_cannot_be_assembled_is_one_line_that_names_file_table_and_key(tmp_
 def test_a_ceiling_of_one_chunk_lets_it_through_or_is_refused(tmp_path: Path, window: str, fits: bool) -> None:
     text = EXAMPLE.replace("window_epsilon = 9.6", f"window_epsilon = {window}")
     assert judge(text, tmp_path) == ("assembled" if fits else "refused when assembled: ConfigError")
-    odd = "31.622776601683793"  # its float lies above it: a chunk spends the float below, which the ceiling has room for
+    odd = (
+        "31.622776601683793"  # its float lies above it: a chunk spends the float below, which the ceiling has room for
+    )
     text = EXAMPLE.replace("window_epsilon = 9.6", f"window_epsilon = {odd}").replace(
         "epsilon = 4.8 ", f"epsilon = {odd} "
     )

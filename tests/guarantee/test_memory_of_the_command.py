@@ -58,7 +58,7 @@ def life(folder: Path, broker: int, *, start: int | None = None, later: int | No
     return f"code {code}, {released} released"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_memory_limited_from_the_start(mosquitto: Mosquitto, tmp_path: Path) -> None:
     outcomes = {size: life(tmp_path / str(size), mosquitto.port, start=size * MIB) for size in FROM_THE_START}
@@ -67,7 +67,7 @@ def test_memory_limited_from_the_start(mosquitto: Mosquitto, tmp_path: Path) -> 
     assert len(set(outcomes.values())) > 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_memory_limited_on_the_way(mosquitto: Mosquitto, tmp_path: Path) -> None:
     outcomes = {size: life(tmp_path / str(size), mosquitto.port, later=size * 1024) for size in ON_THE_WAY}

@@ -1,19 +1,18 @@
 """The quick form of tools/verification/fuzz.py: what was kept, and so many mutants of it with a fixed seed."""
 
+import contextlib
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import pytest
 
-from eyestream.chunking.device import Device
-from eyestream.chunking.session import Session
-from eyestream.privacy.accountant import Account, Request
-from eyestream.privacy.reservation import Granted
+from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.testing.hostile.corpus import payload, read
 from eyestream.testing.hostile.lives import TARGETS, live, read_payload
 from eyestream.testing.hostile.mutation import kept, mutants, seeds
-from eyestream.wire import envelope, mqtt
+from eyestream.testing.seams import original, replaced
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}
 
@@ -56,45 +55,39 @@ def found(target: str) -> bool:
     return False
 
 
-def test_control_a_decoder_that_does_not_ask_for_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envelope, "_VERSION_ONE", (b"",))
-    assert found("payload")
+def grants_unwritten(self: Ledger, requests: Sequence[Request], day: int) -> list[Granted]:
+    return [Granted(request) for request in requests]
 
 
-def test_control_a_device_that_forgets_which_sessions_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Device, "_is_over", lambda self, session: False)
-    assert found("life")
+FEED, COUNT_LATE = original("Decoder.feed"), original("late rows")
+CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a decoder that does not ask for the version": ("payload", {"version of a payload": (b"",)}),
+    "a device that forgets which sessions are over": ("life", {"session is over": lambda self, session: False}),
+    "a client that forgets where a piece ended": (
+        "packets",
+        {"Decoder.feed": lambda self, data: FEED(self, data[:100])},
+    ),
+    "a device that forgets what fell due when a session stops": ("life", {"Session.last_row": -1}),
+    "a session that counts one row too few": (
+        "life",
+        {"late rows": lambda self, row, until, time: COUNT_LATE(self, row + 1, until, time)},
+    ),
+    "a ledger that forgets rows": (
+        "life",
+        {"Account.mark": lambda account, stream: None, "Account.obstacle": lambda *arguments: None},
+    ),
+    "a ledger that grants without writing": ("life", {"Ledger.reserve": grants_unwritten}),
+}
 
 
-def test_control_a_client_that_forgets_where_a_piece_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = mqtt.Decoder.feed
-    monkeypatch.setattr(mqtt.Decoder, "feed", lambda self, data: feed(self, data[:100]))
-    assert found("packets")
-
-
-def test_control_a_device_that_forgets_what_fell_due_when_a_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "last_row", -1)
-    assert found("life")
-
-
-def test_control_a_session_that_counts_one_row_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = Session._count_late
-    monkeypatch.setattr(Session, "_count_late", lambda self, row, until, time: count(self, row + 1, until, time))
-    assert found("life")
-
-
-def test_control_a_ledger_that_forgets_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Account, "mark", lambda *arguments: None)
-    monkeypatch.setattr(Account, "obstacle", lambda *arguments: None)
-    assert found("life")
-
-
-def test_control_a_ledger_that_grants_without_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reserve(self: Ledger, requests: Sequence[Request], day: int) -> list[Granted]:
-        return [Granted(request) for request in requests]
-
-    monkeypatch.setattr(Ledger, "reserve", reserve)
-    assert found("life")
+@pytest.mark.parametrize("what", CONTROLS)
+def test_control(what: str) -> None:
+    target, faults = CONTROLS[what]
+    with contextlib.ExitStack() as planted:
+        for seam, value in faults.items():
+            planted.enter_context(replaced(seam, value))
+        assert found(target)
+    assert live(b"") >= 2
 
 
 def test_an_empty_life_is_one() -> None:

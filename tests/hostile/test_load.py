@@ -52,13 +52,13 @@ async def test_a_flood_of_the_largest_messages_is_bounded_and_counted(tmp_path: 
         await pour(flood, 4096)
         grown = rss_bytes() - before
         sidecar = flood.sidecar
-        assert sidecar.inbox_dropped > 1000
-        assert sidecar.inbox_held <= 128
+        assert sidecar.worker.dropped > 1000
+        assert sidecar.worker.held <= 128
         await flood.quiet()
         flood.check(quiet=True)
-        assert sidecar.inbox_held == 0
-        assert sidecar.received == 512 + 4096
-        assert sidecar.pipeline.counters.taken == sidecar.received - sidecar.inbox_dropped
+        assert sidecar.worker.held == 0
+        assert sidecar.worker.received == 512 + 4096
+        assert sidecar.pipeline.counters.taken == sidecar.worker.received - sidecar.worker.dropped
         assert grown < 40 * MB
     flood.check(quiet=True)
 
@@ -69,10 +69,10 @@ async def test_one_message_is_treated_as_it_comes_and_those_right_behind_it_wait
         await flood.quiet()
         flood.send(flood.rows(1))
         assert flood.sidecar.pipeline.counters.released == 1  # with no turn of the loop between
-        assert flood.sidecar.inbox_held == 0
+        assert flood.sidecar.worker.held == 0
         for _ in range(3):
             flood.send(flood.rows(N))
-        assert (flood.sidecar.pipeline.counters.due, flood.sidecar.inbox_held) == (1, 3)
+        assert (flood.sidecar.pipeline.counters.due, flood.sidecar.worker.held) == (1, 3)
         await flood.quiet()
         await asyncio.sleep(0.01)
         assert flood.link.chunks == 4
@@ -83,7 +83,7 @@ async def test_after_a_flood_the_newest_is_what_was_kept(tmp_path: Path) -> None
     async with flooding(tmp_path, limits=LIMITS) as flood:
         for _ in range(1000):
             flood.send(flood.rows(1))
-        assert (flood.sidecar.inbox_held, flood.sidecar.inbox_dropped) == (128, 872)
+        assert (flood.sidecar.worker.held, flood.sidecar.worker.dropped) == (128, 872)
         await flood.quiet()
         rows = flood.sidecar.pipeline.rows("d0")
         assert rows.accepted == rows.rows == 128
@@ -228,7 +228,7 @@ async def test_control_a_message_that_is_not_counted(tmp_path: Path) -> None:
         flood.lose_messages()
         with pytest.raises(AssertionError, match="messages"):
             flood.check(quiet=True)
-        flood.sidecar.received -= 1
+        flood.sidecar.worker.received -= 1
 
 
 async def test_control_a_parcel_that_vanishes(tmp_path: Path) -> None:

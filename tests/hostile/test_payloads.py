@@ -134,7 +134,7 @@ async def test_no_value_reaches_a_counter_nor_breaks_a_release(tmp_path: Path) -
         assert np.isfinite(chunk).all()
 
 
-@pytest.mark.parametrize("rounds", [20_000, pytest.param(1_000_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_bad_and_good_in_turn(rounds: int) -> None:
     """The decoder is one object for ever: an error leaves nothing in it (as it did in msgpack before 1.2.1)."""
     rows = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -14,8 +14,7 @@ import pytest
 from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
-from eyestream.rim.sidecar import pipeline
-from eyestream.testing.rig import EPSILON, reserved_spans
+from eyestream.testing.rig import EPSILON, forget_rows, reserved_spans
 from eyestream.testing.world import N, World
 from eyestream.wire.messages import MAX_U64
 
@@ -290,14 +289,13 @@ async def test_control_a_device_that_takes_rows_twice(tmp_path: Path, monkeypatc
     world = World(tmp_path)
     message = world.rows(0, N)
     await world.take(message)
-    monkeypatch.setattr(world.device()._session, "_current", 0)
-    monkeypatch.setattr(pipeline._Line, "asked", property(lambda line: None, lambda line, span: None), raising=False)
+    forget_rows(world.pipeline, "d0")
     await world.take(message)
     assert len(world.releases) == 1, "the ledger alone withholds what was reserved before"
     assert world.pipeline.counters.withheld == {"rows": 1}
     world.check()
     monkeypatch.setattr(Account, "obstacle", lambda *arguments: None)
-    monkeypatch.setattr(world.device()._session, "_current", 0)
+    forget_rows(world.pipeline, "d0")
     await world.take(message)
     with pytest.raises(AssertionError, match="two releases"):
         world.check()

@@ -43,7 +43,7 @@ def test_spending_stops_exactly_at_the_boundary(charge, ceiling, times):
         assert total != float(ceiling)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_ten_million_spends_of_1e_minus_7_fit_an_epsilon_of_1():
     assert spends("1e-7", "1") == 10**7

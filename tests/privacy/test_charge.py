@@ -69,8 +69,8 @@ def test_ceilings_are_within_others_when_nothing_more_is_allowed():
     assert not Ceilings(2).within(some)
     assert not some.within(Ceilings(3, 99))
     for index in range(8):
-        higher = [10, 20, 30, 40, 1, 2, 3, 4]
-        higher[index] += 1
+        higher: list[int | None] = [10, 20, 30, 40, 1, 2, 3, 4]
+        higher[index] = 1 + (higher[index] or 0)
         assert some.within(Ceilings(2, *higher))
         assert not Ceilings(2, *higher).within(some)
         higher[index] = None
@@ -130,6 +130,6 @@ def test_less_than_a_unit_is_nothing_to_spend():
 
 def test_ten_charges_of_what_is_spendable_of_a_tenth_are_one():
     assert 10 * Charge.of(spendable(0.1)).epsilon == Ceilings.of(session=1).session
-    assert 10 * Charge.of(0.1).epsilon > Ceilings.of(session=1).session
+    assert 10 * Charge.of(0.1).epsilon > (Ceilings.of(session=1).session or 0)
     delta = Charge.of(1, spendable(1e-9, DELTA_UNITS)).delta
     assert 10 * delta == Ceilings.of(session_delta=1e-8).session_delta

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from small_corpus import calibrated
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.additive import per_feature
@@ -19,6 +18,7 @@ from eyestream.privacy.noise import laws
 from eyestream.privacy.noise.exact import digits_within
 from eyestream.privacy.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, LaplaceLaw, ideal_rate
 from eyestream.rim.files import calibrations
+from tests.privacy.small_corpus import calibrated
 
 RATES = [2.0**-20, 1.37 * 2.0**-21, 1e-3, 0.5, 3.0, 64.0]
 

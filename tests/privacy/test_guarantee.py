@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from noise import SeededNoise
 
 from eyestream.privacy.guarantee import NOT_PROTECTED, Deployment, Guarantee, guarantee_of
 from eyestream.privacy.loss import Loss
@@ -14,6 +13,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.rim.files import calibrations
 from eyestream.streams.spec import StreamSpec
+from eyestream.testing.noise import SeededNoise
 
 NAMES = ("everyday-lpa-32", "everyday-cfpa-32", "everyday-dcfpa-32", "everyday-klt-32")
 

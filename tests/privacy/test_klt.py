@@ -83,6 +83,7 @@ def test_a_filter_that_looks_at_the_raw_scores_is_seen(
 
     def leaking(self: JointStep, admitted: Array, *rest: Any) -> Array:
         scores, state = self.scores(admitted), raw(self, admitted, *rest)
+        assert state is not None
         state[: len(scores)] += 1e-6 * scores
         return state
 

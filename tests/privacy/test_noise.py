@@ -53,8 +53,8 @@ def test_every_word_is_fresh_whatever_the_counts(counts: tuple[int, ...]) -> Non
             assert words.dtype == np.uint32
             for position, word in enumerate(words.tolist()):
                 drawn.setdefault(position, []).append(word)
-    for position, words in drawn.items():  # 32 random bits: two equal ones in at most 18 are a matter of 1e-8
-        assert len(set(words)) == len(words), f"word {position} repeats"
+    for position, seen in drawn.items():  # 32 random bits: two equal ones in at most 18 are a matter of 1e-8
+        assert len(set(seen)) == len(seen), f"word {position} repeats"
 
 
 def test_words_are_uniform() -> None:

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from noise import SeededNoise
-from small_corpus import calibrated, corpus
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
@@ -13,6 +11,8 @@ from eyestream.privacy.mechanisms import CFPA, build, register
 from eyestream.privacy.mechanisms.entry import Entry, NoOptions
 from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
 from eyestream.rim.files import calibrations
+from eyestream.testing.noise import SeededNoise
+from tests.privacy.small_corpus import calibrated, corpus
 
 OURS = ("lpa", "cfpa", "dcfpa", "klt")
 FOURIER = "shrink, clip, smooth, k, fill_band"

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 from numpy.typing import NDArray
-from small_corpus import calibrated
 
 from eyestream.errors import SnapshotError
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, build
 from eyestream.privacy.noise.digits import Buffers
 from eyestream.rim.files import calibrations
+from eyestream.testing.noise import SeededNoise
+from tests.privacy.small_corpus import calibrated
 
 Array = NDArray[np.float64]
 CASES: list[tuple[str, dict[str, Any]]] = [

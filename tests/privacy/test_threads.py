@@ -131,8 +131,8 @@ def test_threads_do_not_mix_their_rows(name: str) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("name", ["cfpa", pytest.param("klt", marks=pytest.mark.long)])
-@pytest.mark.parametrize("releases", [4_000, pytest.param(1_000_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["cfpa", pytest.param("klt", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("releases", [4_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 @pytest.mark.timeout(1800)
 def test_no_two_releases_share_noise(name: str, releases: int) -> None:
     """8 threads, one chunk: two equal outputs would be one noise. (klt has few code words: its draws are compared.)"""

@@ -34,6 +34,7 @@ def images(
     waiting = b""
     for step, data in trace[:cut]:
         if step == "write":
+            assert isinstance(data, bytes)
             waiting += data
         elif step == "sync":
             durable, waiting = durable + waiting, b""

@@ -51,7 +51,7 @@ class Outsider:
     def agrees(self, ledger: Ledger) -> bool:
         for device, spent in self.spent.items():
             odometer, mark = ledger.odometer(device), ledger.mark(StreamKey(device, "s"))
-            if odometer is None or odometer.epsilon < spent or mark < self.rows[device]:
+            if odometer is None or mark is None or odometer.epsilon < spent or mark < self.rows[device]:
                 return False
         return True
 

@@ -366,7 +366,7 @@ async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr(transport.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     backoff = transport.Backoff()
     for _ in range(200):
         await backoff.wait()

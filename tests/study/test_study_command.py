@@ -24,7 +24,14 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     page = (out / "report.html").read_text()
     assert not re.search(r'(?:src|href)="(?!data:)', page)
     assert page.count("data:image/png;base64,") == len(list((out / "figures").glob("*.png"))) >= 14
-    for title in ("Who is hidden from whom", "Utility", "Correlation", "Classification: pair", "Steil", "no guarantee"):
+    for title in (
+        "Who is recognised by whom",
+        "Utility",
+        "Correlation",
+        "Classification: pair",
+        "Steil",
+        "no guarantee",
+    ):
         assert title in page
     settings = json.loads((out / "settings.json").read_text())
     assert settings["simulated"] is True

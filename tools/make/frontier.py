@@ -10,9 +10,9 @@ recording and names the private chunks of the second half; per chunk, and by maj
 
 import argparse
 import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ def calibrations(corpus: Corpus) -> Iterator[tuple[str, Calibration, dict[str, b
         yield f"{name} shrink", calibration, {"shrink": True}
 
 
-def release(calibration: Calibration, epsilon: float, options: dict[str, bool], person: Array, split: bool) -> Array:
+def release(calibration: Calibration, epsilon: float, options: dict[str, Any], person: Array, split: bool) -> Array:
     """Private chunks (C, F, n) of chunks (C, F, n); a session, or one for each half."""
     mechanism = build(calibration, epsilon, **options)
     half = len(person) // 2
@@ -113,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

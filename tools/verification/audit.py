@@ -1,6 +1,7 @@
 """Audit the guarantee: estimate epsilon from outside, check every part of it, and plant faults that must be caught.
 
     python tools/verification/audit.py --quick
+    python tools/verification/audit.py --only order once closed
 
 Three parts. *Estimates*: for each mechanism, k and epsilon a lower confidence bound on epsilon (99.9 %) from what
 `release` returns for worst-case neighbours; it must not exceed the stated epsilon, and where enough was drawn must not
@@ -9,7 +10,8 @@ in the shipped code, and a check that knows of it must fail; and every check mus
 one that cannot. The last line sums up; exit code 0 only when all holds.
 
 The short form tries on a fault the checks that know of it, until one fails. The long form draws ten times as much and
-more, with longer chunks, and tries every check on every fault.
+more, with longer chunks, and tries every check on every fault. `--only` runs the checks that it names and the faults
+that one of them must catch, and nothing else.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import multiprocessing
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -96,13 +98,13 @@ def checked(name: str) -> Row:
     return Row(holds, (name, figure if holds else f"FAILS: {figure}"))
 
 
-def caught(fault: Fault, quick: bool) -> Row:
-    """The fault planted, and which of the checks fail: one that must catch it is enough for the short form."""
+def caught(fault: Fault, names: Iterable[str], *, one_is_enough: bool = True) -> Row:
+    """The fault planted, and which of the checks fail."""
     found: list[tuple[str, str]] = []
     survives = "it survives"
     with planted(fault), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for name in fault.checks if quick else tuple(CHECKS):
+        for name in names:
             try:
                 holds, figure = CHECKS[name]()
             except Exception as error:  # code with a fault may do anything; that it stops is no finding
@@ -110,7 +112,7 @@ def caught(fault: Fault, quick: bool) -> Row:
                 continue
             if not holds:
                 found.append((name, figure))
-                if quick:
+                if one_is_enough:
                     break
     expected = any(name in fault.checks for name, _ in found)
     by = ", ".join(name for name, _ in found) or "NOTHING"
@@ -132,23 +134,25 @@ def table(title: str, heads: tuple[str, ...], rows: list[Row]) -> str:
     return "\n".join(["", title, body[0], "-" * len(body[0]), *body[1:]])
 
 
-def run(quick: bool) -> bool:
+def run(quick: bool, only: Sequence[str] = ()) -> bool:
     began = time.monotonic()
     context = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(PROCESSES, context) as pool:
         jobs: dict[str, list[concurrent.futures.Future[tuple[Row, float]]]] = {
-            "estimates": [pool.submit(_timed, estimated, case) for case in _longest_first(quick)],
-            "checks": [pool.submit(_timed, checked, name) for name in CHECKS],
-            "faults": [pool.submit(_timed, _caught_by_number, index, quick) for index in range(len(FAULTS))],
+            "estimates": [pool.submit(_timed, estimated, case) for case in ([] if only else _longest_first(quick))],
+            "checks": [pool.submit(_timed, checked, name) for name in only or CHECKS],
+            "faults": [pool.submit(_timed, _caught_by_number, *told) for told in _trials(quick, only)],
         }
         left = [job for part in jobs.values() for job in part]
         for done, _ in enumerate(concurrent.futures.as_completed(left), 1):
             if done % 10 == 0 or done == len(left):
                 print(f"{done} of {len(left)} done after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     rows = {part: [job.result()[0] for job in own] for part, own in jobs.items()}
-    rows["checks"].append(blind(rows["faults"]))
+    if not only:
+        rows["checks"].append(blind(rows["faults"]))
     heads = ("mechanism", "n", "k", "epsilon", "draws", "lower bound", "share", "must be sharp", "verdict")
-    print(table("Lower bounds on epsilon, 99.9 % confidence", heads, rows["estimates"]))
+    if not only:
+        print(table("Lower bounds on epsilon, 99.9 % confidence", heads, rows["estimates"]))
     print(table("Checks of the code as it is", ("check", "figure"), rows["checks"]))
     print(table("Planted faults", ("fault", "caught by", "figure"), rows["faults"]))
     good = {part: sum(row.fine for row in own) for part, own in rows.items()}
@@ -170,14 +174,27 @@ def _timed(work: Callable[..., Row], *given: object) -> tuple[Row, float]:
     return work(*given), time.process_time() - began
 
 
-def _caught_by_number(index: int, quick: bool) -> Row:
-    return caught(FAULTS[index], quick)
+def _trials(quick: bool, only: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...], bool]]:
+    """By fault its number, which checks are tried on it, and whether one is enough."""
+    for index, fault in enumerate(FAULTS):
+        if only:
+            names = tuple(name for name in fault.checks if name in only)
+        else:
+            names = fault.checks if quick else tuple(CHECKS)
+        if names:
+            yield index, names, quick or bool(only)
+
+
+def _caught_by_number(index: int, names: tuple[str, ...], one_is_enough: bool) -> Row:
+    return caught(FAULTS[index], names, one_is_enough=one_is_enough)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="under a minute on two free cores")
-    return 0 if run(parser.parse_args().quick) else 1
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=[], metavar="CHECK", help="these checks alone")
+    options = parser.parse_args()
+    return 0 if run(options.quick, options.only) else 1
 
 
 if __name__ == "__main__":

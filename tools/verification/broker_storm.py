@@ -166,7 +166,7 @@ async def faults(seconds: float, folder: Path) -> dict[str, Any]:
         report = verdict(sidecar, heard, watch, settings.sidecar.ledger)
         report["recovery s"], report["drops"] = recoveries, drops
         report["most waiting"] = watch.most_waiting
-        report["raw messages dropped"] = sidecar.inbox_dropped
+        report["raw messages dropped"] = sidecar.worker.dropped
         if max(recoveries.values()) > 5:
             report["wrong"]["recovery"] = max(recoveries.values())
         return report

@@ -106,7 +106,7 @@ async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
                     strangers.send(churn, broker.port, seconds, connections, FLOODED)
                     await strangers.gone(3 * seconds + 60)
                     during = len(heard.payloads) - before
-                    await until(lambda: sidecar.inbox_held == 0, 30)
+                    await until(lambda: sidecar.worker.held == 0, 30)
                     await asyncio.sleep(1)
                     watch.phase = "after"
                     mark = len(heard.payloads)
@@ -137,13 +137,13 @@ def report(sidecar: Sidecar, watch: Watch, heard: Ear, figures: dict[str, Any], 
         "disorder": heard.disorder > 0,
         "spent and not released": spent != counters.released,
         "due and not settled": counters.due != settled(sidecar),
-        "nothing dropped": sidecar.inbox_dropped == 0,
+        "nothing dropped": sidecar.worker.dropped == 0,
         "files": figures["files more"] > 0,
     }
     return figures | {
-        "received": sidecar.received,
+        "received": sidecar.worker.received,
         "rejected": dict(counters.rejected),
-        "dropped unread": sidecar.inbox_dropped,
+        "dropped unread": sidecar.worker.dropped,
         "chunks released": counters.released,
         "delivered": outbox.delivered,
         "expired": outbox.expired,

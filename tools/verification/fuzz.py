@@ -60,7 +60,7 @@ class Coverage:
 
         return line
 
-    def run(self, target: Callable[[bytes], None], data: bytes) -> bool:
+    def run(self, target: Callable[[bytes], object], data: bytes) -> bool:
         """Run `target`; whether something new was seen."""
         before = len(self.seen)
         sys.settrace(self._call)
@@ -72,8 +72,8 @@ class Coverage:
 
 
 def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str, Any]:
-    from lives import TARGETS  # noqa: PLC0415  after the path is set
-    from mutation import mutants, seeds  # noqa: PLC0415
+    from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415  atheris instruments what is not imported yet
+    from eyestream.testing.hostile.mutation import mutants, seeds  # noqa: PLC0415
 
     pool, coverage, runs, finds = seeds(name), Coverage(), 0, 0
     end, first, corpus = time.monotonic() + seconds, len(pool), corpus_of(name, folder)
@@ -93,7 +93,7 @@ def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str,
 
 
 def corpus_of(name: str, folder: Path) -> Path:
-    from mutation import seeds  # noqa: PLC0415
+    from eyestream.testing.hostile.mutation import seeds  # noqa: PLC0415
 
     corpus = folder / f"corpus-{name}"
     corpus.mkdir(exist_ok=True)
@@ -129,9 +129,9 @@ def drive_atheris(name: str, seconds: float, seed: int, folder: Path) -> dict[st
 
 def keep(folder: Path) -> int:
     """Write inputs that reach all that the corpus reaches: from the smallest on, those that reach something new."""
-    from cases import write  # noqa: PLC0415
-    from lives import TARGETS  # noqa: PLC0415
-    from mutation import kept  # noqa: PLC0415
+    from eyestream.testing.hostile.corpus import write  # noqa: PLC0415
+    from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415
+    from eyestream.testing.hostile.mutation import kept  # noqa: PLC0415
 
     entries = []
     for name in SHARES:

@@ -61,8 +61,10 @@ def publish(path: Path, pipe: int, late: bool) -> NoReturn:
         places = []
         for device in range(DEVICES):
             mark = ledger.mark(StreamKey(f"d{device}", "features"))
-            fresh = mark is None or mark.last_row == LAST_ROW
-            places.append([0 if mark is None else mark.session + 1, 0] if fresh else [mark.session, mark.last_row + 1])
+            if mark is None or mark.last_row == LAST_ROW:
+                places.append([0 if mark is None else mark.session + 1, 0])
+            else:
+                places.append([mark.session, mark.last_row + 1])
         while True:
             requests = [
                 Request(StreamKey(f"d{i}", "features"), session, row, row + CHUNK - 1, CHUNK, CHARGE)

@@ -40,7 +40,8 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.rim.config import LimitSettings
-from eyestream.rim.sidecar.pipeline import Arrival
+from eyestream.rim.sidecar.pipeline import Arrival, RowArrival
+from eyestream.streams.key import StreamKey
 from eyestream.testing.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
 from eyestream.testing.hostile.corpus import every, payload
 from eyestream.testing.load import MOST_ROWS, Flood, N, flooding
@@ -129,7 +130,7 @@ async def hostile(flood: Flood, seconds: float, junk: "itertools.cycle[bytes]") 
                 flood.send(data, device)
         flood.send(flood.rows(5, flood.devices[0]), flood.devices[0], retain=True)
         flood.send(bytes(2**22), flood.devices[2])
-        if flood.sidecar.received % 7 == 0:
+        if flood.sidecar.worker.received % 7 == 0:
             flood.next_session(flood.devices[1])
             flood.send(flood.rows(9, flood.devices[1], end=True), flood.devices[1])
             flood.next_session(flood.devices[1])
@@ -173,7 +174,7 @@ def plant(flood: Flood, per_hour: float) -> None:
     kept: list[bytes] = []
     began, take = time.monotonic(), flood.sidecar.pipeline.take
 
-    async def leaky(arrivals: Iterable[Arrival], now: float) -> None:
+    async def leaky(arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         await take(arrivals, now)
         while 300 * len(kept) < per_hour * (time.monotonic() - began) / 3600:
             kept.append(bytes(300 - sys.getsizeof(b"") - 8))  # and 8 for the list
@@ -211,7 +212,7 @@ def report(flood: Flood, watch: Watch, files: int, floods: bool) -> dict[str, An
     """Figures and faults."""
     sidecar, seconds = flood.sidecar, time.monotonic() - watch.began
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    rows = sum(sidecar.pipeline.rows(device).rows for device in flood.devices)
+    rows = sum(sidecar.pipeline.rows(StreamKey(device, "features")).rows for device in flood.devices)
     faults = sorted(set(watch.faults))
     if watch.rss_peak > MOST_RSS:
         faults.append("memory passed the bound")
@@ -233,9 +234,9 @@ def report(flood: Flood, watch: Watch, files: int, floods: bool) -> dict[str, An
         "mb_per_hour": {name: in_mb(seen) for name, seen in growth.items()},
         "slope": {name: in_words(seen, most[name]) for name, seen in growth.items()},
         "open_files": [files, open_files()],
-        "messages": sidecar.received,
+        "messages": sidecar.worker.received,
         "rejected": counters.rejected.total(),
-        "inbox_dropped": sidecar.inbox_dropped,
+        "inbox_dropped": sidecar.worker.dropped,
         "rows": rows,
         "hours_of_4_at_1000_hz": round(rows / TRACKERS_ROWS_A_SECOND / 3600, 2),
         "chunks": counters.due,

@@ -6,7 +6,7 @@ projection is part of what is tried. A mechanism joins with an entry in `TRIALS`
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -262,7 +262,7 @@ def synthetic_joint(n: int) -> Calibration:
     return replace(synthetic("cfpa", n, size), mechanism="klt", tables=tables)
 
 
-TRIALS: dict[str, Callable[[Case], Trial]] = {
+TRIALS: dict[str, type[LpaTrial | FourierTrial | KltTrial]] = {
     "lpa": LpaTrial,
     "cfpa": FourierTrial,
     "dcfpa": FourierTrial,

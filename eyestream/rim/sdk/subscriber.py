@@ -181,7 +181,7 @@ async def subscribe(
     # which there are. Under one id for all devices, the one that was watched yesterday would go on coming today, and
     # two that are watched at once would take each other's connection over. No device has ':' in its name.
     session = None if client_id is None else f"{client_id}:{device}"
-    keeper = ReconnectingLink(
+    link = ReconnectingLink(
         endpoint,
         chunks._serve,
         what="private",
@@ -189,10 +189,12 @@ async def subscribe(
         deliver=chunks._deliver,
         clean_session=client_id is None,
     )
-    async with keeper.beside(wait_s):
+    async with link.beside(wait_s):
         try:
             async with asyncio.timeout(wait_s):
                 await chunks._subscribed.wait()
         except TimeoutError:
-            raise LinkError(f"the broker at {endpoint} does not let us subscribe to {device}") from None
+            raise LinkError(
+                f"the broker at {endpoint} refused the subscription to {device}, or did not answer in {wait_s:g} s"
+            ) from None
         yield chunks

@@ -47,7 +47,7 @@ class RecordingSource:
         self._options = options
         self._recording = recordings.load(options.file)
         if self._recording.names != spec.names:
-            raise ConfigError(f"{options.file}: expected the features of the stream, in its order")
+            raise ConfigError(f"{options.file}: expected the features of the stream, in the same order")
         if abs(self._recording.rate_hz - spec.rate_hz) > 0.01 * spec.rate_hz:
             raise ConfigError(f"{options.file}: has {self._recording.rate_hz:g} rows a second, not {spec.rate_hz:g}")
         self._rate_hz = spec.rate_hz

@@ -52,5 +52,5 @@ def _elsewhere(place: str) -> SourceKind:
     except (ImportError, AttributeError, ValueError):
         raise ConfigError(f"[[source]] kind: there is no {place!r} to import") from None
     if not isinstance(kind, SourceKind):
-        raise ConfigError(f"[[source]] kind: {place!r} is no SourceKind")
+        raise ConfigError(f"[[source]] kind: {place!r} is not a SourceKind")
     return kind

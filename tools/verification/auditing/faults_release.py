@@ -14,6 +14,7 @@ import numpy as np
 from auditing.planting import Patch, fault
 
 from eyestream.privacy.additive import transforms
+from eyestream.spectrum.difference import difference
 from eyestream.testing.noise import ZeroNoise
 from eyestream.testing.seams import original, replaced
 
@@ -113,7 +114,7 @@ def _() -> list[Patch]:
     return [
         _no_hold(),
         ("difference residual", lambda self, chunk: chunk - self._centre),
-        ("difference coordinates", lambda self, residual: coordinates(self, transforms.difference(residual))),
+        ("difference coordinates", lambda self, residual: coordinates(self, difference(residual))),
     ]
 
 
@@ -196,14 +197,14 @@ def _() -> list[Patch]:
 
 @fault("joint coding remembers the true code word", "state")
 def _() -> list[Patch]:
-    release = original("joint step")
+    release = original("KLT step")
 
     def remembering(self: Any, admitted: Any, source: Any, *rest: Any) -> Any:
         true = release(self, admitted, ZeroNoise(), *rest)  # nothing is replaced
         release(self, admitted, source, *rest)
         return true
 
-    return [("joint step", remembering)]
+    return [("KLT step", remembering)]
 
 
 # What is said and asked of a mechanism

@@ -31,8 +31,8 @@ from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.streams.key import StreamKey
 from eyestream.testing.calibrations import synthetic
 from eyestream.testing.load import PrivateLink, hand_over
+from eyestream.testing.logs import silence
 from eyestream.testing.payloads import tagged
-from eyestream.testing.rig import silence
 from eyestream.testing.seams import replaced
 from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import RawRows, encode_raw

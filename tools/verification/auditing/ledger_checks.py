@@ -25,7 +25,7 @@ from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
-from eyestream.testing.rig import silence
+from eyestream.testing.logs import silence
 
 __all__ = ["alone", "durable", "exact", "rewritten", "torn", "window"]
 
