@@ -48,97 +48,114 @@ class Seam:
         return home
 
 
-_SPAN = ("answers",)
-_SLOTS = ("_slots", "_window", "_window_epsilon", "_session", "_last_row", "_chunk", "_day", "_day_epsilon")
-_ADDITIVE = ("_parts", "_noise", "_scale")
+_ACCOUNT = "eyestream.privacy.accountant:Account"
+_TRANSFORM = "eyestream.privacy.additive.transforms"
+_ORDER = "eyestream.release.order:ReleaseOrder"
+_STREAM = "eyestream.release.stream"
+_LEDGER = "eyestream.rim.ledger.ledger:Ledger"
 
 SEAMS: dict[str, Seam] = {
     # Noise and its entropy
     "system entropy": Seam("eyestream.privacy.noise.bits:os", "urandom"),
-    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count"),
+    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count", ("_free",)),
     "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
-    "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy", ("_digits",)),
-    "digit thresholds": Seam("eyestream.privacy.noise.laws", "_thresholds", "log_p"),
+    "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
+    "digit thresholds": Seam("eyestream.privacy.noise.digits", "digit_thresholds", "log_p"),
+    "thresholds verified": Seam("eyestream.privacy.noise.laws", "digits_within", "rate, digits, deviation"),
+    "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
     "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),
     "ResponseLaw.__init__": Seam("eyestream.privacy.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
-    "mechanism threads": Seam("eyestream.privacy.mechanism", "threading"),
+    "workspace taken": Seam("eyestream.privacy.workspaces:Workspaces", "take", "self", ("_free",)),
+    "workspace given": Seam("eyestream.privacy.workspaces:Workspaces", "give", "self, work"),
     # From a chunk to its release
+    "numpy's silence": Seam("eyestream.privacy.mechanism:np", "errstate"),
     "Domain.admit": Seam("eyestream.privacy.domain:Domain", "admit", "self, chunk", ("_padded",)),
-    "ball factor": Seam("eyestream.privacy.ball", "_factor", "norm, radius"),
-    "L1Lattice.snap": Seam("eyestream.privacy.ball:L1Lattice", "snap", "self, coordinates, factor", ("_per_step",)),
-    "L2Lattice.snap": Seam("eyestream.privacy.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)),
-    "noisy integers": Seam("eyestream.privacy.additive:AdditiveMechanism", "_noisy", "self, admitted", _ADDITIVE),
-    "AdditiveMechanism.release": Seam("eyestream.privacy.additive:AdditiveMechanism", "release", "self, chunk"),
-    "additive finish": Seam("eyestream.privacy.additive:AdditiveMechanism", "_finish", "self, integers"),
-    "mechanism completes": Seam("eyestream.privacy.mechanism:Mechanism", "_complete", "self"),
-    "transform residual": Seam("eyestream.privacy.transforms:FourierTransform", "residual", "self, chunk"),
-    "transform coordinates": Seam("eyestream.privacy.transforms:FourierTransform", "coordinates", "self, residual"),
-    "transform chunk": Seam("eyestream.privacy.transforms:FourierTransform", "chunk", "self, coordinates"),
-    "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
-    "KLT scores": Seam("eyestream.privacy.klt:KLT", "_scores", "self, chunk"),
-    "KLT chunk": Seam("eyestream.privacy.klt:KLT", "_chunk", "self, scores"),
-    "additive law": Seam("eyestream.privacy.mechanisms:_PerFeature", "_law", "self, sensitivity, count, largest"),
-    "difference": Seam("eyestream.privacy.transforms", "difference", "signals"),
-    "integrate": Seam("eyestream.privacy.transforms", "integrate", "differences"),
-    "difference residual": Seam(
-        "eyestream.privacy.transforms:DifferenceFourierTransform", "residual", "self, chunk", ("_centre",)
+    "ball factor": Seam("eyestream.privacy.additive.ball", "_factor", "norm, radius"),
+    "L1Lattice.snap": Seam(
+        "eyestream.privacy.additive.ball:L1Lattice", "snap", "self, coordinates, factor", ("_per_step",)
     ),
-    "difference coordinates": Seam(
-        "eyestream.privacy.transforms:DifferenceFourierTransform", "coordinates", "self, residual"
+    "L2Lattice.snap": Seam(
+        "eyestream.privacy.additive.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)
     ),
+    "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
+    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "_release", "self, chunk, turn, state"),
+    "law of LPA": Seam("eyestream.privacy.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
+    "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
+    "difference": Seam(_TRANSFORM, "difference", "signals"),
+    "integrate": Seam(_TRANSFORM, "integrate", "differences"),
+    "difference residual": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "residual", "self, chunk", ("_centre",)),
+    "difference coordinates": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "coordinates", "self, residual"),
+    "transform residual": Seam(f"{_TRANSFORM}:FourierTransform", "residual", "self, chunk"),
+    "transform coordinates": Seam(f"{_TRANSFORM}:FourierTransform", "coordinates", "self, residual"),
+    "transform chunk": Seam(f"{_TRANSFORM}:FourierTransform", "chunk", "self, coordinates"),
     "RealFourier.signals": Seam("eyestream.spectrum.fourier:RealFourier", "signals", "self, coordinates"),
-    "KLTSession.release": Seam(
-        "eyestream.privacy.mechanisms.klt:KLTSession", "release", "self, chunk", ("_state", "_turn", "_mechanism")
-    ),
+    "additive finish": Seam("eyestream.privacy.additive.core:AdditiveStep", "plain", "self, integers, out"),
+    "KLT scores": Seam("eyestream.privacy.joint.core:JointStep", "scores", "self, admitted"),
+    "KLT chunk": Seam("eyestream.privacy.joint.core:JointStep", "chunk", "self, scores, out"),
+    "mechanism completes": Seam("eyestream.privacy.frame:Page", "complete", "self"),
+    "KLT step": Seam("eyestream.privacy.joint.core:JointStep", "release", "self, admitted, noise, turn, state, out"),
+    # What is said and asked of a mechanism
+    "options checked": Seam("eyestream.privacy.mechanisms.entry:Entry", "checked", "self, options"),
+    "words of KLT": Seam("eyestream.privacy.mechanisms.klt:KLT", "protection"),
+    "words of CFPA": Seam("eyestream.privacy.mechanisms.cfpa:CFPA", "protection"),
+    "words on odds": Seam("eyestream.privacy.guarantee:Guarantee", "_odds", "self"),
     # The budget
-    "charge units": Seam("eyestream.privacy.charge", "charge_units", "value, units"),
+    "charge units": Seam("eyestream.privacy.charge", "charge_units", "value, units", ("_written",)),
     "ceiling units": Seam("eyestream.privacy.charge", "ceiling_units", "value, units"),
-    "Account.obstacle": Seam(
-        "eyestream.privacy.accountant:Account", "obstacle", "self, request, chunk, ceilings, today", _SLOTS
-    ),
+    "Account.obstacle": Seam(_ACCOUNT, "obstacle", "self, request, ceilings, today, own", ("_meter", "_streams")),
     "Account.take": Seam(
-        "eyestream.privacy.accountant:Account", "take", "self, session, last_row, *, chunk, window, day, epsilon, delta"
+        _ACCOUNT, "take", "self, stream, session, last_row, *, day, epsilon, delta, wearer", ("_meter", "_streams")
     ),
-    "Account.mark": Seam("eyestream.privacy.accountant:Account", "mark"),
-    "newest slots": Seam("eyestream.privacy.accountant:Account", "_newest_slots", "self", ("_slots", "_window")),
+    "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
+    "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
+    "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
     # The ledger
-    "Ledger.__init__": Seam("eyestream.rim.ledger.ledger:Ledger", "__init__", "self, path, *, chunk, ceilings"),
-    "Ledger.reserve": Seam("eyestream.rim.ledger.ledger:Ledger", "reserve", "self, requests, day"),
-    "ledger writing": Seam("eyestream.rim.ledger.ledger:Ledger", "_writing", "self"),
+    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, streams", ("_book",)),
+    "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
+    "ledger writing": Seam(_LEDGER, "_writing", "self"),
+    "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
     "LedgerFile.sync": Seam("eyestream.rim.ledger.file:LedgerFile", "sync", "self"),
     "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
-    "book reads a record": Seam("eyestream.rim.ledger.book:Book", "_read", "self, record"),
-    "book checks the tail": Seam("eyestream.rim.ledger.book:Book", "_check_tail", "self"),
-    "book counts a torn record": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, record"),
+    "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),
+    "tail admits a record": Seam(
+        "eyestream.rim.ledger.tail:Tail", "admit", "self, record", ("_first_damaged", "_checksum")
+    ),
+    "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
+    "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
+    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced"),
     "disk": Seam("os", "fdatasync"),
     # Rows to chunks
     "Device.__init__": Seam("eyestream.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)),
     "Device.feed": Seam("eyestream.chunking.device:Device", "feed", "self, rows, now"),
     "session is over": Seam("eyestream.chunking.device:Device", "_is_over", "self, session"),
     "Session.take": Seam(
-        "eyestream.chunking.session:Session", "take", "self, seq, rows, time", ("_current", "_settings")
+        "eyestream.chunking.session:Session", "take", "self, seq, rows, time, t", ("_current", "_settings")
     ),
     "Session.last_row": Seam("eyestream.chunking.session:Session", "last_row"),
     "late rows": Seam("eyestream.chunking.session:Session", "_count_late", "self, row, until, time"),
     "ChunkBuffer.values": Seam("eyestream.chunking.chunks:ChunkBuffer", "values", "self"),
+    # The order of effects
+    "order collects": Seam(_ORDER, "_collect", "self, chunks", ("_add", "_ask", "_answers", "_due", "_settle")),
+    "order settles": Seam(_ORDER, "_settle", "self", ("_due",)),
+    "order answers": Seam(_ORDER, "answer", "self, answers"),
+    "order fails": Seam(_ORDER, "fail", "self", ("_answers", "_due", "_settle")),
+    "order closes": Seam(_ORDER, "close", "self, now", ("_add", "_device", "_answers", "_due", "_settle")),
+    "order restored": Seam(_ORDER, "restored", "settings, charge, data", ("_due", "_device", "_answers", "_asked")),
+    "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
+    "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),
+    "stream releases": Seam(f"{_STREAM}:StreamRelease", "_release", "self, chunk, outcome"),
+    "stream charge": Seam(_STREAM, "Charge"),
+    "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
+    "stream names an error": Seam(_STREAM, "type"),
     # The wire
     "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
     "Decoder.feed": Seam("eyestream.wire.mqtt:Decoder", "feed", "self, data"),
     # The sidecar
-    "pipeline collects": Seam("eyestream.rim.sidecar.pipeline:Pipeline", "_collect", "self, line, chunks", _SPAN),
-    "pipeline settles": Seam("eyestream.rim.sidecar.pipeline:Pipeline", "_settle", "self, line, chunk", _SPAN),
-    "pipeline releases": Seam(
-        "eyestream.rim.sidecar.pipeline:Pipeline", "_release", "self, line, chunk", ("_publish",)
-    ),
-    "Pipeline.close": Seam("eyestream.rim.sidecar.pipeline:Pipeline", "close", "self, now", ("_lines", *_SPAN)),
-    "pipeline charge": Seam("eyestream.rim.sidecar.pipeline", "Charge"),
     "pipeline decoder": Seam("eyestream.rim.sidecar.pipeline", "decode_raw", "payload, features, schema"),
-    "pipeline encoder": Seam("eyestream.rim.sidecar.pipeline", "encode_private", "chunk"),
-    "pipeline names an error": Seam("eyestream.rim.sidecar.pipeline", "type"),
     "Outbox.first": Seam("eyestream.rim.sidecar.outbox:Outbox", "first", "self, now", ("_waiting",)),
     "Outbox.put": Seam("eyestream.rim.sidecar.outbox:Outbox", "put", "self, topic, payload, now"),
-    "sidecar receives": Seam("eyestream.rim.sidecar.sidecar:Sidecar", "_receive", "self, message"),
+    "worker receives": Seam("eyestream.rim.sidecar.worker:Worker", "receive", "self, message"),
 }
 """Every place, by its name."""
 

@@ -74,7 +74,7 @@ CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a ledger that forgets rows": (
         "life",
-        {"Account.mark": property(lambda account: None), "Account.obstacle": lambda *arguments: None},
+        {"Account.mark": lambda account, stream: None, "Account.obstacle": lambda *arguments: None},
     ),
     "a ledger that grants without writing": ("life", {"Ledger.reserve": grants_unwritten}),
 }

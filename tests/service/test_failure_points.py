@@ -32,7 +32,7 @@ CALLS = (
     "KLT scores",
     "KLT chunk",
     "mechanism completes",
-    "pipeline encoder",
+    "stream encoder",
     "Ledger.reserve",
 )
 """Seams: every step of a release."""

@@ -289,17 +289,27 @@ def cases(quick: bool) -> list[Case]:
     """Everything that is tried: k = 1 .. 4 and every epsilon, with the shortest chunk that has k; and longer chunks.
 
     A small epsilon takes many draws to be seen, and so does a large k, whose most telling event has probability
-    2^-(2k-1). A release of KLT gives one draw, so it gets fewer of them in the quick form.
+    2^-(2k-1). The short form draws what a sharp bound takes, where that is done in seconds, and elsewhere enough to see
+    a gross fault; the long form ten times a million and more.
     """
-    million, found = 1_000_000, []
     fourier = [(name, n, k) for name in ("cfpa", "dcfpa") for k, n in ((1, 2), (2, 4), (3, 4), (4, 8))]
-    shapes: list[tuple[str, int, int | None]] = [("lpa", 2, None), *fourier]
-    for epsilon in EPSILONS:
-        for name, n, k in shapes:
-            rare = 1.5 if k == 3 and epsilon >= 1 else 5.0 if k in (None, 1) and epsilon < 1 else 1.0
-            long = 40 if k == 2 and epsilon < 1 else 10
-            found.append(Case(name, n, k, epsilon, round(million * (rare if quick else long))))
-        found.append(Case("klt", 4, None, epsilon, million if not quick else 100_000 if epsilon >= 1 else 30_000))
+    shapes: list[tuple[str, int, int | None]] = [("lpa", 2, None), *fourier, ("klt", 4, None)]
+    draws = _short if quick else _long
+    found = [Case(name, n, k, epsilon, draws(name, k, epsilon)) for epsilon in EPSILONS for name, n, k in shapes]
     if not quick:
-        found += [Case(name, n, k, 1.0, 10 * million) for name, _, k in fourier for n in (16, 32)]
+        found += [Case(name, n, k, 1.0, 10_000_000) for name, _, k in fourier for n in (16, 32)]
     return found
+
+
+def _short(name: str, k: int | None, epsilon: float) -> int:
+    if name == "klt":
+        return 100_000 if epsilon >= 1 else 10_000
+    if epsilon < 1:
+        return 5_000_000 if k in (None, 1) else 200_000
+    return {None: 250_000, 1: 250_000, 2: 800_000, 3: 1_400_000}.get(k, 200_000)
+
+
+def _long(name: str, k: int | None, epsilon: float) -> int:
+    if name == "klt":
+        return 1_000_000
+    return 40_000_000 if k == 2 and epsilon < 1 else 10_000_000

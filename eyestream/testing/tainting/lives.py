@@ -76,12 +76,12 @@ class Life:
 _JSON = ('# [log]\n# format = "text"', '[log]\nformat = "json"')
 _DROPPED = "dropped: the mechanism failed with RuntimeError"
 _UNFORESEEN = "RuntimeError .its message is kept back"
-_ENCODER = Plant("pipeline encoder")
+_ENCODER = Plant("stream encoder")
 _DECODER = Plant("pipeline decoder")
 _DOMAIN = Plant("Domain.admit")
 _DEVICE = Plant("Device.feed")
 _OUTBOX = Plant("Outbox.put")
-_RECEIVER = Plant("sidecar receives")
+_RECEIVER = Plant("worker receives")
 _DISK = Plant("disk", 3, "OSError(5, 'EIO')")
 
 LIVES = (

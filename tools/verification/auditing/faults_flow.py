@@ -1,5 +1,6 @@
-"""Faults by which a row is released twice, in the wrong chunk, or as it is."""
+"""Faults by which a row is released twice, too early, unpaid, in the wrong chunk, or as it is."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +8,10 @@ from typing import Any
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.rim.sidecar import outbox, pipeline
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted
+from eyestream.release.effects import Release
+from eyestream.release.stream import Outcome
 from eyestream.testing.seams import original
 
 # Once
@@ -69,27 +73,18 @@ def _() -> list[Patch]:
 
 @fault("fresh noise on a retry", "once")
 def _() -> list[Patch]:
-    release, first = pipeline.Pipeline._release, outbox.Outbox.first
+    release, first = original("stream releases"), original("Outbox.first")
     again: dict[bytes, Callable[[], bytes]] = {}
     handed: set[bytes] = set()
 
-    def remembering(self: Any, line: Any, chunk: Any) -> None:
-        publish = self._publish
-
+    def remembering(self: Any, chunk: Any, outcome: Outcome) -> None:
         def anew() -> bytes:
-            payloads: list[bytes] = []
-            self._publish = lambda topic, payload: payloads.append(payload)
-            release(self, line, chunk)
-            self._publish = publish
-            return payloads[0]
+            fresh = Outcome()
+            release(self, chunk, fresh)
+            return fresh.payloads[0]
 
-        def keep(topic: str, payload: bytes) -> None:
-            again[payload] = anew
-            publish(topic, payload)
-
-        self._publish = keep
-        release(self, line, chunk)
-        self._publish = publish
+        release(self, chunk, outcome)
+        again[outcome.payloads[-1]] = anew
 
     def fresh(self: Any, now: float) -> Any:
         entry = first(self, now)
@@ -99,7 +94,114 @@ def _() -> list[Patch]:
             handed.add(entry.payload)
         return entry
 
-    return [("pipeline releases", remembering), ("Outbox.first", fresh)]
+    return [("stream releases", remembering), ("Outbox.first", fresh)]
+
+
+@fault("a chunk released twice", "once", "order")
+def _() -> list[Patch]:
+    settle = original("order settles")
+
+    def twice(self: Any) -> list[Any]:
+        effects = settle(self)
+        return [effect for effect in effects for _ in range(1 + isinstance(effect, Release))]
+
+    return [("order settles", twice)]
+
+
+@fault("a restored state keeps its grants", "restored")
+def _() -> list[Patch]:
+    restored = original("order restored")
+
+    def trusting(settings: Any, charge: Any, data: bytes) -> Any:
+        order, _ = restored(settings, charge, data)
+        spans = [*(chunk.span for chunk in order._due), *order._device.coming]
+        order._answers.update(dict.fromkeys(spans))
+        return order, order._settle()
+
+    return [("order restored", staticmethod(trusting))]
+
+
+# Order
+
+
+@fault("spend after publish", "order")
+def _() -> list[Patch]:
+    def publishing(self: Any, chunks: Any) -> list[Any]:
+        self._add(chunks)
+        asks = self._ask()
+        self._answers.update({chunk.span: None for chunk in self._due})
+        return [*self._settle(), *asks]
+
+    return [("order collects", publishing)]
+
+
+@fault("nothing made durable", "order")
+def _() -> list[Patch]:
+    return [("LedgerFile.sync", lambda self: None)]
+
+
+@fault("noise drawn before the reservation, and kept", "order")
+def _() -> list[Patch]:
+    feed, noisy = original("stream feeds"), original("noisy integers")
+    ready: list[Any] = []
+
+    def early(self: Any, rows: Any, now: float) -> Any:
+        ready.append(self._mechanism.noise.draw(self._mechanism.core.private.law))
+        return feed(self, rows, now)
+
+    class Kept:
+        def __init__(self, source: Any) -> None:
+            self._source = source
+
+        def draw(self, law: Any) -> Any:
+            return ready.pop() if ready else self._source.draw(law)
+
+    return [("stream feeds", early), ("noisy integers", lambda self, chunk, source: noisy(self, chunk, Kept(source)))]
+
+
+@fault("a withheld chunk is released all the same", "order")
+def _() -> list[Patch]:
+    answer = original("order answers")
+    return [("order answers", lambda self, answers: answer(self, [Granted(one.request) for one in answers]))]
+
+
+@fault("an answer taken for another chunk", "order")
+def _() -> list[Patch]:
+    """The one that has waited for longest, whichever the ledger was asked about."""
+    place = original("place of an answer")
+    return [("place of an answer", lambda self, asked: self._due[0].span if self._due else place(self, asked))]
+
+
+@fault("what is due at the end is released unreserved", "order")
+def _() -> list[Patch]:
+    def hasty(self: Any, now: float) -> list[Any]:
+        self._add(self._device.close(now))
+        for chunk in self._due:
+            self._answers.setdefault(chunk.span, None)
+        effects: list[Any] = self._settle()
+        return effects
+
+    return [("order closes", hasty)]
+
+
+@fault("one feature's share charged for a chunk", "order")
+def _() -> list[Patch]:
+    class Share(Charge):
+        @classmethod
+        def of(cls, epsilon: Any, delta: Any = 0) -> Any:
+            return Charge.of(epsilon / 2, delta)
+
+    return [("stream charge", Share)]
+
+
+@fault("what waits when the ledger fails is released", "durable")
+def _() -> list[Patch]:
+    def generous(self: Any) -> list[Any]:
+        self._answers.update({chunk.span: None for chunk in self._due})
+        effects: list[Any] = self._settle()
+        return effects
+
+    return [("order fails", generous)]
 
 
 # Device and faults on the way
@@ -123,24 +225,24 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     take = original("Session.take")
 
-    def lenient(self: Any, seq: int, rows: Any, time: float) -> int:
-        begin = self._current * self._settings.n
-        return take(self, max(seq, begin), rows, time)
+    def lenient(self: Any, seq: int, *rest: Any) -> int:
+        left: int = take(self, max(seq, self._current * self._settings.n), *rest)
+        return left
 
     return [("Session.take", lenient)]
 
 
 @fault("pass-through when the mechanism fails", "closed")
 def _() -> list[Patch]:
-    release = original("AdditiveMechanism.release")
+    release = original("mechanism releases")
 
-    def open_(self: Any, chunk: Any) -> Any:
+    def open_(self: Any, chunk: Any, turn: int, state: Any) -> Any:
         try:
-            return release(self, chunk)
+            return release(self, chunk, turn, state)
         except Exception:  # the fault itself
-            return chunk
+            return chunk, state
 
-    return [("AdditiveMechanism.release", open_)]
+    return [("mechanism releases", open_)]
 
 
 @fault("the error's words in the log", "closed")
@@ -149,4 +251,9 @@ def _() -> list[Patch]:
         def __init__(self, error: Exception) -> None:
             self.__name__ = str(error)
 
-    return [("pipeline names an error", Words)]
+    return [("stream names an error", Words)]
+
+
+@fault("a special value told in a warning of numpy", "closed")
+def _() -> list[Patch]:
+    return [("numpy's silence", lambda **ignored: contextlib.nullcontext())]

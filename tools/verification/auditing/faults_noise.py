@@ -24,24 +24,32 @@ def _() -> list[Patch]:
     return [("LaplaceLaw.sample", sample), ("L2Lattice.snap", share), ("L1Lattice.snap", share)]
 
 
-@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
-def _() -> list[Patch]:
+def _unverified() -> Patch:
+    return "thresholds verified", lambda rate, digits, deviation: True
+
+
+def _uniform_low(share: float) -> list[Patch]:
     thresholds = original("digit thresholds")
 
     def uniform_low(log_p: Any) -> Any:
         return thresholds(np.where(log_p > -math.log(2) - share, -math.log(2), log_p))
 
-    return [("digit thresholds", uniform_low)]
+    return [_unverified(), ("digit thresholds", uniform_low)]
+
+
+@fault("thresholds that nobody verifies", "sampler")
+def _() -> list[Patch]:
+    return [_unverified()]
+
+
+@fault("uniform low bits in the sampler", "sampler", "epsilon cfpa k=1 small")
+def _() -> list[Patch]:
+    return _uniform_low(1 / 32)
 
 
 @fault("uniform lowest bits, the finest tenth of a per cent", "sampler")
 def _() -> list[Patch]:
-    thresholds = original("digit thresholds")
-
-    def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - 1e-3, -math.log(2), log_p))
-
-    return [("digit thresholds", uniform_low)]
+    return _uniform_low(1e-3)
 
 
 def _drawn(change: Callable[[Any, Any], Any]) -> list[Patch]:
@@ -78,7 +86,7 @@ def _() -> list[Patch]:
     return [("LaplaceLaw.clamp", wide)]
 
 
-@fault("response replaces half as often", "epsilon klt", "sampler")
+@fault("response replaces half as often", "sampler", "epsilon klt")
 def _() -> list[Patch]:
     numerator = original("response numerator")
     return [("response numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
@@ -111,14 +119,14 @@ class _Scaled:
 
 @fault("a feature that was not seen gets no noise", "reachable")
 def _() -> list[Patch]:
-    release = original("AdditiveMechanism.release")
+    release = original("mechanism releases")
 
-    def sparing(self: Any, chunk: Any) -> Any:
-        released = release(self, chunk)
+    def sparing(self: Any, chunk: Any, turn: int, state: Any) -> Any:
+        released, state = release(self, chunk, turn, state)
         released[np.isnan(chunk).all(axis=1)] = 0.0
-        return released
+        return released, state
 
-    return [("AdditiveMechanism.release", sparing)]
+    return [("mechanism releases", sparing)]
 
 
 # Entropy
@@ -158,4 +166,4 @@ def _() -> list[Patch]:
 
 @fault("two threads in one mechanism at once", "entropy")
 def _() -> list[Patch]:
-    return [("mechanism threads", types.SimpleNamespace(Lock=contextlib.nullcontext))]
+    return [("workspace taken", lambda self: self._free[0]), ("workspace given", lambda self, work: None)]

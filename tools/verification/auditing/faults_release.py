@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import transforms
+from eyestream.privacy.additive import transforms
 from eyestream.spectrum.difference import difference
 from eyestream.testing.noise import ZeroNoise
 from eyestream.testing.seams import original, replaced
@@ -22,31 +22,31 @@ from eyestream.testing.seams import original, replaced
 
 
 def _sensitivity(change: Callable[[Any, np.ndarray, int], np.ndarray]) -> list[Patch]:
-    """The law is made for a changed sensitivity: `change` is given the mechanism, the integers and their count."""
-    law = original("additive law")
+    """The law is made for a changed sensitivity: `change` is given the frame, the integers and their count."""
+    law = original("law of LPA")
 
     def changed(frame: Any, sensitivity: Any, count: int, largest: int) -> Any:
         return law(frame, np.maximum(change(frame, sensitivity, count).astype(np.int64), 1), count, largest)
 
-    return [("additive law", changed)]
+    return [("law of LPA", changed), ("law of Fourier", changed)]
 
 
-@fault("missing sqrt(n)", "shipped", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(n)", "shipped", "lattice", "epsilon cfpa k=2")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt(frame.n))
 
 
-@fault("missing sqrt(k)", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(k)", "lattice", "epsilon cfpa k=2")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
 
 
-@fault("radius taken for the diameter", "epsilon cfpa k=1", "lattice")
+@fault("radius taken for the diameter", "lattice", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / 2)
 
 
-@fault("every feature gets the whole epsilon", "shipped", "epsilon cfpa k=1", "lattice")
+@fault("every feature gets the whole epsilon", "lattice", "shipped", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return _sensitivity(lambda frame, sensitivity, count: sensitivity / len(frame.active))
 
@@ -83,20 +83,16 @@ def _() -> list[Patch]:
 
     def noise_first(self: Any, admitted: Any, source: Any) -> Any:
         """The shipped step twice: noise without a ball, then a ball without noise."""
-        parts, source = self._parts, self._noise
-        with replaced(*_no_hold()), mock.patch.object(parts.law, "clamp", lambda noisy: noisy):
-            self._parts = dataclasses.replace(parts, factor=lambda residual, radius: np.ones((len(residual), 1)))
-            noised = noisy(self, admitted) * self._scale
-        self._parts, self._noise = parts, ZeroNoise()
-        try:
-            return noisy(self, parts.transform.chunk(noised))
-        finally:
-            self._noise = source
+        unbounded = dataclasses.replace(self.core.private, factor=lambda residual, _: np.ones((len(residual), 1)))
+        unclamped = replaced("LaplaceLaw.clamp", lambda self, noisy: noisy)
+        with replaced(*_no_hold()), unclamped, mock.patch.object(self.core, "private", unbounded):
+            noised = noisy(self, admitted, source) * self.core.scale
+        return noisy(self, self.transform.chunk(noised), ZeroNoise())
 
     return [("noisy integers", noise_first)]
 
 
-@fault("radius not enforced", "epsilon cfpa k=1", "radius", "lattice")
+@fault("radius not enforced", "radius", "lattice", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return [_no_hold(), _no_projection()]
 
@@ -201,15 +197,53 @@ def _() -> list[Patch]:
 
 @fault("joint coding remembers the true code word", "state")
 def _() -> list[Patch]:
-    release = original("KLTSession.release")
+    release = original("KLT step")
 
-    def remembering(self: Any, chunk: Any) -> Any:
-        before, turn = self._state, self._turn
-        released = release(self, chunk)
-        source, self._state, self._turn = self._mechanism._noise, before, turn
-        self._mechanism._noise = ZeroNoise()  # nothing is replaced
-        release(self, chunk)
-        self._mechanism._noise = source
-        return released
+    def remembering(self: Any, admitted: Any, source: Any, *rest: Any) -> Any:
+        true = release(self, admitted, ZeroNoise(), *rest)  # nothing is replaced
+        release(self, admitted, source, *rest)
+        return true
 
-    return [("KLTSession.release", remembering)]
+    return [("KLT step", remembering)]
+
+
+# What is said and asked of a mechanism
+
+
+@fault("options ignored silently", "options")
+def _() -> list[Patch]:
+    checked = original("options checked")
+
+    def lenient(self: Any, options: Any) -> Any:
+        return checked(self, {name: value for name, value in options.items() if name in self.options.__struct_fields__})
+
+    return [("options checked", lenient)]
+
+
+@fault("options taken and not applied", "options")
+def _() -> list[Patch]:
+    checked = original("options checked")
+
+    def idle(self: Any, options: Any) -> Any:
+        checked(self, options)
+        return {}
+
+    return [("options checked", idle)]
+
+
+@fault("a guarantee of klt that speaks of a grid", "words")
+def _() -> list[Patch]:
+    return [("words of KLT", original("words of CFPA"))]
+
+
+@fault("a guarantee against any computing power", "words")
+def _() -> list[Patch]:
+    power = "with any amount of computing power"
+    return [("words of CFPA", dataclasses.replace(original("words of CFPA"), attacker=power))]
+
+
+@fault("odds of a chunk claimed for a session", "words")
+def _() -> list[Patch]:
+    """The sentence of 0.1.0."""
+    odds = "seeing the release changes the odds between any two possible chunks by at most e^epsilon"
+    return [("words on odds", lambda self: f"{odds}, whatever an attacker believed before")]

@@ -1,14 +1,15 @@
 """Checks of the way of a chunk: device, pipeline, outbox.
 
 `order`: reserved durably, then noise drawn and bound, then published. `once`: no row in two releases, whatever is sent
-again and whatever a restart brings; a retry sends the same bytes. `closed`: a fault in the middle lets nothing out.
-`border`: a chunk holds its own rows.
+again and whatever a restart brings; a retry sends the same bytes. `restored`: nor when an old state is restored.
+`closed`: a fault in the middle lets nothing out, and a special value no warning. `border`: a chunk holds its own rows.
 """
 
 import asyncio
 import contextlib
 import functools
 import random
+import warnings
 from collections import Counter
 from pathlib import Path
 from unittest import mock
@@ -18,11 +19,14 @@ from auditing.findings import Finding, Part, first_failure
 from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
 
 from eyestream.chunking.device import Device
+from eyestream.offline.audit.trials import Array
 from eyestream.privacy.accountant import Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.memory_ledger import decide
-from eyestream.rim.ledger.reading import read_ledger
+from eyestream.release.stream import StreamRelease
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.streams.key import StreamKey
 from eyestream.testing.calibrations import synthetic
@@ -34,7 +38,7 @@ from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
 
-__all__ = ["border", "closed", "once", "order"]
+__all__ = ["border", "closed", "once", "order", "restored"]
 
 
 def order() -> Finding:
@@ -140,13 +144,66 @@ async def _two_attempts(place: Path) -> list[bytes]:
     return sent
 
 
+class _Recorder:
+    """A mechanism, and its sessions, that releases what it is given, and notes the first feature."""
+
+    epsilon, delta = EPSILON, 0.0
+
+    def __init__(self) -> None:
+        self.rows: Counter[float] = Counter()
+
+    def session(self, snapshot: bytes | None = None) -> "_Recorder":
+        return self
+
+    def snapshot(self) -> bytes:
+        return b""
+
+    def release(self, chunk: Array) -> Array:
+        self.rows.update(chunk[0][np.isfinite(chunk[0])].tolist())
+        return chunk
+
+
+def restored() -> Finding:
+    """Processes that go back, again and again, to a state of long ago; the ledger on the disk goes on."""
+    twice = released = refused = 0
+    with folder() as place, silence():
+        for seed in range(20):
+            path, mechanism = place / f"ledger-{seed}", _Recorder()
+            create_ledger(path, created=0)
+            with Ledger(path, ceilings=WIDE) as ledger:
+                refused += _goes_back(random.Random(seed), StreamRelease(device_settings(4), mechanism, int), ledger)
+            twice += sum(count - 1 for count in mechanism.rows.values())
+            released += len(mechanism.rows)
+    return first_failure(
+        (twice == 0, f"{twice} of {released} rows left a second time"),
+        (released > 500 and refused > 50, f"{released} rows left, and {refused} chunks were refused: too few"),
+    )
+
+
+def _goes_back(random_: random.Random, stream: StreamRelease, ledger: Ledger) -> int:
+    """One life; how many chunks were refused because their rows had been reserved before."""
+    states, row, at = [stream.snapshot()], 0, 0.0
+    for _ in range(80):
+        at += 0.5
+        if random_.random() < 0.15:
+            outcome = stream.restore(random_.choice(states[-8:]))
+            row = max(0, row - random_.randint(0, 12))
+        else:
+            rows = range(row, row + random_.randint(1, 6))
+            outcome, row = stream.feed(RawRows(1, row, tagged(1, rows)), at), rows.stop
+        states.append(stream.snapshot())
+        stream.answer(ledger.reserve(outcome.requests, 100))
+        states.append(stream.snapshot())
+    return stream.counters.withheld["rows"]
+
+
 _BROKEN = (
     "Domain.admit",
     "ball factor",
     "L2Lattice.snap",
     "SecureNoise.draw",
     "RealFourier.signals",
-    "pipeline encoder",
+    "stream encoder",
 )
 """Seams, each a step of a release."""
 
@@ -169,11 +226,31 @@ def closed() -> Finding:
             Station(place / f"life-{number}").run(life)
             left, stopped = left + seen[0], stopped + (seen[1] != seen[0] + 1)
             said |= {line for line in lines for raw in ("4242", "1001") if raw in line}
+        warned = _warned(place / "special")
     return first_failure(
         (left == 0, f"{left} payloads left though a step of the release had failed"),
         (not said, f"{len(said)} log lines carry raw values"),
+        (not warned, f"numpy warns of special values: {', '.join(sorted(warned))}"),
         (stopped == 0, f"{stopped} of {len(_BROKEN)} faults stopped the chunks that came later"),
     )
+
+
+def _warned(place: Path) -> set[str]:
+    """What warnings tell of rows of which each holds a special value: a signalling NaN, infinities, the largest."""
+    bits = np.array([0x7F800001, 0xFF800001, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x00000001, 0x7FC00000, 0], np.uint32)
+    rows = np.repeat(bits.view(np.float32)[:, None], FEATURES, axis=1)
+
+    async def life(station: Station) -> None:
+        await station.take(station.sent(rows, 0, 1, device="d"))
+
+    before = np.seterr(all="warn")
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            Station(place).run(life)
+    finally:
+        np.seterr(**before)
+    return {str(warning.message) for warning in told}
 
 
 def border() -> Finding:

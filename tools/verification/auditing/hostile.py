@@ -1,4 +1,4 @@
-"""Chunks that an adversary would send, and a noise that is none."""
+"""Chunks that an adversary would send, and the mechanisms that they are sent to."""
 
 import itertools
 import math
@@ -6,7 +6,9 @@ import math
 import numpy as np
 
 from eyestream.offline.audit.trials import Array, worst_signal
-from eyestream.privacy.additive import AdditiveMechanism
+from eyestream.privacy.additive.core import AdditiveStep
+from eyestream.privacy.frame import Page
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import integrate
@@ -14,7 +16,7 @@ from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
 from eyestream.testing.calibrations import synthetic
 from eyestream.testing.noise import ZeroNoise
 
-__all__ = ["Subject", "hostile_chunks", "subjects"]
+__all__ = ["Subject", "additive_step", "admitted", "hostile_chunks", "subjects"]
 
 
 class Subject:
@@ -31,7 +33,7 @@ class Subject:
         self.mechanism = self.with_noise(ZeroNoise())
         self.weights = np.ones(n, dtype=np.int64) if k is None else coordinate_weights(n, k)
 
-    def with_noise(self, noise: Noise | None) -> AdditiveMechanism:
+    def with_noise(self, noise: Noise | None) -> Mechanism:
         """The same mechanism, made anew with another noise; None is the real one."""
         calibration = synthetic(self.name, self.n, self.features, self.width)
         return build(calibration, self.features * self.epsilon, k=self.k, noise=noise)

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import numpy as np
 from auditing.findings import Finding, Part, first_failure
-from auditing.hostile import Subject, subjects
+from auditing.hostile import Subject, additive_step, admitted, subjects
 from numpy.typing import NDArray
 
 import eyestream
 from eyestream.offline.audit.trials import Array, synthetic_joint, worst_signal
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.mechanism import Releaser
+from eyestream.privacy.additive.core import AdditiveCore
+from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import integrate
@@ -56,7 +56,7 @@ def shipped() -> Finding:
         calibration = calibrations.load(name)
         for epsilon in (4.8, 4800.0):
             mechanism = build(calibration, epsilon, noise=ZeroNoise())
-            if isinstance(mechanism, AdditiveMechanism):
+            if isinstance(mechanism.core, AdditiveCore):
                 shares.append((_summed(mechanism) / epsilon, f"{name} at {epsilon:g}"))
     most, where = max(shares)
     return Finding(
@@ -215,8 +215,9 @@ class _Words:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(4)
 
-    def draw(self, law: ResponseLaw) -> NDArray[np.int64]:
+    def draw(self, law: Law) -> NDArray[np.int64]:
         """Replaced, and by what."""
+        assert isinstance(law, ResponseLaw)
         return np.concatenate([[1], self._rng.integers(0, law._masks.astype(np.int64) + 1)])
 
 
