@@ -132,7 +132,7 @@ def _() -> list[Patch]:
 
 @fault("pass-through when the mechanism fails", "closed")
 def _() -> list[Patch]:
-    release = mechanism.Session.release
+    release = mechanism.Mechanism.release
 
     def open_(self: Any, chunk: Any) -> Any:
         try:
@@ -140,7 +140,7 @@ def _() -> list[Patch]:
         except Exception:  # the fault itself
             return chunk
 
-    return [(mechanism.Session, "release", open_)]
+    return [(mechanism.Mechanism, "release", open_)]
 
 
 @fault("the error's words in the log", "closed")
