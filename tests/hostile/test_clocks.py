@@ -143,9 +143,7 @@ async def test_a_jumping_clock_overspends_no_window(tmp_path: Path, jitter: list
     world.check()
 
 
-@pytest.mark.parametrize(
-    "days", [[0], [0, 1, 0, 2, 1, 0], [0, -1, -365, 0], [0, 1, 2, 3], [0, 366, 0], [0, -30_000]]
-)
+@pytest.mark.parametrize("days", [[0], [0, 1, 0, 2, 1, 0], [0, -1, -365, 0], [0, 1, 2, 3], [0, 366, 0], [0, -30_000]])
 async def test_no_day_is_overspent_and_days_never_go_back(tmp_path: Path, days: list[int]) -> None:
     """Each time that the day goes beyond all before it there is a day's budget, and otherwise there is none."""
     world = World(tmp_path, ceilings=Ceilings.of(0, None, None, 2 * EPSILON))
