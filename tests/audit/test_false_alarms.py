@@ -5,9 +5,9 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from subjects import CORRECT, OURS, SMALL, correct_subject, searched  # noqa: F401  the fixture
 
 from eyestream.offline.audit.run import PARTS, audit
+from tests.audit.subjects import CORRECT, OURS, SMALL, correct_subject, searched  # noqa: F401  the fixture
 
 RUNS = 200
 FEW = replace(SMALL, screening=100, most=2_000, surface=3_000, reuse=1_000, state=1_000, timing=60)
