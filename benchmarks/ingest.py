@@ -1,5 +1,7 @@
 """Rows a second that one core takes before it falls behind, by rows a message."""
 
+from typing import Any
+
 from benchmarks.hop import carry_out
 from benchmarks.machine import cores
 from benchmarks.processes import CALIBRATION, broker, mosquitto_missing, sidecar
@@ -23,7 +25,13 @@ def run(quick: bool) -> Result:
     rows = []
     for batch in BATCHES:
         with broker() as port, sidecar(port, ["ingest"], core=own[0], fast_disk=True) as child:
-            plan = {"mode": "burst", "devices": ["ingest"], "chunks": 10**6, "window": 32, "batch": batch}
+            plan: dict[str, Any] = {
+                "mode": "burst",
+                "devices": ["ingest"],
+                "chunks": 10**6,
+                "window": 32,
+                "batch": batch,
+            }
             plan |= {"seconds": 1 if quick else 8, "n": n, "features": features}
             before = child.cpu_seconds()
             taken = carry_out(port, plan, core=own[-1])

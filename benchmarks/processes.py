@@ -74,7 +74,7 @@ class Child:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._process.args} ended too early")
+            raise RuntimeError(f"{self._process.args!r} ended too early")
         return line.rstrip("\n")
 
     def tell(self, line: str) -> None:

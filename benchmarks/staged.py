@@ -17,7 +17,7 @@ from typing import Any
 
 from eyestream.cli import run as _run  # noqa: F401  so that all of it is there to be wrapped
 from eyestream.cli.main import main
-from eyestream.privacy.additive import AdditiveMechanism
+from eyestream.privacy.mechanism import Session
 from eyestream.rim.mqtt.client import Client
 from eyestream.rim.sidecar import outbox, pipeline, sidecar
 
@@ -90,7 +90,7 @@ class Notes:
             self.woke = time.monotonic_ns()
             return events
 
-        selectors.EpollSelector.select = select  # type: ignore[method-assign]
+        selectors.EpollSelector.select = select  # type: ignore[method-assign, assignment]
 
 
 def wrap(notes: Notes) -> None:
@@ -98,8 +98,8 @@ def wrap(notes: Notes) -> None:
     notes.around_select()
     notes.before(sidecar.Sidecar, "_receive", lambda *_: notes.delivered())
     notes.after(pipeline, "decode_raw", lambda *_: notes.note("decoded"))
-    notes.before(AdditiveMechanism, "release", lambda *_: notes.note("due"))
-    notes.after(AdditiveMechanism, "release", lambda *_: notes.note("released"))
+    notes.before(Session, "release", lambda *_: notes.note("due"))
+    notes.after(Session, "release", lambda *_: notes.note("released"))
     notes.after(pipeline, "encode_private", lambda *_: notes.note("encoded"))
     notes.before(outbox.Outbox, "put", lambda *_: notes.note("posted"))
     notes.after(Client, "_write", lambda this, data: notes.written(len(data)))

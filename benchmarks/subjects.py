@@ -7,14 +7,15 @@ import numpy as np
 import pyfftw
 from numpy.typing import NDArray
 
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.bits import SystemBits
+from eyestream.privacy.additive.core import AdditiveStep
 from eyestream.privacy.calibration import Calibration, JointTables, declared_range
-from eyestream.privacy.klt import KLT
-from eyestream.privacy.laws import Law
+from eyestream.privacy.frame import Page
+from eyestream.privacy.joint.core import JointStep
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
+from eyestream.privacy.noise.bits import SystemBits
+from eyestream.privacy.noise.laws import Law
 from eyestream.rim.files import calibrations
 from eyestream.wire.messages import PrivateChunk, encode_private
 
@@ -141,24 +142,36 @@ def stages(mechanism: Mechanism) -> dict[str, Callable[[], object]]:
     """The parts of a release in their order, each as something to time; reaches into the mechanism for them."""
     chunk = a_chunk(mechanism)
     released = mechanism.release(chunk)
-    if isinstance(mechanism, KLT):
-        law, scores = mechanism.schedule.steps[0].law, mechanism._scores(chunk)
+    step, page, noise = mechanism.core.step(), Page(mechanism.frame), mechanism.noise
+    if isinstance(step, JointStep):
+        law, admitted = step.core.schedule.steps[0].law, page.admit(chunk).copy()
+        scores = step.scores(admitted)
+
+        def joint_inverse() -> None:
+            step.chunk(scores, page.released)
+            page.complete()
+
         return {
-            "project": lambda: mechanism._admit(chunk),
-            "transform": lambda: mechanism._scores(chunk),  # with the admission: they are one function
-            "noise": lambda: mechanism._noise.draw(law),
-            "inverse": lambda: mechanism._chunk(scores),
+            "project": lambda: page.admit(chunk),
+            "transform": lambda: step.scores(admitted),
+            "noise": lambda: noise.draw(law),
+            "inverse": joint_inverse,
             "encode": lambda: encode(released),
         }
-    assert isinstance(mechanism, AdditiveMechanism)
-    parts = mechanism._parts
-    admitted = mechanism._admit(chunk).copy()
-    residual = parts.transform.residual(admitted).copy()
-    factor, noisy = parts.factor(residual, parts.radius), mechanism._noisy(admitted)
+    assert isinstance(step, AdditiveStep)
+    parts = step.core.private
+    admitted = page.admit(chunk).copy()
+    residual = step.transform.residual(admitted).copy()
+    factor, noisy = parts.factor(residual, parts.radius), step.noisy(admitted, noise)
+
+    def inverse() -> None:
+        step.plain(noisy, page.released)
+        page.complete()
+
     return {
-        "project": lambda: parts.factor(parts.transform.residual(mechanism._admit(chunk)), parts.radius),
-        "transform": lambda: parts.lattice.snap(parts.transform.coordinates(residual), factor),
-        "noise": lambda: mechanism._noise.draw(parts.law),
-        "inverse": lambda: mechanism._finish(noisy),
+        "project": lambda: parts.factor(step.transform.residual(page.admit(chunk)), parts.radius),
+        "transform": lambda: parts.lattice.snap(step.transform.coordinates(residual), factor),
+        "noise": lambda: noise.draw(step.law),
+        "inverse": inverse,
         "encode": lambda: encode(released),
     }

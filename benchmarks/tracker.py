@@ -47,7 +47,8 @@ def _sleep_until(moment: float) -> None:
 
 def alternate(trackers: Trackers, plan: dict[str, Any]) -> Sent:
     """One chunk of one device after one of another."""
-    n, period, sent = plan["n"], 1 / plan["rate"], []
+    n, period = plan["n"], 1 / plan["rate"]
+    sent: Sent = []
     end = time.monotonic() + plan["seconds"]
     index = 0
     due = time.monotonic()
@@ -73,7 +74,8 @@ def alternate(trackers: Trackers, plan: dict[str, Any]) -> Sent:
 
 def fleet(trackers: Trackers, plan: dict[str, Any]) -> Sent:
     """Every device at the rate, evenly spread; the first message fills a random part of the first chunk."""
-    n, devices, period, sent = plan["n"], plan["devices"], 1 / plan["rate"], []
+    n, devices, period = plan["n"], plan["devices"], 1 / plan["rate"]
+    sent: Sent = []
     chance = random.Random(1)
     start = time.monotonic()
     for device in devices:
@@ -94,7 +96,7 @@ def fleet(trackers: Trackers, plan: dict[str, Any]) -> Sent:
 def burst(trackers: Trackers, plan: dict[str, Any]) -> Sent:
     """Chunks back to back, a window of them under way; here the nanoseconds are how long each took."""
     n, window, device = plan["n"], plan["window"], plan["devices"][0]
-    batch = plan.get("batch")
+    batch: int = plan.get("batch", 0)
     trackers.client.subscribe([private_topic(device)])
     started: list[int] = []
     end = time.monotonic() + plan["seconds"]

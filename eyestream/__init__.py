@@ -6,21 +6,31 @@
 
     eyestream.CFPA(eyestream.load_calibration("everyday-cfpa-32"), epsilon=4.8).release(chunk)
 
-Names are loaded when they are first used, so that an application does not pay for what it does not need.
+Names are loaded when they are first used, so that an application does not pay for what it does not need. What is named
+here is the stable interface of the library; every other module may change without notice.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eyestream.errors import EyestreamError
-    from eyestream.privacy.klt import KLT
-    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA
+    from eyestream.errors import (
+        CalibrationError,
+        ConfigError,
+        EyestreamError,
+        LedgerError,
+        LinkError,
+        OperatorError,
+        PayloadError,
+        RecordingError,
+    )
+    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, KLT, LPA
     from eyestream.privacy.whole import release_rows
+    from eyestream.rim.config import BrokerSettings
     from eyestream.rim.files.calibrations import load as load_calibration
     from eyestream.rim.files.recordings import load as load_recording
     from eyestream.rim.sdk.publisher import Publisher
-    from eyestream.rim.sdk.subscriber import subscribe
+    from eyestream.rim.sdk.subscriber import Chunk, subscribe
 
 __all__ = [
     "CFPA",
@@ -28,8 +38,17 @@ __all__ = [
     "FPA",
     "KLT",
     "LPA",
+    "BrokerSettings",
+    "CalibrationError",
+    "Chunk",
+    "ConfigError",
     "EyestreamError",
+    "LedgerError",
+    "LinkError",
+    "OperatorError",
+    "PayloadError",
     "Publisher",
+    "RecordingError",
     "load_calibration",
     "load_recording",
     "release_rows",
@@ -40,10 +59,19 @@ _HOME = {
     "CFPA": ("privacy.mechanisms", "CFPA"),
     "DCFPA": ("privacy.mechanisms", "DCFPA"),
     "FPA": ("privacy.mechanisms", "FPA"),
-    "KLT": ("privacy.klt", "KLT"),
+    "KLT": ("privacy.mechanisms", "KLT"),
     "LPA": ("privacy.mechanisms", "LPA"),
+    "BrokerSettings": ("rim.config", "BrokerSettings"),
+    "CalibrationError": ("errors", "CalibrationError"),
+    "Chunk": ("rim.sdk.subscriber", "Chunk"),
+    "ConfigError": ("errors", "ConfigError"),
     "EyestreamError": ("errors", "EyestreamError"),
+    "LedgerError": ("errors", "LedgerError"),
+    "LinkError": ("errors", "LinkError"),
+    "OperatorError": ("errors", "OperatorError"),
+    "PayloadError": ("errors", "PayloadError"),
     "Publisher": ("rim.sdk.publisher", "Publisher"),
+    "RecordingError": ("errors", "RecordingError"),
     "load_calibration": ("rim.files.calibrations", "load"),
     "load_recording": ("rim.files.recordings", "load"),
     "release_rows": ("privacy.whole", "release_rows"),

@@ -6,6 +6,7 @@ EyestreamError
 │   ├── ConfigError        a key of the configuration or an argument
 │   ├── RecordingError     a file of recorded rows
 │   ├── CalibrationError   a calibration that is unreadable, or made for another stream, chunk or mechanism
+│   ├── SnapshotError      a saved session that is damaged, or of another version or mechanism
 │   └── LedgerError        a ledger that is missing, unreadable, foreign, in use, or can no longer be written
 ├── PayloadError           the device sent bytes that are not a message of ours; carries a reason from a fixed list
 └── LinkError              the network: retried by a service, reported by a command
@@ -23,6 +24,7 @@ __all__ = [
     "OperatorError",
     "PayloadError",
     "RecordingError",
+    "SnapshotError",
 ]
 
 
@@ -44,6 +46,10 @@ class RecordingError(OperatorError):
 
 class CalibrationError(OperatorError):
     """A calibration is unreadable, or was made for another stream, chunk length or mechanism."""
+
+
+class SnapshotError(OperatorError):
+    """A saved session is damaged, or was made by another version or with another mechanism."""
 
 
 class LedgerError(OperatorError):

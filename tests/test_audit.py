@@ -1,21 +1,43 @@
 """The audit's arithmetic against known figures, and the quick audit itself."""
 
+import importlib
 import math
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from eyestream.offline.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
+from eyestream.offline.audit.trials import TRIALS, Case, count
+from eyestream.testing.noise import ScaledNoise
+from eyestream.testing.seams import original
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
 
-from auditing.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound  # noqa: E402
-from auditing.mechanisms import TRIALS, Case, count  # noqa: E402
-
+FAULTS_OF_ORDER_AND_LEDGER = [
+    "spend after publish",
+    "nothing made durable",
+    "noise drawn before the reservation, and kept",
+    "a withheld chunk is released all the same",
+    "what is due at the end is released unreserved",
+    "what waits when the ledger fails is released",
+    "fresh noise on a retry",
+    "a chunk released twice",
+    "a change of chunk length that re-releases rows",
+    "a special value told in a warning of numpy",
+    "a damaged record charges one device alone",
+    "charges taken from the shortest decimal",
+    "a rewritten ledger has lost a spend",
+    "a ledger that everybody can write",
+    "a clock that is years ahead is believed",
+    "two-term integration",
+]
 FAULTS = [
+    *FAULTS_OF_ORDER_AND_LEDGER,
     "missing sqrt(n)",
     "missing sqrt(k)",
     "noise on real parts only",
@@ -24,17 +46,25 @@ FAULTS = [
     "sensitivity of the raw signal for differences",
     "float Laplace",
     "seeded generator",
-    "spend after publish",
-    "window summed over the wrong span",
-    "window restarting with a session",
-    "fresh noise on a retry",
+    "thresholds that nobody verifies",
+    "uniform low bits in the sampler",
+    "a copy of the process goes on with the words of the original",
+    "noise drawn ahead outlives a copy of the process",
+    "noise drawn once is used for every chunk",
+    "two threads in one mechanism at once",
     "hold-last across a chunk border",
     "NaN that skips the projection",
-    "uniform low bits in the sampler",
     "rounding counted once instead of per coordinate",
-    "a change of chunk length that re-releases rows",
-    "two-term integration",
+    "window summed over the wrong span",
+    "window restarting with a session",
+    "a second stream with a budget of its own",
+    "a restored state keeps its grants",
+    "options ignored silently",
+    "a guarantee of klt that speaks of a grid",
+    "a guarantee against any computing power",
+    "odds of a chunk claimed for a session",
 ]
+"""Faults that must be among those planted: nobody loses one when the code under them is rewritten."""
 
 
 def upper_share(hits: int, draws: int, alpha: float) -> float:
@@ -108,34 +138,87 @@ def test_the_safe_bound_is_what_nearly_every_bound_exceeds():
     assert 0.8 < safe < min(found) < max(found) < 1
 
 
-class HalfNoise:
-    """Noise of half the scale: a fault that an estimate must see."""
-
-    certified = False
-
-    def __init__(self) -> None:
-        self._rng = np.random.default_rng(4)
-
-    def ahead(self, law: object) -> None: ...
-
-    def draw(self, law: object) -> np.ndarray:
-        scale = law.sd[:, None] / math.sqrt(2) / 2
-        return np.rint(self._rng.laplace(scale=scale, size=law.shape)).astype(np.int64)
-
-
 @pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
 def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str):
     case = Case(mechanism, 2, None if mechanism == "lpa" else 1, 1.0, 100_000)
     right = TRIALS[mechanism](case)
     assert 0.9 < lower_bound(*count(right, case.draws)).epsilon <= 1
-    wrong = TRIALS[mechanism](case, noise=HalfNoise())
+    wrong = TRIALS[mechanism](case, noise=ScaledNoise(0.5, seed=4))
     assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
 
 
-@pytest.mark.timeout(600)
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The tool as a module."""
+    monkeypatch.syspath_prepend(ROOT / "tools" / "verification")
+    return importlib.import_module("audit")
+
+
+def test_each_fault_is_planted_at_seams_that_are_there_and_goes_again(judge: Any) -> None:
+    assert len({fault.name for fault in judge.FAULTS}) == len(judge.FAULTS) > 80
+    for fault in judge.FAULTS:
+        assert set(fault.checks) <= set(judge.CHECKS)
+        assert fault.checks
+        seams = [name for name, _ in fault.patches()]
+        before = [original(name) for name in seams]
+        with judge.planted(fault):
+            assert all(original(name) != was for name, was in zip(seams, before, strict=True)), fault.name
+        assert [original(name) for name in seams] == before
+
+
+def test_a_fault_that_no_check_sees_fails_the_audit(judge: Any) -> None:
+    harmless = judge.Fault("the clamp twice", lambda: [("LaplaceLaw.clamp", original("LaplaceLaw.clamp"))], ("alone",))
+    row = judge.caught(harmless, harmless.checks)
+    assert not row.fine
+    assert row.cells == ("the clamp twice", "NOTHING", "it survives")
+
+
+def test_a_check_that_stops_has_caught_nothing(judge: Any) -> None:
+    def stops(self: Any, *given: Any, **named: Any) -> None:
+        raise ValueError("no ledger")
+
+    row = judge.caught(judge.Fault("broken", lambda: [("Ledger.__init__", stops)], ("torn",)), ["torn"])
+    assert not row.fine
+    assert row.cells[1:] == ("NOTHING", "torn stopped with ValueError")
+
+
+def test_a_fault_that_only_a_stranger_catches_is_not_caught_by_name(judge: Any) -> None:
+    forgetful = [("book counts the damaged", lambda self, damaged: 0)]
+    assert judge.caught(judge.Fault("forgetful", lambda: forgetful, ("torn",)), ["exact", "torn"]).fine
+    row = judge.caught(judge.Fault("forgetful", lambda: forgetful, ("exact",)), ["exact", "torn"])
+    assert not row.fine
+    assert row.cells[1] == "torn"
+
+
+def test_a_check_that_no_fault_makes_fail_fails_the_audit(judge: Any) -> None:
+    names = list(judge.CHECKS)
+    rows = [judge.Row(True, ("fault", name, "")) for name in names]
+    assert judge.blind(rows).fine
+    row = judge.blind(rows[1:])
+    assert not row.fine
+    assert row.cells[1] == names[0]
+
+
+def test_faults_of_order_and_ledger_are_caught():
+    """The checks that take no draws; the whole of it runs with the long tests."""
+    checks = ["alone", "border", "closed", "durable", "exact", "inverse", "once", "order", "rewritten", "torn"]
+    done = audit("--only", *checks)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert f" {len(checks)} of {len(checks)} checks, " in done.stdout
+    for fault in FAULTS_OF_ORDER_AND_LEDGER:
+        [line] = [line for line in done.stdout.splitlines() if line.startswith(f"{fault}  ")]
+        assert "NOTHING" not in line
+
+
+def audit(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "verification" / "audit.py"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_the_quick_audit_holds():
-    command = [sys.executable, str(ROOT / "tools" / "audit.py"), "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = audit("--quick")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     lines = done.stdout.strip().splitlines()
     assert lines[-1].startswith("audit holds: ")

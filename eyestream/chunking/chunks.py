@@ -45,6 +45,9 @@ class DueChunk:
         (F, n), read-only; NaN where a value is missing, also where it was infinite.
     ends_session
         Whether it was closed by its session's stop. A session may also stop between chunks; then no chunk says so.
+    at
+        Seconds of the tracker's clock at its first row, on the nominal grid from the first row of it that arrived; None
+        where the tracker does not tell its time, or no row came.
     """
 
     session: int
@@ -54,6 +57,7 @@ class DueChunk:
     t0: float
     values: NDArray[np.float64]
     ends_session: bool
+    at: float | None = None
 
     @property
     def span(self) -> RowSpan:
@@ -73,6 +77,7 @@ def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
         t0=chunk.t0,
         values=None if empty else bytes_of(chunk.values),
         ends_session=chunk.ends_session,
+        tracker_time=chunk.at,
     )
 
 
@@ -82,7 +87,7 @@ def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
     values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
     values.flags.writeable = False
     where = (state.session, state.index, state.first_row, state.last_row)
-    return DueChunk(*where, t0=state.t0, values=values, ends_session=state.ends_session)
+    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time)
 
 
 class ChunkBuffer:
@@ -97,10 +102,12 @@ class ChunkBuffer:
     def __init__(self, n: int, features: int) -> None:
         self._values = np.full((features, n), np.nan)
         self._present = np.zeros(n, dtype=np.bool_)
+        self.at: float | None = None
+        """Seconds of the tracker's clock at the first row of the chunk."""
 
     def state(self) -> BufferState:
         """What is in it, as bytes."""
-        return BufferState(bytes_of(self._values), bytes_of(self._present))
+        return BufferState(bytes_of(self._values), bytes_of(self._present), self.at)
 
     @classmethod
     def restore(cls, n: int, features: int, state: BufferState) -> "ChunkBuffer":
@@ -108,6 +115,7 @@ class ChunkBuffer:
         buffer = cls(n, features)
         buffer._values = array_of(state.values, np.float64, (features, n))
         buffer._present = array_of(state.present, np.bool_, (n,))
+        buffer.at = state.at
         return buffer
 
     def put(self, offset: int, rows: NDArray[np.floating]) -> int:
@@ -115,10 +123,11 @@ class ChunkBuffer:
         here = slice(offset, offset + len(rows))
         present = self._present[here]
         duplicates = int(np.count_nonzero(present))
-        if duplicates:
-            self._values[:, here][:, ~present] = rows[~present].T
-        else:
-            self._values[:, here] = rows.T
+        with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
+            if duplicates:
+                self._values[:, here][:, ~present] = rows[~present].T
+            else:
+                self._values[:, here] = rows.T
         present[:] = True
         return duplicates
 

@@ -30,7 +30,7 @@ from eyestream.chunking.session import Counters, Session, Waiting
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
-from eyestream.privacy.accountant import RowMark
+from eyestream.privacy.reservation import RowMark
 from eyestream.wire.messages import RawRows
 
 __all__ = ["Device"]
@@ -177,25 +177,26 @@ class Device:
         return self._drain()
 
     def _take(self, message: RawRows, time: float) -> None:
-        seq, rows, counters = message.seq, message.rows, self.counters
+        seq, rows, t, counters = message.seq, message.rows, message.t, self.counters
         counters.rows += len(rows)
         if self._is_over(message.session):
             counters.stale_session += len(rows)
             return
         refused = self._count_refused(message)
         counters.refused += refused
-        seq, rows = seq + refused, rows[refused:]
+        seq, rows, t = seq + refused, rows[refused:], None if t is None else t[refused:]
         while len(rows) > 0:
             if self._session is None or self._session.number != message.session:
                 self._end(message.session - 1)
                 self._session = Session(self.settings, message.session, seq, counters, self._closed)
-            left = self._session.take(seq, rows, time)
+            left = self._session.take(seq, rows, time, t)
             if not left:
                 return
             lost = 1 if self._session.has_room(time) else left  # where the clock forbids one more chunk, all are lost
             counters.jump += lost
             self._stop()
-            seq, rows = seq + len(rows) - left + lost, rows[len(rows) - left + lost :]
+            done = len(rows) - left + lost
+            seq, rows, t = seq + done, rows[done:], None if t is None else t[done:]
 
     def _count_refused(self, message: RawRows) -> int:
         """How many rows of `message`, from its first on, lie at or before the mark."""

@@ -143,8 +143,10 @@ class Session:
         """Of the last chunk that was closed; -1 when there was none."""
         return self._current * self._settings.n - 1 if self._current > self._first else -1
 
-    def take(self, seq: int, rows: NDArray[np.floating], time: float) -> int:
+    def take(self, seq: int, rows: NDArray[np.floating], time: float, t: NDArray[np.float64] | None = None) -> int:
         """Take (m, F) consecutive rows from number `seq` that arrive at `time`; returns how many were left over.
+
+        `t` (m,) is the tracker's own time of each, where it tells it.
 
         Rows are left over where their number jumps so far that the session must stop.
         """
@@ -158,7 +160,7 @@ class Session:
                 self._count_late(row, until, time)
             elif self._advance(chunk, time):
                 until = min(stop, (chunk + 1) * n)
-                self._put(row, rows[row - seq : until - seq], time)
+                self._put(row, rows[row - seq : until - seq], time, None if t is None else float(t[row - seq]))
             else:
                 return stop - row
             self._newest = max(self._newest, until - 1)
@@ -170,7 +172,8 @@ class Session:
         values = self._none if self._buffer is None else self._buffer.values()
         span = self._span()
         t0 = span.index * self._settings.chunk_s
-        chunk = DueChunk(span.session, span.index, span.first_row, span.last_row, t0, values, ends_session)
+        at = None if self._buffer is None else self._buffer.at
+        chunk = DueChunk(span.session, span.index, span.first_row, span.last_row, t0, values, ends_session, at)
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
         self._current += 1
@@ -182,11 +185,13 @@ class Session:
         if self._buffer is not None:
             self.close_current(ends_session=True)
 
-    def _put(self, row: int, rows: NDArray[np.floating], time: float) -> None:
+    def _put(self, row: int, rows: NDArray[np.floating], time: float, tracker_time: float | None) -> None:
         n = self._settings.n
         if self._buffer is None:
             self._buffer = ChunkBuffer(n, self._settings.features)
             self._due = time + self._time_left(row)
+            if tracker_time is not None:
+                self._buffer.at = tracker_time - row % n / self._settings.rate_hz
         duplicates = self._buffer.put(row % n, rows)
         self._counters.duplicate += duplicates
         self._counters.accepted += len(rows) - duplicates

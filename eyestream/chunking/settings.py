@@ -61,17 +61,19 @@ class DeviceSettings:
 
     def __post_init__(self) -> None:
         fine = {
-            "names": len(self.names) > 0,
-            "rate_hz": 0 < self.rate_hz <= MAX_RATE_HZ,
-            "n": self.n > 0 and self.n.bit_count() == 1,
-            "grace_s": 0 <= self.grace_s < math.inf,
-            "idle_s": 0 < self.idle_s * self.rate_hz <= MAX_IDLE_CHUNKS * self.n,
-            "jump_chunks": self.jump_chunks >= 1,
-            "release": self.release in get_args(Release),
+            "names: at least one": len(self.names) > 0,
+            f"rate_hz: above 0, at most {MAX_RATE_HZ:g}": 0 < self.rate_hz <= MAX_RATE_HZ,
+            "n: a power of two": self.n > 0 and self.n.bit_count() == 1,
+            "grace_s: 0 or more": 0 <= self.grace_s < math.inf,
+            f"idle_s: above 0, at most {MAX_IDLE_CHUNKS} chunks": (
+                0 < self.idle_s * self.rate_hz <= MAX_IDLE_CHUNKS * self.n
+            ),
+            "jump_chunks: 1 or more": self.jump_chunks >= 1,
+            f"release: one of {', '.join(get_args(Release))}": self.release in get_args(Release),
         }
-        wrong = [name for name, holds in fine.items() if not holds]
+        wrong = [expected for expected, holds in fine.items() if not holds]
         if wrong:
-            raise ConfigError(f"device {self.id!r}: {', '.join(wrong)} out of range")
+            raise ConfigError(f"device {self.id!r}: expected {'; '.join(wrong)}")
 
     @property
     def key(self) -> StreamKey:

@@ -31,6 +31,7 @@ class BufferState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
     values: bytes
     present: bytes
+    at: float | None
 
 
 class SessionState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -57,6 +58,7 @@ class ChunkState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     t0: float
     values: bytes | None
     ends_session: bool
+    tracker_time: float | None
 
 
 class DeviceState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -1,18 +1,26 @@
 """`eyestream budget`: what was spent, device by device; or a new ledger."""
 
 import argparse
+import dataclasses
 import datetime
+import json
 import time
 from pathlib import Path
+from typing import Any
 
-from eyestream.errors import ConfigError
-from eyestream.privacy.accountant import LAST_ROW, Odometer
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS
-from eyestream.rim.ledger.ledger import create_ledger, look
+from eyestream.privacy.accountant import LAST_ROW
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings
+from eyestream.privacy.odometer import Odometer, StreamOdometer
+from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
+from eyestream.rim.ledger.snapshot import StreamFacts
+from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
 
-_LIMIT = 2**32
+_SECONDS_A_DAY = 86_400
+_LAST_DATE = (datetime.date.max - datetime.date(1970, 1, 1)).days
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -20,13 +28,18 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "budget",
         help="show what was spent, or make a new ledger",
-        description="Show what was spent since the ledger began, device by device. With --new, make an empty ledger; "
-        "one that is there already is never overwritten.",
+        description="Show what was spent since the ledger began, device by device, with its streams beneath. With "
+        "--new, make an empty ledger; one that is there already is never overwritten.",
     )
     parser.add_argument("--ledger", type=Path, required=True, metavar="FILE", help="the ledger")
-    parser.add_argument("--new", action="store_true", help="make an empty ledger")
-    parser.add_argument("--chunk", type=int, metavar="N", help="with --new: rows of a chunk")
-    parser.add_argument("--window", type=int, metavar="W", help="with --new: chunks of a window, 0 for none")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--new", action="store_true", help="make an empty ledger: nothing counts as spent")
+    what.add_argument("--json", action="store_true", help="show it as JSON, amounts as exact decimals")
+    what.add_argument(
+        "--today",
+        action="store_true",
+        help="say that this machine's date is right, after more than a year without a release; stop the sidecar first",
+    )
     parser.set_defaults(run=main)
 
 
@@ -35,59 +48,128 @@ def main(args: argparse.Namespace) -> None:
 
     Raises
     ------
-    ConfigError
-        Arguments that do not go together, or out of range.
     LedgerError
-        The ledger is missing or unreadable; with `--new`: it is there, or cannot be written.
+        The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; with `--today`: in use.
     """
     if args.new:
-        _create(args.ledger, args.chunk, args.window)
-    elif args.chunk is not None or args.window is not None:
-        raise ConfigError("--chunk and --window go with --new only; a ledger keeps the ones it was made with")
+        create_ledger(args.ledger, created=int(time.time()))
+        print(f"{args.ledger}: a new ledger")
+    elif args.today:
+        _vouch(args.ledger)
+    elif args.json:
+        print(json.dumps(_as_json(read_ledger(args.ledger)), indent=1))
     else:
         _show(args.ledger)
 
 
-def _create(path: Path, chunk: int | None, window: int | None) -> None:
-    if chunk is None or window is None:
-        raise ConfigError("--new needs --chunk and --window, the rows of a chunk and the chunks of a window")
-    if not (0 < chunk < _LIMIT and 0 <= window < _LIMIT):
-        raise ConfigError("expected --chunk of at least 1 and --window of at least 0, both below 2^32")
-    create_ledger(path, chunk=chunk, window=window, created=int(time.time()))
-    print(f"{path}: a new ledger for chunks of {chunk} rows and windows of {window} chunks")
+def _vouch(path: Path) -> None:
+    day = int(time.time()) // _SECONDS_A_DAY
+    with Ledger(path, ceilings=Ceilings()) as ledger:
+        ledger.vouch_for(day)
+    print(f"{path}: days go on from {_date(day)}")
 
 
 def _show(path: Path) -> None:
-    header, odometers = look(path)
+    header, odometers, streams = read_ledger(path)
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
-    print(
-        f"{path}: begun {created:%Y-%m-%d %H:%M} UTC, chunks of {header.chunk} rows, windows of {header.window} chunks"
-    )
+    version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
+    print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
     if not odometers:
         print("nothing spent")
-    for name, odometer in sorted(odometers.items()):
-        print(f"\n{name}")
-        for label, text in _lines(odometer):
-            print(f"  {label:<22}{text}")
+    for device, odometer in sorted(odometers.items()):
+        print(f"\n{device}")
+        _print_lines(_device_lines(odometer), "  ")
+        for name, stream in sorted(odometer.streams.items()):
+            print(f"  {device}/{name}")
+            _print_lines(_stream_lines(stream, streams[StreamKey(device, name)]), "    ")
 
 
-def _lines(odometer: Odometer) -> list[tuple[str, str]]:
-    day = datetime.date(1970, 1, 1) + datetime.timedelta(days=odometer.day)
+def _print_lines(lines: list[tuple[str, str]], indent: str) -> None:
+    for label, text in lines:
+        print(f"{indent}{label:<24}{text}")
+
+
+def _device_lines(odometer: Odometer) -> list[tuple[str, str]]:
+    o = odometer
     lines = [
-        ("since its beginning", f"epsilon {_plain(odometer.epsilon)}, delta {_plain(odometer.delta, DELTA_UNITS)}"),
-        ("last session", f"epsilon {_plain(odometer.session_epsilon)}"),
-        (f"last {odometer.window} chunks", f"epsilon {_plain(odometer.window_epsilon)}"),
-        (f"day {day}", f"epsilon {_plain(odometer.day_epsilon)}"),
-        ("slots", f"{odometer.released} released, {odometer.withheld} withheld"),
+        ("since its beginning", _spent(o.epsilon, o.delta)),
+        ("current sessions", _spent(o.session_epsilon, o.session_delta)),
+        (f"day {_date(o.day)}", _spent(o.day_epsilon, o.day_delta)),
+        ("slots", f"{o.released} released, {o.withheld} withheld"),
     ]
-    if odometer.unreadable:
-        lines.append(("torn records", f"{odometer.unreadable}, counted as spent"))
-    if odometer.wait:
-        lines.append(("to be withheld", f"{odometer.wait} chunks, as the chunk length or the window changed"))
-    if odometer.mark is not None:
-        session, row = odometer.mark
-        lines.append(("last row", f"session {session}, " + ("closed" if row == LAST_ROW else f"row {row}")))
+    if o.window:
+        lines.insert(2, (f"last {o.window} slots", _spent(o.window_epsilon, o.window_delta)))
+    if o.unreadable:
+        lines.append(("damaged records", f"{o.unreadable}, counted as spent"))
+    if o.wait:
+        lines.append(("to be withheld", f"{o.wait} slots, as the window changed"))
+    lines += [(f"wearer {wearer}", _spent(*spent)) for wearer, spent in sorted(o.wearers.items())]
     return lines
+
+
+def _stream_lines(stream: StreamOdometer, facts: StreamFacts) -> list[tuple[str, str]]:
+    s = stream
+    lines = [
+        ("since its beginning", _spent(s.epsilon, s.delta)),
+        ("last session", _spent(s.session_epsilon, s.session_delta)),
+        ("chunks", f"of {s.chunk} rows: {s.released} released, {s.withheld} withheld"),
+    ]
+    if s.own_window:
+        lines.append((f"last {s.own_window} chunks", _spent(s.window_epsilon, s.window_delta)))
+    if s.wait:
+        lines.append(("to be withheld", f"{s.wait} chunks, as the chunk length or a window changed"))
+    if s.mark is not None:
+        session, row = s.mark
+        lines.append(("last row", f"session {session}, " + ("closed" if row == LAST_ROW else f"row {row}")))
+    if facts.upgrades:
+        lines.append(("made with", f"front end {facts.front_end}, calibration {facts.calibration}"))
+    if facts.unsettled:
+        lines.append(("not settled", f"{len(facts.unsettled)} chunks"))
+    return lines
+
+
+def _as_json(reading: LedgerReading) -> dict[str, Any]:
+    """All that is known, with the amounts as decimals in text, so that no reader rounds them."""
+    devices = {}
+    for device, odometer in sorted(reading.odometers.items()):
+        table = _amounts(odometer)
+        table["wearers"] = {
+            str(wearer): {"epsilon": _plain(epsilon), "delta": _plain(delta, DELTA_UNITS)}
+            for wearer, (epsilon, delta) in sorted(odometer.wearers.items())
+        }
+        table["streams"] = {
+            name: _amounts(stream) | _facts(reading.streams[StreamKey(device, name)])
+            for name, stream in sorted(odometer.streams.items())
+        }
+        devices[device] = table
+    version = LEGACY_VERSION if reading.header.legacy else VERSION
+    return {"format": version, "created": reading.header.created, "devices": devices}
+
+
+def _amounts(odometer: Odometer | StreamOdometer) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for field in dataclasses.fields(odometer):
+        value = getattr(odometer, field.name)
+        if field.name.endswith("epsilon"):
+            value = _plain(value)
+        elif field.name.endswith("delta"):
+            value = _plain(value, DELTA_UNITS)
+        table[field.name] = value
+    return table
+
+
+def _facts(facts: StreamFacts) -> dict[str, Any]:
+    return facts._asdict() | {"unsettled": len(facts.unsettled)}
+
+
+def _spent(epsilon: int, delta: int) -> str:
+    return f"epsilon {_plain(epsilon)}, delta {_plain(delta, DELTA_UNITS)}"
+
+
+def _date(day: int) -> str:
+    if day > _LAST_DATE:
+        return f"{day} days after 1970-01-01"
+    return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=day))
 
 
 def _plain(units: int, scale: int = EPSILON_UNITS) -> str:

@@ -2,16 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.calibrate import WORDBOOK_MINIMA, Corpus, calibrate_per_feature
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.mechanisms.registry import entries, entry_of
 from eyestream.rim.files import calibrations, recordings
 
 __all__ = ["add_parser", "main"]
@@ -27,7 +26,8 @@ def add_parser(subparsers: Any) -> None:
         "agreed to publish them, one recording a person, and never those of the people it will protect.",
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
-    parser.add_argument("--mechanism", required=True, choices=("lpa", "cfpa", "dcfpa", "klt"), help="what it is for")
+    known = [entry.name for entry in entries()]
+    parser.add_argument("--mechanism", required=True, choices=known, help="what it is for")
     parser.add_argument("--chunk", type=int, required=True, metavar="N", help="rows a chunk: 32, 64, 128 or so")
     parser.add_argument(
         "--k", type=int, metavar="K", help="Fourier coefficients to keep (default: the best for epsilon)"
@@ -42,7 +42,8 @@ def add_parser(subparsers: Any) -> None:
         "--shed-identity",
         type=float,
         metavar="W",
-        help="klt: code one score that changes within people, and release what stays with a person divided by 1 + W",
+        help="klt: code only the score that changes most within people; this reduces how well they are recognised, and "
+        "does not hide them. W divides what stays with a person by 1 + W, which a reader can undo",
     )
     parser.add_argument(
         "--constant",
@@ -75,7 +76,7 @@ def main(options: argparse.Namespace) -> None:
     if unknown:
         raise ConfigError(f"--constant {unknown[0]}: the recordings have no such feature")
     corpus = Corpus.of(loaded, options.chunk)
-    calibration = _joint(options, corpus) if options.mechanism == "klt" else _per_feature(options, corpus)
+    calibration = _calibrated(options, corpus)
     try:
         calibrations.save(calibration, options.out)
     except OSError as error:
@@ -91,37 +92,18 @@ def main(options: argparse.Namespace) -> None:
         print(f"largest distance of two chunks over the sensitivity, median feature: {covered:.2f}")
 
 
-def _joint(options: argparse.Namespace, corpus: Corpus) -> Calibration:
-    for key in ("k", "coverage", "range"):
-        if getattr(options, key):
-            raise ConfigError(f"--{key} is not for klt, which has no ball and chooses its directions by itself")
-    return calibrate_joint(
-        corpus,
-        shed_identity=options.shed_identity or 0.0,
-        declared=_declared(options),
-        description=options.about,
-    )
-
-
-def _per_feature(options: argparse.Namespace, corpus: Corpus) -> Calibration:
-    if options.shed_identity is not None:
-        raise ConfigError(f"--shed-identity is for klt, not for {options.mechanism}")
-    if options.k is not None and options.mechanism == "lpa":
-        raise ConfigError("--k is not for lpa, which keeps every row")
-    calibration = calibrate_per_feature(
-        corpus,
-        options.mechanism,
-        coverage=0.95 if options.coverage is None else options.coverage,
-        k=options.k,
-        declared=_declared(options),
-        description=options.about,
-        progress=_progress,
-    )
+def _calibrated(options: argparse.Namespace, corpus: Corpus) -> Calibration:
+    entry = entry_of(options.mechanism)
+    own = {name: getattr(options, name) for name in ("coverage", "k", "shed_identity")}
+    for name, value in own.items():
+        if value is not None and name not in entry.calibration_options:
+            raise ConfigError(f"--{name.replace('_', '-')} is not for {entry.name}")
+    if options.range and entry.tables is not PerFeatureTables:
+        raise ConfigError(f"--range is not for {entry.name}, which has no ball")
+    declared = None if options.constant is None else tuple(options.constant)
+    given = {"declared": declared, "description": options.about, "progress": _progress}
+    calibration = entry.calibrated(corpus, given | own)
     return declared_range(calibration, options.chunk) if options.range else calibration
-
-
-def _declared(options: argparse.Namespace) -> Sequence[str]:
-    return WORDBOOK_MINIMA if options.constant is None else tuple(options.constant)
 
 
 def _progress(done: int, total: int) -> None:

@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
         "check",
         help="prove a deployment before anything flows: brokers, secrets, ledger, machine",
         description="Try what must not work (entering without a login, reading raw rows, writing private chunks) and "
-        "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the mend; exit "
+        "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the remedy; exit "
         "code 1 when one fails. Harmless beside a sidecar at work. Run it as the user that runs the sidecar.",
     )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")

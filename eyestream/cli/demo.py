@@ -33,7 +33,7 @@ from eyestream.rim.config import (
 )
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
@@ -96,7 +96,9 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     speed = options.speed or calibration.n / calibration.rate_hz
     rows = math.floor(options.seconds * speed * calibration.rate_hz)
     if rows < 1:
-        raise ConfigError("--seconds, --speed: expected at least one row; the stream has 2 rows a second at speed 1")
+        raise ConfigError(
+            f"--seconds times --speed: expected at least {1 / calibration.rate_hz:g}, the time of one row"
+        )
     person = simulate_person(load_statistics(), rows, np.random.default_rng())
     t = np.arange(rows) / calibration.rate_hz
     recording = Recording(t, person.astype(np.float64), calibration.names, simulated=True)
@@ -111,7 +113,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         )
         with view:
             await _play(settings, recording, speed, figures, view)
-    _, odometers = look(settings.sidecar.ledger)
+    odometers = read_ledger(settings.sidecar.ledger).odometers
     figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
     return figures
 

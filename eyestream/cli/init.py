@@ -6,9 +6,9 @@ import secrets
 import time
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.sidecar.assembly import new_ledger
@@ -22,8 +22,8 @@ def add_parser(subparsers: Any) -> None:
         "init",
         help="write a configuration and a new ledger",
         description="Write DIR/sidecar.toml, commented, with a random pseudonym for the device, and create the new "
-        "ledger that it names. A configuration that is there already is kept; a ledger that is there already is never "
-        "overwritten, because it is the memory of what was spent.",
+        "ledger that it names. What is there already is never overwritten: the ledger is the memory of what was spent. "
+        "A new ledger for a configuration that is there already comes from `eyestream budget --new`.",
     )
     parser.add_argument("directory", nargs="?", type=Path, metavar="DIR", help="made if it does not exist")
     parser.add_argument(
@@ -35,14 +35,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    """Write what is missing, or upgrade.
+    """Write both, or upgrade.
 
     Raises
     ------
     ConfigError
-        The directory cannot be written, or its configuration is not one.
+        The directory cannot be written, or has a configuration already.
     LedgerError
-        The ledger exists.
+        The ledger exists, or is missing beside its configuration.
     """
     if (options.directory is None) == (options.upgrade is None):
         raise ConfigError("expected a directory, or --upgrade FILE")
@@ -50,12 +50,12 @@ def main(options: argparse.Namespace) -> None:
         _upgrade(options.upgrade)
         return
     path = options.directory / "sidecar.toml"
-    kept = path.exists()
-    if not kept:
-        _write(path)
+    if path.exists():
+        _refuse(path, config.load(path).sidecar.ledger)
+    _write(path)
     settings = config.load(path)
     new_ledger(settings, created=int(time.time()))
-    print(f"configuration  {path}{'  (was there, kept)' if kept else ''}")
+    print(f"configuration  {path}")
     print(f"ledger         {settings.sidecar.ledger}  (new: nothing spent)")
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
@@ -71,7 +71,7 @@ def _upgrade(path: Path) -> None:
         new.write_text(upgraded, encoding="utf-8")
         new.chmod(path.stat().st_mode & 0o777)
         if config.load(new) != settings:
-            raise ConfigError("its text could not be rewritten without changing what it says; edit it by hand")
+            raise ConfigError("cannot be rewritten by the program without changing its meaning; edit it by hand")
         kept.write_text(text, encoding="utf-8")
         kept.chmod(path.stat().st_mode & 0o777)
         new.replace(path)
@@ -82,6 +82,16 @@ def _upgrade(path: Path) -> None:
         raise ConfigError(f"{path}: {error}") from None
     print(f"configuration  {path}  (in the form of today)")
     print(f"before         {kept}")
+
+
+def _refuse(path: Path, ledger: Path) -> NoReturn:
+    """A pseudonym that was at work may have spent: whoever starts it from zero must say so."""
+    if ledger.exists():
+        raise LedgerError(f"{path} and {ledger} exist already; neither is ever overwritten")
+    raise LedgerError(
+        f"{path} exists already, and its ledger {ledger} does not: put the ledger back, or, when nothing was ever "
+        f"released under this configuration, make a new one with `eyestream budget --new --ledger {ledger}`"
+    )
 
 
 def _write(path: Path) -> None:

@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one subcommand; what a person must mend is one line on stderr and exit code 2."""
+    """Run one subcommand; what a person must change is said in one line on stderr, with exit code 2."""
     hide_messages()
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), None)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from eyestream.cli.tracebacks import in_one_line
+from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 
 __all__ = ["JsonLines", "add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
@@ -81,11 +83,29 @@ def start_log(
     log.propagate = False
 
 
-def one_line_faults() -> None:
-    """Faults in callbacks of the running loop are one line in the log."""
+def one_line_faults() -> "asyncio.Future[None]":
+    """From now on, faults in callbacks of the running loop are one line in the log.
+
+    What the network does is for those who look for it. What nobody foresaw is an error: its type and places are said,
+    and neither its message nor the callback and what that was given, which may be a raw row.
+
+    Returns
+    -------
+    asyncio.Future
+        Fails with the first such error of a callback: what it had to do is not done, and who depends on it must end.
+    """
+    log, fault = logging.getLogger("eyestream.loop"), asyncio.get_running_loop().create_future()
 
     def say(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        kind = type(context["exception"]).__name__ if "exception" in context else "no exception"
-        logging.getLogger("eyestream.loop").debug("%s (%s)", context["message"], kind)
+        error, of_callback = context.get("exception"), "handle" in context
+        if error is None or (isinstance(error, OSError | LinkError) and not of_callback):
+            kind = "no exception" if error is None else type(error).__name__
+            log.debug("%s (%s)", context["message"], kind)
+            return
+        log.error("nobody foresaw this: %s", in_one_line(error))
+        if of_callback and not isinstance(error, OSError) and not fault.done():
+            fault.set_exception(error)
+            fault.exception()  # looked at: where nobody waits for it, the log has it
 
     asyncio.get_running_loop().set_exception_handler(say)
+    return fault

@@ -14,6 +14,7 @@ from eyestream.offline.datasets.privatize import Booking, Released, privatize, p
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.odometer import Odometer
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
@@ -45,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
         "--ledger",
         type=Path,
         metavar="FILE",
-        help="book what is spent in this ledger first, made for these chunks with `eyestream budget --new --window 0`",
+        help="book what is spent in this ledger first, made with `eyestream budget --new`",
     )
     parser.add_argument("--device", metavar="ID", help="with --ledger: the pseudonym of the person's device")
     parser.add_argument(
@@ -100,23 +101,35 @@ def _releases(
     if options.whole:
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
-    given = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+    given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
     mechanism = build(calibration, options.epsilon, **given)
     if options.ledger is None:
         yield privatize(loaded, calibration, mechanism)
         return
     key = StreamKey(options.device, FEATURE_STREAM)
-    with Ledger(options.ledger, chunk=calibration.n, ceilings=Ceilings()) as ledger:
-        if (ledger.header.chunk, ledger.header.window) != (calibration.n, 0):
-            raise ConfigError(f"--ledger {options.ledger}: was not made with --chunk {calibration.n} --window 0")
+    with Ledger(options.ledger, ceilings=Ceilings()) as ledger:
+        _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
         try:
             yield privatize(loaded, calibration, mechanism, Booking(ledger, key, int(time.time()) // 86_400))
         except ConfigError as error:
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
-        odometer = ledger.odometer(*key)
+        odometer = ledger.odometer(options.device)
     if odometer is not None:
         spent = odometer.epsilon / EPSILON_UNITS
         print(f"{options.ledger}: epsilon {spent:g} for {options.device} since the ledger began")
+
+
+def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
+    """Another chunk length or window would withhold the first chunks, when the others were spent already."""
+    if odometer is None:
+        return
+    stream = odometer.streams.get(FEATURE_STREAM)
+    if odometer.window or (stream is not None and stream.chunk != n):
+        counted = f"chunks of {stream.chunk} rows" if stream else "other streams"
+        raise ConfigError(
+            f"--ledger {options.ledger}: counts {options.device} in {counted} and windows of {odometer.window} chunks; "
+            f"expected {n} rows and no window: take another --device or ledger"
+        )
 
 
 def _check_targets(sources: list[Path], out: Path) -> None:
@@ -140,8 +153,9 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
 def _line(options: argparse.Namespace, released: Released, path: Path) -> str:
     where = options.out / path.name
     line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g} for the recording"
-    if released.calibrated_on_itself:
-        line += "; no guarantee: calibrated on itself"
+    if released.calibrated_on_itself > 0:
+        share = released.calibrated_on_itself
+        line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"
     if released.recording.others:
         line += f"; left out: {', '.join(released.recording.others)}"
     return line

@@ -53,9 +53,9 @@ def _check_alike(loaded: list[Recording]) -> None:
     first = loaded[0]
     for other in loaded[1:]:
         if other.names != first.names:
-            raise RecordingError(f"{other.path}: other features than {first.path}")
+            raise RecordingError(f"{other.path}: its features are not those of {first.path}")
         if abs(other.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
-            raise RecordingError(f"{other.path}: another rate than {first.path}")
+            raise RecordingError(f"{other.path}: its rate is not that of {first.path}")
 
 
 async def _play(options: argparse.Namespace, loaded: list[Recording]) -> None:

@@ -52,7 +52,7 @@ def main(options: argparse.Namespace) -> None:
     seal()
     notices: list[str] = []
     settings = config.load(options.config, notices.append)
-    with _of(options.config), assemble(settings, today=lambda: int(time.time()) // 86_400) as made:
+    with _of(options.config), assemble(settings, lambda: int(time.time()) // 86_400, options.config.parent) as made:
         if settings.log.format == "json":
             start_log(formatter=JsonLines())
         else:
@@ -76,7 +76,7 @@ def _of(path: Path) -> Iterator[None]:
 
 
 async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> None:
-    one_line_faults()
+    fault = one_line_faults()
     sidecar = made.sidecar
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
@@ -95,9 +95,17 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
         notifier.say("READY=1")
         try:
-            await sidecar.run(stop)
+            async with asyncio.TaskGroup() as group:
+                faults = group.create_task(_raised(fault), name="faults of callbacks")
+                await sidecar.run(stop)
+                faults.cancel()
         finally:
             watch.cancel()
+
+
+async def _raised(fault: "asyncio.Future[None]") -> None:
+    """Raise what a callback of the loop failed with: the process ends, and its last will says so."""
+    await fault
 
 
 def _reload(made: Assembly, path: Path) -> None:

@@ -7,6 +7,7 @@ code; the message is the only part that holds values.
 import sys
 import threading
 import traceback
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from threading import ExceptHookArgs
 
-__all__ = ["hide_messages", "told"]
+__all__ = ["hide_messages", "in_one_line", "told"]
 
 
 def told(error: BaseException) -> str:
@@ -30,6 +31,12 @@ def told(error: BaseException) -> str:
         if isinstance(one, BaseExceptionGroup):
             waiting += one.exceptions
     return "".join(_frames(one) for one in seen)
+
+
+def in_one_line(error: BaseException) -> str:
+    """Type of `error` and the places it came through, the one where it was raised last."""
+    places = (f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in traceback.extract_tb(error.__traceback__))
+    return f"{type(error).__name__} (its message is kept back: it may hold raw values), by " + " > ".join(places)
 
 
 def _frames(error: BaseException) -> str:

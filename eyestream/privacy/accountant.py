@@ -1,259 +1,282 @@
-"""What one device has spent, and whether it may spend more: exact integers, no clock, no file.
+"""What one device has spent over all its streams, and whether it may spend more: exact integers, no clock, no file.
 
 Slots and windows
 -----------------
-Every chunk of a (device, stream) that falls due takes one *slot*, released or withheld (cost 0), in one sequence across
-sessions and restarts. A chunk is released only when it and the w - 1 slots before it sum to at most the ceiling E; as
-each slot is checked when it is taken, and costs are not negative, no w consecutive slots ever sum above E. Session
-numbers, chunk indices and the clock play no part.
+Every chunk of a device that falls due takes one *slot*, released or withheld (cost 0). The slots of all its streams
+form one sequence, in the order of reservation, across sessions and restarts. A chunk is released only when it and the w
+- 1 slots before it, of whatever stream, sum to at most the ceiling E; as each slot is checked when it is taken, and
+costs are not negative, no w consecutive slots ever sum above E. Session numbers, chunk indices and the clock play no
+part. Each stream has a sequence of its own slots beneath, with a window and ceilings of its own where they are set.
 
 *Forgetting a withheld slot is safe.* Take a slot of cost 0 away from the sequence: any w consecutive slots of the true
 sequence lie among at most w consecutive ones of what is left, with the same sum. So a withheld slot need not be
-durable.
+durable. The slots of one stream are what is left when those of the others are taken away; their costs are not 0, so a
+window of the device says nothing about w consecutive slots *of one stream*: where that is wanted, the stream needs a
+window of its own.
 
 *Merging two neighbouring slots, costs added, is safe* for the same reason. A slot that never fell due would not be
 safe: it moves the window on.
 
+Other sums
+----------
+*Session*: session numbers are the stream's own. The session sum of a device is the sum, over its streams, of what the
+current session of each has cost; the session of a stream is current until the stream begins another one. *Day*: the
+host's UTC day, which never goes backwards, over all streams. *Lifetime*: since the ledger began, over all streams.
+Every sum is of epsilon and of delta, and each may have a ceiling.
+
 Another chunk length or window
 ------------------------------
-(n1, w1, E1) gives way to (n2, w2, E2) only with a new session, and the window then counts as full: the first
-m = max(w1, w2, ceil(w1 n1 / n2)) slots are withheld. So
+A stream's n, the device's w or the stream's own w' may change only with a new session of the stream; until then it gets
+"change" as an answer, also when another stream has changed the w of the device.
+
+*w1 gives way to w2, on the device*: the first m = max(w1, w2) slots of the device are withheld, whichever stream they
+belong to. So
 
 (a) w1 consecutive slots that hold an old spend hold at most w1 - 1 < m new slots, all of cost 0: at most E1, as before;
-(b) w2 consecutive slots that hold a new spend begin behind the last old slot, as m >= w2: at most E2;
-(c) the same holds for the old window read as a span of w1 n1 rows, as m n2 >= w1 n1.
+(b) w2 consecutive slots that hold a new spend begin behind the last old slot, as m >= w2: at most E2.
 
-A change during such a wait keeps what is left of it, in slots and in rows; w = 0 (no window) asks for no wait. A device
-without a slot stands at the n and w of the ledger's header.
+*(n1, W1) gives way to (n2, W2) on a stream*, where W is the larger of w and w': the first max(W1, W2, ceil(W1 n1 / n2))
+slots *of the stream* are withheld. So (a) and (b) hold of its own window; and
+
+(c) the same holds of the stream's old window read as a span of W1 n1 rows, as the withheld slots cover as many.
+
+Where a device has one stream, its slots are the stream's, and all this is what 0.1.0 did. A change during such a wait
+keeps what is left of it, in slots and in rows; w = 0 (no window) asks for no wait.
+
+Announcements
+-------------
+Before a stream takes a slot under another n, w or w', and before it is *granted* one in another session or at a higher
+charge than ever, that is announced; the ledger makes the announcement durable first. So when a record of the ledger is
+damaged, it is known what it can have cost at most, and which session it can have been of, for every stream there is
+(`take_unreadable`). Until its first slot a stream stands at the n and w with which it was announced first.
 """
 
-import dataclasses
-from collections import deque
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.streams.key import StreamKey
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState
+from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.privacy.stream_account import Announcement, StreamAccount, StreamState
 
-__all__ = ["LAST_ROW", "Account", "Granted", "Obstacle", "Odometer", "Request", "RowMark", "Withheld"]
-
-LAST_ROW = 2**64 - 1
-"""The largest row number; a mark there closes the session."""
-
-Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime"]
-"""Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Request:
-    """A chunk that has opened or has fallen due, and what its release would cost.
-
-    Never ask for a chunk that may not come: a slot that never fell due moves the window on.
-
-    Parameters
-    ----------
-    key
-        Whose.
-    session, first_row, last_row
-        The tracker's numbers (u64); both rows belong to the chunk.
-    chunk
-        n, the rows of a full chunk of this stream.
-    charge
-        The loss of the release.
-    """
-
-    key: StreamKey
-    session: int
-    first_row: int
-    last_row: int
-    chunk: int
-    charge: Charge
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.session <= LAST_ROW and 0 <= self.first_row <= self.last_row <= LAST_ROW):
-            raise ValueError("expected a session and rows of 64 bits, the first row not behind the last")
+__all__ = [
+    "LAST_ROW",
+    "Account",
+    "AccountState",
+    "Announcement",
+    "Granted",
+    "Obstacle",
+    "Request",
+    "RowMark",
+    "Withheld",
+]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Granted:
-    """The rows and the charge of `request` are durably spent: its chunk may be released, once."""
+class AccountState(NamedTuple):
+    """An account as plain values: sums over its streams, the streams by name, (wearer, epsilon, delta)."""
 
-    request: Request
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Withheld:
-    """The chunk of `request` must not be released, and `obstacle` says why."""
-
-    request: Request
-    obstacle: Obstacle
-
-
-class RowMark(NamedTuple):
-    """Every row of an older session, and of this session up to `last_row`, is refused for ever."""
-
-    session: int
-    last_row: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Odometer:
-    """What one (device, stream) has spent, in fixed point.
-
-    `epsilon` and `delta` since the ledger began; of them `session_epsilon` in the last session, `window_epsilon` in the
-    last `window` slots, `day_epsilon` on `day` (days since 1970). `unreadable` counts torn records, which are in the
-    sums; `wait` the slots still to be withheld after a change of chunk length or window.
-    """
-
-    mark: RowMark | None
-    epsilon: int
-    delta: int
-    session_epsilon: int
-    window_epsilon: int
-    day: int
-    day_epsilon: int
-    released: int
-    withheld: int
     unreadable: int
-    chunk: int
-    window: int
-    wait: int
+    meter: MeterState
+    streams: dict[str, StreamState]
+    wearers: list[tuple[int, int, int]]
+
+
+_NO_CEILINGS = Ceilings()
 
 
 class Account:
-    """The budget of one (device, stream): it is told of slots, and asked about the next.
+    """The budget of one device: it is told of announcements and slots, and asked about the next slot."""
 
-    Parameters
-    ----------
-    chunk, window
-        n and w of the ledger's header.
-    """
+    __slots__ = ("_meter", "_session_delta", "_session_epsilon", "_streams", "_unreadable", "_wearers")
 
-    __slots__ = (
-        "_chunk",
-        "_day",
-        "_day_epsilon",
-        "_delta",
-        "_epsilon",
-        "_last_row",
-        "_released",
-        "_session",
-        "_session_epsilon",
-        "_slots",
-        "_unreadable",
-        "_wait",
-        "_window",
-        "_window_epsilon",
-        "_withheld",
-    )
-
-    def __init__(self, chunk: int, window: int) -> None:
-        self._chunk, self._window, self._wait = chunk, window, 0
-        self._slots: deque[int] = deque(maxlen=window)
-        self._session, self._last_row, self._day = -1, -1, 0
-        self._epsilon = self._delta = self._session_epsilon = self._window_epsilon = self._day_epsilon = 0
-        self._released = self._withheld = self._unreadable = 0
+    def __init__(self) -> None:
+        self._meter = Meter()
+        self._streams: dict[str, StreamAccount] = {}
+        self._session_epsilon = self._session_delta = 0
+        self._unreadable = 0
+        self._wearers: dict[int, tuple[int, int]] = {}
 
     @property
-    def mark(self) -> RowMark | None:
+    def day(self) -> int:
+        """The last day on which it took a slot."""
+        return self._meter.day
+
+    @property
+    def streams(self) -> list[str]:
+        """Names of its streams, in the order in which they came."""
+        return list(self._streams)
+
+    def chunk_of(self, stream: str) -> int:
+        """n of the stream's last slot."""
+        return self._streams[stream].chunk
+
+    def mark(self, stream: str) -> RowMark | None:
         """The last reserved row; None before the first."""
-        return None if self._session < 0 else RowMark(self._session, self._last_row)
+        known = self._streams.get(stream)
+        return None if known is None else known.mark
 
     def day_of(self, today: int) -> int:
         """The day that a slot taken `today` belongs to: days never go backwards."""
-        return max(today, self._day)
+        return max(today, self._meter.day)
 
-    def obstacle(self, request: Request, chunk: int, ceilings: Ceilings, today: int) -> Obstacle | None:
-        """What forbids the release, or None. "rows" and "change" take no slot, the others do. Changes nothing."""
-        same_session = request.session == self._session
-        if (request.session, request.first_row) <= (self._session, self._last_row):
+    def obstacle(
+        self, request: Request, ceilings: Ceilings, today: int, own: Ceilings = _NO_CEILINGS
+    ) -> Obstacle | None:
+        """What forbids the release, or None. "rows" and "change" take no slot, the others do. Changes nothing.
+
+        Parameters
+        ----------
+        request
+            Of this device.
+        ceilings, own
+            Of the device, and of the request's stream beneath: each must hold.
+        today
+            Days since 1970, UTC.
+        """
+        meter, known, window = self._meter, self._streams.get(request.key.stream), ceilings.window_chunks
+        stream = known or StreamAccount(self._announcement(request, ceilings, own))
+        same_session = request.session == stream.session
+        if (request.session, request.first_row) <= (stream.session, stream.last_row):
             return "rows"
-        changed = (chunk, ceilings.window_chunks) != (self._chunk, self._window)
-        if changed and same_session:
+        new_window = meter.window not in (window, NO_WINDOW_YET)
+        shape = (request.chunk, window, own.window_chunks)
+        if same_session and (new_window or shape != (stream.chunk, stream.window, stream.meter.window)):
             return "change"
-        if (self._wait_after_change(chunk, ceilings.window_chunks) if changed else self._wait) > 0:
+        if (max(meter.window, window, meter.wait) if new_window else meter.wait) > 0 or stream.wait_for(*shape) > 0:
             return "window"
-        spent: tuple[tuple[Obstacle, int | None, int], ...] = (
-            ("window", ceilings.window, self._newest_slots()),
-            ("session", ceilings.session, self._session_epsilon if same_session else 0),
-            ("day", ceilings.day, self._day_epsilon if today <= self._day else 0),
+        day, mine = self.day_of(today), (stream.session_epsilon, stream.session_delta)
+        others = (self._session_epsilon - mine[0], self._session_delta - mine[1])
+        mine = mine if same_session else (0, 0)
+        both = (others[0] + mine[0], others[1] + mine[1])
+        return meter.obstacle(ceilings, request.charge, both, day) or stream.meter.obstacle(
+            own, request.charge, mine, day
         )
-        for name, ceiling, sum_so_far in spent:
-            if ceiling is not None and sum_so_far + request.charge.epsilon > ceiling:
-                return name
-        return None
+
+    def announcement(
+        self, request: Request, ceilings: Ceilings, own: Ceilings, *, granted: bool
+    ) -> Announcement | None:
+        """What must be announced before the request takes its slot; None when nothing is new."""
+        known, new = self._streams.get(request.key.stream), self._announcement(request, ceilings, own)
+        if known is None:
+            return new
+        old = known.announced
+        if new[:3] == old[:3] and not (
+            granted and (new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta)
+        ):
+            return None
+        return new._replace(epsilon=max(new.epsilon, old.epsilon), delta=max(new.delta, old.delta))
+
+    @staticmethod
+    def _announcement(request: Request, ceilings: Ceilings, own: Ceilings) -> Announcement:
+        charge = request.charge
+        windows = (ceilings.window_chunks, own.window_chunks)
+        return Announcement(request.chunk, *windows, request.session, charge.epsilon, charge.delta)
+
+    def announce(self, stream: str, announced: Announcement) -> None:
+        """Let `announced` hold for the next slots of `stream`, which is new to the device or not."""
+        if self._meter.window == NO_WINDOW_YET:
+            self._meter.turn(announced.window, 0)
+        known = self._streams.get(stream)
+        if known is None:
+            self._streams[stream] = StreamAccount(announced)
+        else:
+            known.announced = announced
 
     def take(
-        self, session: int, last_row: int, *, chunk: int, window: int, day: int, epsilon: int = 0, delta: int = 0
+        self,
+        stream: str,
+        session: int,
+        last_row: int,
+        *,
+        day: int,
+        epsilon: int = 0,
+        delta: int = 0,
+        wearer: int = 0,
     ) -> None:
-        """Take one slot; `epsilon` is 0 when its chunk is withheld."""
-        if chunk != self._chunk or window != self._window:
-            self._wait = self._wait_after_change(chunk, window)
-            self._chunk, self._window = chunk, window
-            self._slots, self._window_epsilon = deque(maxlen=window), 0
-        if self._wait:
-            self._wait -= 1
-        if session != self._session:
-            self._session, self._session_epsilon = session, 0
-        self._last_row = last_row
-        if day > self._day:
-            self._day, self._day_epsilon = day, 0
-        if window:
-            self._window_epsilon = self._newest_slots() + epsilon
-            self._slots.append(epsilon)
+        """Take one slot of a stream, as announced; `epsilon` is 0 when its chunk is withheld."""
+        known, meter = self._streams[stream], self._meter
+        chunk, window, own_window = known.announced[:3]
+        if window != meter.window:
+            meter.turn(window, max(meter.window, window, meter.wait))
+        if chunk != known.chunk or window != known.window or own_window != known.meter.window:
+            known.meter.turn(own_window, known.wait_for(chunk, window, own_window))
+            known.chunk, known.window = chunk, window
+        if session != known.session:
+            self._session_epsilon -= known.session_epsilon
+            self._session_delta -= known.session_delta
+            known.session, known.session_epsilon, known.session_delta = session, 0, 0
+        known.last_row = last_row
+        meter.take(day, epsilon, delta)
+        known.meter.take(day, epsilon, delta)
         if epsilon:
-            self._released += 1
-            self._add(epsilon, delta)
-        else:
-            self._withheld += 1
+            self._charge(known, epsilon, delta)
+            if wearer:
+                before = self._wearers.get(wearer, (0, 0))
+                self._wearers[wearer] = (before[0] + epsilon, before[1] + delta)
 
-    def take_unreadable(self, session: int | None, epsilon: int, delta: int) -> None:
-        """Count a record that cannot be read in full as spent, and close the session, or `session` when that is later.
+    def take_unreadable(self, count: int = 1) -> None:
+        """Count `count` damaged records as spent: each may have been a slot of any stream, as was announced.
 
-        The cost joins the newest slot: merging is safe whether the record was a slot of its own or not.
+        One record is one slot of one stream. So the device is charged the largest charge that any of its streams
+        announced, each stream its own largest, and each known wearer what the device is. Every stream's announced
+        session is closed, as any of its rows may be gone.
         """
-        if session is not None and session > self._session:
-            self._session, self._session_epsilon = session, 0
-        if self._session >= 0:
-            self._last_row = LAST_ROW
-        if self._slots:
-            self._slots[-1] += epsilon
-            self._window_epsilon += epsilon
-        elif self._window:
-            self._slots.append(epsilon)
-            self._window_epsilon = epsilon
-        self._unreadable += 1
-        self._add(epsilon, delta)
+        streams = self._streams.values()
+        epsilon = count * max((stream.announced.epsilon for stream in streams), default=0)
+        delta = count * max((stream.announced.delta for stream in streams), default=0)
+        self._unreadable += count
+        self._meter.merge(epsilon, delta)
+        for stream in streams:
+            stream.close()
+            own = (count * stream.announced.epsilon, count * stream.announced.delta)
+            stream.meter.merge(*own)
+            self._charge(stream, *own)
+        for wearer, (old, old_delta) in self._wearers.items():
+            self._wearers[wearer] = (old + epsilon, old_delta + delta)
 
     def odometer(self) -> Odometer:
         """What has been spent so far."""
+        meter = self._meter
         return Odometer(
-            mark=self.mark,
-            epsilon=self._epsilon,
-            delta=self._delta,
+            epsilon=meter.epsilon,
+            delta=meter.delta,
             session_epsilon=self._session_epsilon,
-            window_epsilon=self._window_epsilon,
-            day=self._day,
-            day_epsilon=self._day_epsilon,
-            released=self._released,
-            withheld=self._withheld,
+            session_delta=self._session_delta,
+            window_epsilon=meter.window_epsilon,
+            window_delta=meter.window_delta,
+            day=meter.day,
+            day_epsilon=meter.day_epsilon,
+            day_delta=meter.day_delta,
+            released=meter.released,
+            withheld=meter.withheld,
             unreadable=self._unreadable,
-            chunk=self._chunk,
-            window=self._window,
-            wait=self._wait,
+            window=max(meter.window, 0),
+            wait=meter.wait,
+            wearers=dict(self._wearers),
+            streams={name: stream.odometer(meter.day) for name, stream in self._streams.items()},
         )
 
-    def _add(self, epsilon: int, delta: int) -> None:
-        self._epsilon += epsilon
-        self._delta += delta
+    def state(self) -> AccountState:
+        """Everything that it knows."""
+        streams = {name: stream.state() for name, stream in self._streams.items()}
+        wearers = [(wearer, *spent) for wearer, spent in self._wearers.items()]
+        return AccountState(self._unreadable, self._meter.state(), streams, wearers)
+
+    @classmethod
+    def restored(cls, state: AccountState) -> "Account":
+        """The account that `state` was taken from."""
+        account = cls()
+        account._unreadable, account._meter = state.unreadable, Meter.restored(state.meter)
+        account._streams = {name: StreamAccount.restored(stream) for name, stream in state.streams.items()}
+        for stream in account._streams.values():
+            account._session_epsilon += stream.session_epsilon
+            account._session_delta += stream.session_delta
+        account._wearers = {wearer: (epsilon, delta) for wearer, epsilon, delta in state.wearers}
+        return account
+
+    def _charge(self, stream: StreamAccount, epsilon: int, delta: int) -> None:
+        """Add to the current session of a stream, and so to the device's."""
+        stream.session_epsilon += epsilon
+        stream.session_delta += delta
         self._session_epsilon += epsilon
-        self._day_epsilon += epsilon
-
-    def _newest_slots(self) -> int:
-        """Sum of the newest w - 1 slots: those that share a window with the next one."""
-        full = self._slots and len(self._slots) == self._window
-        return self._window_epsilon - (self._slots[0] if full else 0)
-
-    def _wait_after_change(self, chunk: int, window: int) -> int:
-        """Slots to withhold when (chunk, window) take over; derived in the docstring of the module."""
-        old_rows = max(self._window, self._wait) * self._chunk
-        return max(self._window, window, self._wait, -(-old_rows // chunk))
+        self._session_delta += delta

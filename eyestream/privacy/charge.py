@@ -1,15 +1,42 @@
 """Losses and ceilings in fixed point, so that sums are exact.
 
-Epsilon is an integer in units of 1e-12, delta in units of 1e-18. A charge is rounded up and a ceiling down, from the
-exact value of the decimal that was written; a float is taken as its shortest decimal (``repr``), so that ten charges of
-0.1 fit a ceiling of 1.
+Epsilon is an integer in units of 1e-12, delta in units of 1e-18.
+
+**A charge is what is spent.** A float is taken at its exact binary value, a text at the decimal that it is; both are
+rounded up. The shortest decimal of a float will not do: 40 % of all decimals lie below their float, by up to half a
+unit in its last place.
+
+**A ceiling is what was written.** A float is taken as its shortest decimal (`repr`), which is what stands in the
+configuration, and rounded down.
+
+So ten charges of the float 0.1, which is 0.1 + 5.6e-18, no longer fit a ceiling of 1. A mechanism therefore spends not
+`epsilon` as written but `spendable(epsilon)`. Let U be the written decimal D in units, rounded down, and s the largest
+float with s <= U / 10^12. Then
+
+(a) s <= D: no more is spent than what was written;
+(b) s is charged at most U, as s 10^12 <= U and U is an integer;
+(c) k charges fit every ceiling written as C >= k D: k U <= k D 10^12 <= C 10^12, and as k U is an integer, it is at
+    most C 10^12 rounded down.
+
+What is given up is less than 1e-12 and less than one unit in the last place of the float. The same holds of delta with
+units of 1e-18.
 """
 
 import dataclasses
+import math
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = ["DELTA_UNITS", "EPSILON_UNITS", "MOST_UNITS", "Ceilings", "Charge", "ceiling_units", "charge_units"]
+__all__ = [
+    "DELTA_UNITS",
+    "EPSILON_UNITS",
+    "MOST_UNITS",
+    "Ceilings",
+    "Charge",
+    "ceiling_units",
+    "charge_units",
+    "spendable",
+]
 
 EPSILON_UNITS = 10**12
 """Units in an epsilon of 1."""
@@ -24,26 +51,42 @@ Number = float | str | Decimal | Fraction
 
 
 def charge_units(value: Number, units: int = EPSILON_UNITS) -> int:
-    """`value` in fixed point, rounded up: never less than what is spent.
+    """`value` in fixed point, rounded up: never less than what is spent. A float counts at its exact binary value.
 
     Raises
     ------
     ValueError
         Not a finite number, or negative.
     """
-    return -((-_exact(value) * units) // 1)
+    return -((-_exact(float(value) if isinstance(value, float) else value) * units) // 1)
 
 
 def ceiling_units(value: Number, units: int = EPSILON_UNITS) -> int:
-    """`value` in fixed point, rounded down: never more than what is allowed. Raises as `charge_units`."""
-    return _exact(value) * units // 1
+    """`value` in fixed point, rounded down: never more than what is allowed.
+
+    A float counts as its shortest decimal. Raises as `charge_units`.
+    """
+    return _exact(_written(value)) * units // 1
+
+
+def spendable(value: float, units: int = EPSILON_UNITS) -> float:
+    """The largest float that is charged at no more than the decimal of `value`, that decimal rounded down to units.
+
+    A mechanism is calibrated to it, so that k releases fit a ceiling that is written as k times `value` (proof above).
+    It is 0 when `value` is less than a unit. Raises as `charge_units`.
+    """
+    most = Fraction(ceiling_units(value, units), units)
+    nearest = float(most)
+    return nearest if Fraction(nearest) <= most else math.nextafter(nearest, 0.0)
+
+
+def _written(value: Number) -> Number:
+    return repr(float(value)) if isinstance(value, float) else value  # float(): the repr of a numpy scalar is longer
 
 
 def _exact(value: Number) -> Fraction:
     try:
-        if isinstance(value, float):
-            value = repr(float(value))  # float() first: the repr of a numpy scalar is not a number
-        fraction = Fraction(value if isinstance(value, Fraction) else Decimal(value))
+        fraction = Fraction(Decimal(value) if isinstance(value, str) else value)
     except (InvalidOperation, ValueError, OverflowError):
         raise ValueError("expected a finite number") from None
     if fraction < 0:
@@ -70,33 +113,43 @@ class Charge:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What epsilon may sum to, in fixed point; None: no such ceiling.
+    """What epsilon and delta may sum to, in fixed point; None: no such ceiling.
+
+    They hold for a device over all its streams, or for one stream of it (`eyestream.privacy.accountant`).
 
     Parameters
     ----------
     window_chunks
         w, in slots; 0 when windows are not looked at.
-    window
-        Of any w consecutive slots of one (device, stream).
-    session
-        Of one session of the tracker.
-    day
+    window, window_delta
+        Of any w consecutive slots.
+    session, session_delta
+        Of one session of the tracker; for a device: of the current sessions of all its streams together.
+    day, day_delta
         Of one UTC day of the host.
+    lifetime, lifetime_delta
+        Since the ledger began.
     """
 
     window_chunks: int = 0
     window: int | None = None
     session: int | None = None
     day: int | None = None
+    lifetime: int | None = None
+    window_delta: int | None = None
+    session_delta: int | None = None
+    day_delta: int | None = None
+    lifetime_delta: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.window_chunks < 2**32 or (self.window is not None and self.window_chunks == 0):
+        unlimited = self.window is None and self.window_delta is None
+        if not 0 <= self.window_chunks < 2**32 or (self.window_chunks == 0 and not unlimited):
             raise ValueError("expected the ceiling of a window together with its length, at least one chunk")
 
     def within(self, other: "Ceilings") -> bool:
         """Whether these ceilings, of windows of the same length, allow nothing that `other` does not."""
-        pairs = ((self.window, other.window), (self.session, other.session), (self.day, other.day))
-        lower = all(theirs is None or (ours is not None and ours <= theirs) for ours, theirs in pairs)
+        ours, theirs = dataclasses.astuple(self)[1:], dataclasses.astuple(other)[1:]
+        lower = all(b is None or (a is not None and a <= b) for a, b in zip(ours, theirs, strict=True))
         return lower and self.window_chunks == other.window_chunks
 
     @classmethod
@@ -106,7 +159,14 @@ class Ceilings:
         window: Number | None = None,
         session: Number | None = None,
         day: Number | None = None,
+        lifetime: Number | None = None,
+        *,
+        window_delta: Number | None = None,
+        session_delta: Number | None = None,
+        day_delta: Number | None = None,
+        lifetime_delta: Number | None = None,
     ) -> "Ceilings":
         """The ceilings in plain numbers, rounded down."""
-        parts = [None if value is None else ceiling_units(value) for value in (window, session, day)]
-        return cls(window_chunks, *parts)
+        epsilons = [None if e is None else ceiling_units(e) for e in (window, session, day, lifetime)]
+        deltas = (window_delta, session_delta, day_delta, lifetime_delta)
+        return cls(window_chunks, *epsilons, *(None if d is None else ceiling_units(d, DELTA_UNITS) for d in deltas))

@@ -1,107 +1,252 @@
-"""The guarantee in words, with every figure kept apart: chunk, gaze event, window, session, hour, day, and what is not.
+"""The guarantee of a mechanism in its deployment, as a value; words and a claim for machines are rendered from it.
 
-A gaze event (a blink, a saccade) that is short against a row enters every row whose feature window of W seconds holds
-it: m = ceil(W rate) consecutive rows. In the worst place m >= 2 consecutive rows lie in (m - 2) // n + 2 chunks of n
-rows.
+Every figure is kept apart: chunk, gaze event, second of gaze, window, session, day, lifetime, and what is not
+protected. What a deployment counts is counted as the ledger counts it: losses rounded up, ceilings rounded down.
 """
 
 import math
 from dataclasses import dataclass
 
+from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.charge import ceiling_units, charge_units
+from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.protection import Protection
+from eyestream.streams.spec import StreamSpec
 
-__all__ = ["Deployment", "chunks_of_event", "describe", "text"]
+__all__ = ["NOT_PROTECTED", "TRUSTED", "Deployment", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
+
+TRUSTED = ("the tracker", "this process", "its ledger file", "the way from tracker to sidecar")
+
+NOT_PROTECTED = (
+    "that a device is in use, when and for how long, and its pseudonym",
+    "what several chunks tell together beyond the sums of their losses",
+    "features declared constant say nothing, and cost nothing",
+    "copies of this process that release the same chunk, each with fresh noise: that costs once for every copy and is "
+    "charged once",
+    "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
+    "takes fresh entropy when it is told of the copy",
+)
+"""What no setting of the product protects."""
 
 
-def chunks_of_event(window_s: float, rate_hz: float, n: int) -> int:
-    """Most chunks of `n` rows that one short gaze event can enter through feature windows of `window_s` seconds."""
-    rows = max(1, math.ceil(window_s * rate_hz))
-    return (rows - 2) // n + 2 if rows >= 2 else 1
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Deployment:
-    """What stands around a mechanism.
+    """What stands around a mechanism; ceilings are sums of epsilon, None: no such ceiling.
 
     Attributes
     ----------
-    rate_hz : rows a second, nominal.
-    window_s : length of the feature window of one row.
+    stream : what its rows are.
     window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
-    session_epsilon, day_epsilon : ceilings of a session and of a day in UTC.
+    session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
     """
 
-    rate_hz: float
-    window_s: float
+    stream: StreamSpec
     window_chunks: int
     window_epsilon: float
-    session_epsilon: float
-    day_epsilon: float
+    session_epsilon: float | None = None
+    day_epsilon: float | None = None
+    lifetime_epsilon: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one unit costs at most.
+
+    Attributes
+    ----------
+    unit : `gaze event`, `window`, ...
+    chunks : how many released chunks it can take part in; None where only a ceiling bounds them.
+    loss : of so many chunks; None where nothing bounds them, or where their deltas sum to 1.
+    ceiling : of the deployment, on epsilon.
+    why : what the count comes from, in words.
+    """
+
+    unit: str
+    chunks: int | None
+    loss: Loss | None
+    ceiling: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What is claimed of the releases of one device, and what is not.
+
+    Attributes
+    ----------
+    statement : the claim about one chunk in words; begins with "none" for noise of a test.
+    certified : whether anything is claimed.
+    loss : of one chunk.
+    scopes : of larger units.
+    protection : what the mechanism's claim rests on, in its own words.
+    mechanism, calibration, version : name, content hash, product.
+    n, seconds, features : shape and length of a chunk.
+    """
+
+    statement: str
+    certified: bool
+    loss: Loss
+    scopes: tuple[Scope, ...]
+    protection: Protection
+    mechanism: str
+    calibration: str
+    version: str
+    n: int
+    seconds: float
+    features: int
+
+    def sentences(self) -> list[tuple[str, str]]:
+        """(topic, sentence) pairs, in the order in which they should be read."""
+        if not self.certified:
+            return [("claim", self.statement)]
+        return [
+            ("claim", self.statement),
+            ("unit", self._unit()),
+            ("chunk", self.loss.figures()),
+            ("odds", self._odds()),
+            *((scope.unit, scope.why) for scope in self.scopes),
+            (
+                "person",
+                "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
+                "common settings that sum is large: what stands against re-identification then is measured, not proved",
+            ),
+            ("noise", self.protection.law),
+            ("exact", self.protection.exact),
+            ("sampler", self.protection.sampler),
+            ("entropy", self.protection.entropy),
+            (
+                "attacker",
+                f"anybody {self.protection.attacker}, who may know this code, its configuration and calibration, every "
+                f"release, and anything else. Trusted: {', '.join(TRUSTED[:-1])}, and {TRUSTED[-1]}",
+            ),
+            ("not protected", "; ".join(NOT_PROTECTED)),
+            (
+                "not claimed",
+                "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as "
+                "published for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
+            ),
+        ]
+
+    def _unit(self) -> str:
+        return (
+            f"one chunk: {self.n} consecutive rows ({self.seconds:g} s) of one device, all {self.features} features "
+            "together. Two chunks are neighbours when they differ in any way inside the declared domain (replace-one), "
+            "missing values included. Local model: the noise is added before anything leaves the device's sidecar"
+        )
+
+    def _odds(self) -> str:
+        epsilon = float(self.loss.epsilon)
+        factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.3g}" if epsilon < 50 else "")
+        bound = f"the odds between two possible contents of that chunk change by a factor of at most {factor}"
+        if not self.loss.pure:
+            bound = (
+                "an event that has some probability under one content of that chunk has under any other one at most "
+                f"{factor} times that probability, plus {float(self.loss.delta):g}"
+            )
+        return (
+            f"whoever knows every other chunk learns from the release of one chunk no more than this: {bound}. That is "
+            "said of a chunk. Later releases and other chunks tell of the same moments and of the same person too, and "
+            "what they tell comes on top: for a session only the sum over its chunks is a bound"
+        )
+
+    def text(self) -> str:
+        """`sentences` as lines of text."""
+        return "\n".join(f"{topic}: {sentence}" for topic, sentence in self.sentences())
+
+    def claim(self) -> dict[str, object]:
+        """For machines: plain values that JSON knows. Without a guarantee the loss is null and nothing is claimed."""
+        head: dict[str, object] = {
+            "claim": 1,
+            "version": self.version,
+            "mechanism": self.mechanism,
+            "calibration": self.calibration,
+            "statement": self.statement,
+        }
+        if not self.certified:
+            return head | {"loss": None}
+        return head | {
+            "model": "local",
+            "loss": self.loss.claim(),
+            "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
+            "scopes": [
+                {
+                    "unit": scope.unit,
+                    "chunks": scope.chunks,
+                    "loss": None if scope.loss is None else scope.loss.claim(),
+                    "ceiling": scope.ceiling,
+                }
+                for scope in self.scopes
+            ],
+            "floating_point": {"protection": self.protection.floating_point, "exact": self.protection.exact},
+            "law": self.protection.law,
+            "sampler": self.protection.sampler,
+            "entropy": self.protection.entropy,
+            "attacker": self.protection.attacker,
+            "trusted": list(TRUSTED),
+            "not_protected": list(NOT_PROTECTED),
+        }
+
+
+def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
+    """The guarantee of a mechanism in a deployment."""
+    return Guarantee(
+        statement=mechanism.guarantee,
+        certified=mechanism.noise.certified,
+        loss=mechanism.loss,
+        scopes=_scopes(mechanism.loss, mechanism.n, deployment),
+        protection=mechanism.protection,
+        mechanism=mechanism.name,
+        calibration=mechanism.calibration.content_hash,
+        version=product(),
+        n=mechanism.n,
+        seconds=mechanism.n / deployment.stream.rate_hz,
+        features=mechanism.features,
+    )
+
+
+def _scopes(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
+    stream, window, day = deployment.stream, deployment.window_chunks, deployment.day_epsilon
+    allowed = min(ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon)), window)
+    hourly = float(loss.epsilon) * 3600 * stream.rate_hz / n * allowed / window
+    reach = f"enters every row within {stream.window_s + stream.memory_s:g} s of it"
+
+    def touched(unit: str, seconds: float, what: str) -> Scope:
+        chunks = stream.chunks_touched(n, seconds)
+        chunks = min(chunks, allowed) if chunks <= window else chunks
+        return _counted(unit, chunks, loss, None, f"{what} {reach}, hence up to {chunks} chunks")
+
+    return (
+        touched("gaze event", 0.0, "one blink or saccade"),
+        touched("second of gaze", 1.0, "one second"),
+        _counted("window", allowed, loss, deployment.window_epsilon, f"in any {window} consecutive chunks"),
+        _limited("session", deployment.session_epsilon, "the sum over its chunks"),
+        _limited("hour", None, f"about epsilon {hourly:g} at {stream.rate_hz:g} rows a second"),
+        _limited("day", day, f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock"),
+        _limited("lifetime", deployment.lifetime_epsilon, "the sum over everything since the ledger began"),
+    )
+
+
+def _counted(unit: str, chunks: int, loss: Loss, ceiling: float | None, why: str) -> Scope:
+    """A unit that takes part in so many chunks."""
+    if chunks * loss.delta >= 1:
+        return Scope(unit, chunks, None, ceiling, f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}")
+    total = loss.of(unit, max(chunks, 1))
+    limit = "" if ceiling is None else f" (ceiling {ceiling:g})"
+    return Scope(unit, chunks, total, ceiling, f"{total.figures()}: {why}{limit}")
+
+
+def _limited(unit: str, ceiling: float | None, why: str) -> Scope:
+    """A unit whose chunks are bounded by a ceiling alone, if at all."""
+    limit = "no ceiling" if ceiling is None else f"at most epsilon {ceiling:g}"
+    return Scope(unit, None, None, ceiling, f"{why}; {limit}")
 
 
 def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:
     """The guarantee as (topic, sentence) pairs, in the order in which they should be read."""
-    epsilon, n = mechanism.epsilon, mechanism.n
-    seconds = n / deployment.rate_hz
-    in_window = min(int(deployment.window_epsilon / epsilon * (1 + 1e-12)), deployment.window_chunks)
-    events = chunks_of_event(deployment.window_s, deployment.rate_hz, n)
-    if events <= deployment.window_chunks:
-        events = min(events, in_window)
-    hourly = epsilon * 3600 / seconds * in_window / deployment.window_chunks
-    return [
-        ("claim", mechanism.guarantee),
-        (
-            "unit",
-            f"one chunk: {n} consecutive rows ({seconds:g} s) of one device, all {mechanism.features} features "
-            "together. Two chunks are neighbours when they differ in any way inside the declared domain (replace-one), "
-            "missing values included. Local model: the noise is added before anything leaves the device's sidecar",
-        ),
-        ("chunk", f"epsilon {epsilon:g}, delta {mechanism.delta:g}"),
-        (
-            "gaze event",
-            f"epsilon {events * epsilon:g}: one blink or saccade enters every row within {deployment.window_s:g} s of "
-            f"it, hence up to {events} chunks",
-        ),
-        (
-            "window",
-            f"epsilon {in_window * epsilon:g} in any {deployment.window_chunks} consecutive chunks "
-            f"(ceiling {deployment.window_epsilon:g})",
-        ),
-        ("session", f"the sum over its chunks, at most epsilon {deployment.session_epsilon:g}"),
-        ("hour", f"about epsilon {hourly:g} at {deployment.rate_hz:g} rows a second"),
-        (
-            "day",
-            f"about epsilon {min(24 * hourly, deployment.day_epsilon):g} (ceiling {deployment.day_epsilon:g}, a day in "
-            "UTC by the host's clock)",
-        ),
-        (
-            "person",
-            "the sum over everything ever released from that person, by all devices, sidecars and replays. At common "
-            "settings that sum is large: what stands against re-identification then is measured, not proved",
-        ),
-        (
-            "noise",
-            "integers on a grid relative to the noise, drawn from AES-256-CTR keyed by the operating system; the "
-            "sampler's deviation from the ideal law is charged inside epsilon; no floating-point argument in the proof",
-        ),
-        (
-            "attacker",
-            "may know this code, its configuration and calibration, every release, and anything else; unlimited "
-            "computing power. Trusted: the tracker, this process, its ledger file, and the way from tracker to sidecar",
-        ),
-        (
-            "not protected",
-            "that a device is in use, when, for how long, and its pseudonym; features declared constant say nothing; "
-            "what several chunks tell together beyond the sums above",
-        ),
-        (
-            "not claimed",
-            "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as published "
-            "for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
-        ),
-    ]
+    return guarantee_of(mechanism, deployment).sentences()
 
 
 def text(mechanism: Mechanism, deployment: Deployment) -> str:
     """`describe` as lines of text."""
-    return "\n".join(f"{topic}: {sentence}" for topic, sentence in describe(mechanism, deployment))
+    return guarantee_of(mechanism, deployment).text()

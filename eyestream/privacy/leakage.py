@@ -91,7 +91,7 @@ def laplace_gain(rate: float, largest: int, digits: int, *, deviation: float) ->
         Binary digits of the geometric variable.
     deviation
         Bound on how far the log-probability of a sampled integer lies from the law's: `digits` times
-        `eyestream.privacy.laws.DIGIT_DEVIATION`; 0 for the law itself.
+        `eyestream.privacy.noise.laws.DIGIT_DEVIATION`; 0 for the law itself.
 
     Raises
     ------

@@ -1,112 +1,166 @@
 """The face that all mechanisms share.
 
-A mechanism is built once from (calibration, epsilon, noise) and then frozen. Its price is `epsilon` and `delta`: the
-loss of one chunk of one device, all features together, under `replace_one` in the local model (two chunks are
-neighbours when they differ in any way inside the declared domain). `release` is one release: releasing the same chunk
-twice costs twice.
+A mechanism is built once from (calibration, epsilon, noise) and then frozen: it holds public figures and the source of
+noise, and refuses to be changed. Its price is `loss`: of one chunk of one device, all features together, under
+`replace_one` in the local model (two chunks are neighbours when they differ in any way inside the declared domain).
+`release` is one release: releasing the same chunk twice costs twice.
+
+What is particular to a mechanism is its *core*: from an admitted chunk to a released one. The core holds public figures
+too; the arrays that it needs to work are its *step*, of which every release gets one for itself. So any number of
+threads may release at once, and share neither rows nor noise. A *session* is for one thread at a time and refuses a
+second one. A copy of the process that is made during a release waits for nobody.
 """
 
-import math
+import hashlib
+import json
 import threading
-from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import CalibrationError, ConfigError
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, MOST_UNITS
-from eyestream.privacy.domain import Domain
+from eyestream.privacy import snapshot as stored
+from eyestream.privacy.frame import Frame, Page
+from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
+from eyestream.privacy.protection import Protection
+from eyestream.privacy.workspaces import Workspaces
 
-__all__ = ["Mechanism", "Releaser"]
+__all__ = ["Core", "Mechanism", "Releaser", "Session", "Step"]
 
 Array = NDArray[np.float64]
 
 
 class Releaser(Protocol):
-    """What gives private chunks for chunks: a mechanism, or a mechanism with the state of one session."""
+    """What gives private chunks for chunks: a mechanism, or a session of one."""
 
     def release(self, chunk: Array, /) -> Array:
         """One private release of a chunk (F, n)."""
         ...
 
 
-class Mechanism(ABC):
-    """Private release of chunks.
+class Step(Protocol):
+    """One release at a time, with arrays of its own."""
 
-    Releases of one mechanism, by several threads or in several sessions, wait for one another: they share its scratch
-    arrays. One session is for one thread.
+    def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array | None:
+        """Write the release of an admitted chunk (A, n) to `out` (A, n); give the session's new state.
+
+        Parameters
+        ----------
+        admitted
+            Finite and in range; may be overwritten.
+        noise
+            Where the noise comes from.
+        turn
+            How many chunks the session has released.
+        state
+            What the session knows from *released* values alone; None when the core has no state. Not to be changed.
+        """
+        ...
+
+
+class Core(Protocol):
+    """What is particular to a mechanism. Public figures alone, never changed."""
+
+    @property
+    def delta(self) -> Fraction:
+        """Of one chunk."""
+        ...
+
+    @property
+    def k(self) -> tuple[int, ...]:
+        """Coefficients kept of each released feature; one number where coded jointly; empty: nothing cut."""
+        ...
+
+    @property
+    def noise_sd(self) -> Array:
+        """(A,) expected error of a released value, root mean square over the rows."""
+        ...
+
+    @property
+    def start(self) -> Array | None:
+        """State of a session before its first chunk; None when chunks do not help each other."""
+        ...
+
+    def step(self) -> Step:
+        """What releases, with arrays of its own."""
+        ...
+
+
+class Mechanism:
+    """Private release of chunks.
 
     Parameters
     ----------
-    calibration
-        Made for this mechanism.
-    epsilon
-        Loss of one chunk, all features together.
+    frame
+        Calibration, epsilon and features.
+    core
+        What is particular to the mechanism.
     noise
         Source of noise; tests alone pass another than `SecureNoise`.
+    options
+        What the mechanism was built with, by name; for `repr`, claims and snapshots.
 
     Attributes
     ----------
-    epsilon, delta : loss of one chunk.
-    guarantee : the claim in words, or "none" with its reason.
+    name, protection : of the class: what calibrations call it, and what its guarantee rests on.
+    calibration : made for this mechanism.
+    epsilon, delta, loss : of one chunk, all features together.
     noise_sd : (F,) expected standard deviation of the noise in a released value; 0 for constants.
     n, features : chunk length and number of features, constants included.
     k : coefficients kept of each feature, 0 for constants; one number where the features are coded jointly; empty where
         nothing is cut.
-
-    Raises
-    ------
-    ConfigError
-        when epsilon is out of range, or does not fit the arithmetic.
-    CalibrationError
-        when the calibration was made for another mechanism.
+    frame, core, noise, options : as given.
     """
 
     name: ClassVar[str]
-    delta: float = 0.0
-    k: tuple[int, ...]
-    noise_sd: Array
+    protection: ClassVar[Protection]
 
-    def __init__(self, calibration: Calibration, epsilon: float, noise: Noise | None) -> None:
-        if calibration.mechanism != self.name:
-            raise CalibrationError(f"the calibration was made for {calibration.mechanism}, not for {self.name}")
-        if not (math.isfinite(epsilon) and epsilon > 0):
-            raise ConfigError(f"epsilon must be a positive, finite number, not {epsilon}")
-        if not 1 <= epsilon * EPSILON_UNITS <= MOST_UNITS:
-            low, high = 1 / EPSILON_UNITS, MOST_UNITS / EPSILON_UNITS
-            raise ConfigError(f"epsilon must lie between {low:g} and {high:g}, as a ledger counts it, not {epsilon}")
-        self.calibration = calibration
-        self.epsilon = float(epsilon)
-        self.n = calibration.n
-        self.features = len(calibration.names)
-        self._shape = (self.features, self.n)
-        self._turn = threading.Lock()
-        self._noise = noise if noise is not None else SecureNoise()
-        self._active = active = np.flatnonzero(~calibration.constant)
-        if len(active) == 0:
-            raise CalibrationError("every feature of the calibration is a constant: there is nothing to release")
-        self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], self.n)
-        constants = np.flatnonzero(calibration.constant)
-        self._order = np.argsort(np.concatenate([active, constants]))
-        self._rows = np.repeat(calibration.fill[np.concatenate([active, constants])][:, None], self.n, axis=1)
-        self._released = self._rows[: len(active)]
+    def __init__(
+        self, frame: Frame, core: Core, noise: Noise | None = None, options: Mapping[str, object] | None = None
+    ) -> None:
+        self.frame, self.core = frame, core
+        self.noise: Noise = noise if noise is not None else SecureNoise()
+        self.options = dict(options or {})
+        self.calibration, self.epsilon = frame.calibration, frame.epsilon
+        self.loss = Loss("chunk", Fraction(frame.epsilon), core.delta)
+        self.delta = float(core.delta)
+        self.n, self.features = frame.n, frame.features
+        kept = dict(zip(frame.active.tolist(), core.k, strict=False))
+        coded_apart = len(core.k) == len(frame.active)
+        self.k = tuple(kept.get(feature, 0) for feature in range(frame.features)) if coded_apart else core.k
+        self.noise_sd = frame.whole(core.noise_sd)
+        self._workspaces = Workspaces(lambda: (Page(frame), core.step()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_workspaces" in self.__dict__:
+            raise AttributeError(f"a mechanism is frozen: {name} cannot be set; build another one")
+        object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"{type(self).__name__}({self.calibration!r}, epsilon={self.epsilon:g}{given})"
 
     @property
     def guarantee(self) -> str:
-        """The claim about one released chunk, in words."""
-        if not self._noise.certified:
+        """The claim about one released chunk, in words; "none" with its reason for noise of a test."""
+        if not self.noise.certified:
             return "none: the noise comes from a test source"
         return (
-            f"{self.epsilon:g}-differential privacy (pure) for one chunk of {self.n} rows of one device, all features "
-            "together, replace-one, local model; losses of chunks add up"
+            f"{self.loss.words()} for one chunk of {self.n} rows of one device, all features together, replace-one, "
+            "local model; losses of chunks add up"
         )
 
-    @abstractmethod
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that tell mechanisms apart: of name, calibration, epsilon and options."""
+        told = [self.name, self.calibration.content_hash, self.epsilon.hex(), sorted(self.options.items())]
+        return hashlib.blake2b(json.dumps(told).encode(), digest_size=16).digest()
+
     def release(self, chunk: Array) -> Array:
-        """One private release of a chunk.
+        """One private release of a chunk, as the first one of a session.
 
         Parameters
         ----------
@@ -122,17 +176,74 @@ class Mechanism(ABC):
         ValueError
             when the shape is another.
         """
+        return self._release(chunk, 0, self.core.start)[0]
 
-    def session(self) -> Releaser:
-        """What releases the chunks of one session in order; the mechanism itself when chunks do not help each other."""
-        return self
+    def session(self, snapshot: bytes | None = None) -> "Session":
+        """What releases the chunks of one session in order.
 
-    def _admit(self, chunk: Array) -> Array:
-        """(A, n) the features that are released, imputed and clamped; raises ValueError for another shape."""
-        if chunk.shape != self._shape:
-            raise ValueError(f"a chunk must have the shape {self._shape}, not {chunk.shape}")
-        return self._domain.admit(chunk.take(self._active, axis=0))
+        Parameters
+        ----------
+        snapshot
+            Of `Session.snapshot`: the session goes on from there.
 
-    def _complete(self) -> Array:
-        """(F, n) a new array of the features in `_released` (A, n), with the constants in their places."""
-        return self._rows.take(self._order, axis=0)
+        Raises
+        ------
+        SnapshotError
+            when the snapshot is damaged, of another version, or of another mechanism.
+        """
+        if snapshot is None:
+            return Session(self, 0, self.core.start)
+        return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
+
+    def _release(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
+        """A released chunk (F, n) and the state after it."""
+        if chunk.shape != (self.features, self.n):
+            raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
+        workspace = self._workspaces.take()
+        page, step = workspace
+        try:
+            with np.errstate(all="ignore"):  # a warning of numpy in a log would tell that a raw value is a special one
+                state = step.release(page.admit(chunk), self.noise, turn, state, page.released)
+                return page.complete(), state
+        finally:
+            self._workspaces.give(workspace)
+
+
+class Session:
+    """The chunks of one session, in order: each release may make the next one better.
+
+    What is remembered are functions of released values and public figures alone, so a snapshot is no secret, and
+    restoring an old one costs usefulness, never privacy: every release draws fresh noise. For one thread at a time.
+    """
+
+    __slots__ = ("_busy", "_mechanism", "_state", "_turn")
+
+    def __init__(self, mechanism: Mechanism, turn: int, state: Array | None) -> None:
+        self._mechanism, self._turn, self._state = mechanism, turn, state
+        self._busy = threading.Lock()
+
+    def release(self, chunk: Array) -> Array:
+        """One private release of the session's next chunk (F, n); see `Mechanism.release`.
+
+        Raises
+        ------
+        ValueError
+            when the shape is another.
+        RuntimeError
+            when another thread is in the middle of a release of this session.
+        """
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("a session releases for one thread at a time")
+        try:
+            released, self._state = self._mechanism._release(chunk, self._turn, self._state)
+            self._turn += 1
+            return released
+        finally:
+            self._busy.release()
+
+    def snapshot(self) -> bytes:
+        """The session so far, for `Mechanism.session`; nothing but what released values tell."""
+        return stored.packed(self._mechanism.identity, self._turn, self._state)
+
+    def __repr__(self) -> str:
+        return f"<Session of {self._mechanism.name}, {self._turn} chunks released>"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eyestream.chunking.chunks import DueChunk, RowSpan
-from eyestream.privacy.accountant import Obstacle, Request
+from eyestream.privacy.reservation import Obstacle, Request
 
 __all__ = ["Drop", "DropReason", "Effect", "Release", "Reserve", "Withhold"]
 

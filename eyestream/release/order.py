@@ -21,8 +21,8 @@ from eyestream.chunking.device import Device
 from eyestream.chunking.session import Counters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import ChunkState, decode, encode
-from eyestream.privacy.accountant import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.wire.messages import RawRows
 

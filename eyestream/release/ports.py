@@ -1,33 +1,20 @@
-"""What stands around the order of effects, as it sees it: a ledger, a mechanism, and a memory of released bytes."""
+"""What stands around the order of effects, as it sees it: a ledger, a mechanism, and a memory of released bytes.
 
-from collections.abc import Sequence
+The ledger decides; whoever restores an old state asks it again. It grants a request at most once in its life, and
+refuses it with ``rows`` from then on - unless it can prove that nothing has left under its reservation, which takes an
+`Outbox` that is written before anything is published: then it may grant the same request again, and charges it once.
+"""
+
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.chunking.chunks import RowSpan
-from eyestream.privacy.accountant import Granted, Request, RowMark, Withheld
+from eyestream.privacy.reservation import LedgerPort as Ledger
 from eyestream.streams.key import StreamKey
 
 __all__ = ["Ledger", "Mechanism", "Outbox", "Session"]
-
-
-class Ledger(Protocol):
-    """Durable memory of what was spent. It decides; whoever restores an old state asks it again.
-
-    A request is granted at most once in the life of the ledger, and refused with ``rows`` from then on - unless the
-    ledger can prove that nothing has left under its reservation, which takes an `Outbox` that is written before
-    anything is published: then it may grant the same request again, and charges it once.
-    """
-
-    def reserve(self, requests: Sequence[Request], day: int) -> Sequence[Granted | Withheld]:
-        """An answer at the place of each request, durable before it is given; `day` counts from 1970 in UTC."""
-        ...
-
-    def mark(self, key: StreamKey) -> RowMark | None:
-        """Up to where rows are refused for ever; None: nothing of the stream was ever reserved."""
-        ...
 
 
 class Outbox(Protocol):

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Granted, Request, Withheld
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.effects import Release, Reserve
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism

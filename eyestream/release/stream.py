@@ -16,8 +16,8 @@ from eyestream.chunking.chunks import DueChunk
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import decode, encode
-from eyestream.privacy.accountant import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism, Session
@@ -205,5 +205,6 @@ class StreamRelease:
                 values=session.release(chunk.values).astype(np.float32),
                 epsilon=self._mechanism.epsilon,
                 delta=self._mechanism.delta,
+                at=chunk.at,
             )
         )

@@ -53,14 +53,14 @@ class StreamSpec:
     def __post_init__(self) -> None:
         check_names(self.names)
         fine = {
-            "units": len(self.units) == len(self.names),
-            "rate_hz": 0 < self.rate_hz <= MAX_RATE_HZ,
-            "window_s": 0 <= self.window_s < math.inf,
-            "memory_s": 0 <= self.memory_s < math.inf,
+            "units: one for each name": len(self.units) == len(self.names),
+            f"rate_hz: above 0, at most {MAX_RATE_HZ:g}": 0 < self.rate_hz <= MAX_RATE_HZ,
+            "window_s: 0 or more": 0 <= self.window_s < math.inf,
+            "memory_s: 0 or more": 0 <= self.memory_s < math.inf,
         }
-        wrong = [name for name, holds in fine.items() if not holds]
+        wrong = [expected for expected, holds in fine.items() if not holds]
         if wrong:
-            raise ConfigError(f"stream {self.name!r}: {', '.join(wrong)} out of range")
+            raise ConfigError(f"stream {self.name!r}: expected {'; '.join(wrong)}")
 
     @property
     def features(self) -> int:

@@ -9,26 +9,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.rim.config import (
-    BrokerSettings,
-    BudgetSettings,
-    DeviceEntry,
-    LimitSettings,
-    PrivacySettings,
-    Settings,
-    SidecarSettings,
-    StreamSettings,
-)
+from eyestream.rim.config import LimitSettings
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.streams.key import StreamKey
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import encode_raw, rows_per_message
+
+__all__ = ["FEATURES", "MOST_ROWS", "Flood", "N", "PrivateLink", "flooding", "hand_over"]
 
 SCHEMA, N = 1, 32
 CALIBRATION = calibrations.load("everyday-cfpa-32")
@@ -37,9 +27,13 @@ MOST_ROWS = rows_per_message(FEATURES)
 
 
 class PrivateLink:
-    """A broker that acknowledges at once, or, while `blocked`, never."""
+    """A broker that acknowledges at once, or, while it is blocked, never; or, without `acknowledges`, no chunk at all.
 
-    def __init__(self) -> None:
+    `on_send` is told each chunk that is handed over, `on_chunk` each that is acknowledged.
+    """
+
+    def __init__(self, *, acknowledges: bool = True) -> None:
+        self._acknowledges = acknowledges
         self._free = asyncio.Event()
         self._free.set()
         self._unacknowledged: list[tuple[str, bytes, Callable[[], None]]] = []
@@ -48,6 +42,7 @@ class PrivateLink:
         self.oldest_s = 0.0
         """The longest that a delivered chunk had waited when it was handed over."""
         self.on_chunk: Callable[[str, bytes], None] = lambda topic, payload: None
+        self.on_send: Callable[[str, bytes], None] = lambda topic, payload: None
 
     def block(self, blocked: bool) -> None:
         """Stop acknowledging, or go on."""
@@ -65,28 +60,16 @@ class PrivateLink:
 
     def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
         """As the link's: a chunk, acknowledged later."""
+        self.on_send(topic, payload)
         self._unacknowledged.append((topic, payload, acknowledged))
         asyncio.get_running_loop().call_soon(self._acknowledge)
 
     def _acknowledge(self) -> None:
-        while self._free.is_set() and self._unacknowledged:
+        while self._acknowledges and self._free.is_set() and self._unacknowledged:
             topic, payload, acknowledged = self._unacknowledged.pop(0)
             self.chunks += 1
             self.on_chunk(topic, payload)
             acknowledged()
-
-
-def settings_for(folder: Path, devices: int, limits: LimitSettings, **stream: Any) -> Settings:
-    given = {"rate_hz": CALIBRATION.rate_hz, "grace_s": 1.0, "idle_s": 60.0, "release": "on_row"} | stream
-    return Settings(
-        sidecar=SidecarSettings(name="sidecar", ledger=folder / "ledger"),
-        private=BrokerSettings("mqtt://127.0.0.1:1"),
-        stream=StreamSettings(schema=SCHEMA, window_s=30.0, names=CALIBRATION.names, **given),
-        privacy=PrivacySettings(calibration="everyday-cfpa-32", epsilon=4.8),
-        budget=BudgetSettings(window_chunks=2, window_epsilon=1e6, session_epsilon=1e6, day_epsilon=1e6),
-        device=tuple(DeviceEntry(f"d{i}") for i in range(devices)),
-        limits=limits,
-    )
 
 
 class Flood:
@@ -97,11 +80,11 @@ class Flood:
         self.devices = [f"d{i}" for i in range(devices)]
         self.seq = dict.fromkeys(self.devices, 0)
         self.session = dict.fromkeys(self.devices, 1)
-        self._rows = np.random.default_rng(1).normal(20.0, 5.0, (MOST_ROWS, FEATURES)).astype(np.float32)
+        self._rows = rows_of_a_stranger(MOST_ROWS, FEATURES)
 
     def send(self, payload: bytes, device: str = "d0", *, retain: bool = False) -> None:
         """A message arrives."""
-        self.sidecar._receive(Message(f"eyestream/v1/{device}/features/raw", payload, retain))
+        self.sidecar.worker.receive(Message(f"eyestream/v1/{device}/features/raw", payload, retain))
 
     def rows(self, m: int, device: str = "d0", *, end: bool = False) -> bytes:
         """The next `m` rows of a device."""
@@ -117,7 +100,7 @@ class Flood:
     async def room(self, most: int) -> None:
         """Wait until no more than `most` messages wait: the fastest sender that loses nothing."""
         await asyncio.sleep(0)
-        while self.sidecar.inbox_held > most:  # noqa: ASYNC110  there is no event for it
+        while self.sidecar.worker.held > most:  # noqa: ASYNC110  there is no event for it
             await asyncio.sleep(0.001)
 
     async def quiet(self) -> None:
@@ -126,8 +109,16 @@ class Flood:
         while still < 3:
             await asyncio.sleep(0.01)
             counters = self.sidecar.pipeline.counters
-            busy = self.sidecar.inbox_held or counters.due != self.settled
+            busy = self.sidecar.worker.held or counters.due != self.settled
             still = 0 if busy else still + 1
+
+    def lose_messages(self) -> None:
+        """Let what waits to be read vanish uncounted: a fault."""
+        self.sidecar.worker._inbox.take_most(10**9)
+
+    def lose_chunk(self) -> None:
+        """Let the last released chunk vanish uncounted: a fault."""
+        self.sidecar.outbox._waiting.pop()
 
     @property
     def settled(self) -> int:
@@ -139,10 +130,10 @@ class Flood:
         """The law of conservation; chunks between due and settled only while a write to the ledger is under way."""
         sidecar = self.sidecar
         counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-        messages = counters.rejected.total() + sidecar.inbox_dropped + counters.taken + sidecar.inbox_held
-        assert sidecar.received == messages, "messages"
+        messages = counters.rejected.total() + sidecar.worker.dropped + counters.taken + sidecar.worker.held
+        assert sidecar.worker.received == messages, "messages"
         for device in self.devices:
-            c = sidecar.pipeline.rows(device)
+            c = sidecar.pipeline.rows(StreamKey(device, "features"))
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump, "rows"
         assert counters.due == self.settled if quiet else counters.due >= self.settled, "chunks"
         held = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
@@ -155,23 +146,25 @@ async def flooding(
 ) -> AsyncIterator[Flood]:
     """A sidecar at work, with a private link that stands."""
     limits = limits or LimitSettings(raw_messages=256, released_chunks=256, deadline_s=1.0)
-    settings = settings_for(folder, devices, limits, **stream)
-    create_ledger(settings.sidecar.ledger, chunk=N, window=2, created=0)
+    names = tuple(f"d{i}" for i in range(devices))
+    settings = settings_for(NO_BROKER, folder, devices=names, limits=limits, **stream)
     link = PrivateLink()
-    mechanism = build(CALIBRATION, settings.privacy.epsilon, noise=SecureNoise())
-    with Ledger(settings.sidecar.ledger, chunk=N, ceilings=Ceilings.of(2, 1e6)) as ledger:
-        sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
+    with opened(settings) as sidecar:
         _note_age(sidecar, link)
-        work = asyncio.create_task(sidecar._work(), name="devices")
-        private = asyncio.create_task(sidecar._sender.serve(link), name="private link")  # type: ignore[arg-type]
+        work = asyncio.create_task(sidecar.worker.run(), name="devices")
+        private = asyncio.create_task(hand_over(sidecar, link), name="private link")
         try:
             yield Flood(sidecar, link, devices)
         finally:
-            sidecar._stopping = True
-            sidecar._inbox.wake()
+            sidecar.worker.stop()
             await work
             private.cancel()
             await asyncio.gather(private, return_exceptions=True)
+
+
+async def hand_over(sidecar: Sidecar, link: PrivateLink) -> None:
+    """Let the sidecar publish through `link`, for as long as that stands."""
+    await sidecar._sender.serve(link)  # type: ignore[arg-type]
 
 
 def _note_age(sidecar: Sidecar, link: PrivateLink) -> None:

@@ -1,33 +1,89 @@
-"""Noise sources for tests: what is released with them has no guarantee, and says so."""
+"""Noises without a guarantee (what is released with them says so), and the real one, watched."""
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.laws import Law
+from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise.bits import Bits
+from eyestream.privacy.noise.laws import LaplaceLaw, Law
+
+__all__ = ["FixedNoise", "ScaledNoise", "SeededNoise", "WatchedNoise", "WordNoise", "ZeroNoise"]
 
 
-class ZeroNoise:
-    """No noise at all."""
+class FixedNoise:
+    """The same integer for every draw."""
 
     certified = False
+
+    def __init__(self, value: int) -> None:
+        self._value = value
 
     def draw(self, law: Law) -> NDArray[np.int64]:
-        """Zeros."""
-        return np.zeros(law.shape, dtype=np.int64)
+        """The integer, in the shape of the law."""
+        return np.full(law.shape, self._value, dtype=np.int64)
 
 
-class SeededNoise:
-    """The production law from seeded words, so that a test can be repeated."""
+class ZeroNoise(FixedNoise):
+    """No noise at all."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class WordNoise:
+    """The production law from words of the test's choice: a recorded tape, a counter, a seeded generator."""
 
     certified = False
 
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-
-    def words(self, count: int) -> NDArray[np.uint32]:
-        """Uniform words."""
-        return self._rng.integers(0, 2**32, count, dtype=np.uint32)
+    def __init__(self, source: Bits) -> None:
+        self._source = source
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """One draw of the law."""
-        return law.sample(self)
+        return law.sample(self._source)
+
+
+class SeededNoise(WordNoise):
+    """The production law from seeded words, so that a test can be repeated."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(self)
+        self._rng = np.random.default_rng(seed)
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        """(count,) uniform words."""
+        return self._rng.integers(0, 2**32, count, dtype=np.uint32)
+
+
+class ScaledNoise:
+    """Laplace noise of `factor` times the scale that the law asks for: a fault that a test must see."""
+
+    certified = False
+
+    def __init__(self, factor: float, seed: int) -> None:
+        self._factor = factor
+        self._rng = np.random.default_rng(seed)
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        """Rounded floats; TypeError for a law that is not Laplace's."""
+        if not isinstance(law, LaplaceLaw):
+            raise TypeError(f"expected a Laplace law, not {type(law).__name__}")
+        scale = self._factor * law.sd[:, None] / math.sqrt(2)
+        return np.rint(self._rng.laplace(scale=scale, size=law.shape)).astype(np.int64)
+
+
+class WatchedNoise(SecureNoise):
+    """The real noise, certified; `drawn` is called with each draw."""
+
+    def __init__(self, drawn: Callable[[], None]) -> None:
+        super().__init__()
+        self._drawn = drawn
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        """As it is."""
+        values = super().draw(law)
+        self._drawn()
+        return values

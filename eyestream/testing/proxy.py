@@ -1,4 +1,4 @@
-"""A TCP proxy of the tests' own that treats the connections through it badly.
+"""A TCP proxy that treats the connections through it badly.
 
 The faults are those of toxiproxy (latency, bandwidth, slicer, slow close, timeout, reset, limited data, down), and one
 more: a peer that accepts and hangs up. `fault` may be changed at any time, also while connections stand.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Fault", "FaultProxy"]
+__all__ = ["TOXICS", "Fault", "FaultProxy"]
 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 _READ_BYTES = 65536
@@ -38,6 +38,20 @@ class Fault:
     stalled: bool = False
     close_s: float = 0.0
     hangs_up: bool = False
+
+
+TOXICS = {
+    "latency": Fault(latency_s=0.1, jitter_s=0.06),
+    "bandwidth": Fault(bytes_per_second=2000),
+    "slicer": Fault(slice_bytes=1),
+    "slow close": Fault(close_s=0.5),
+    "half open": Fault(stalled=True),
+    "limited data": Fault(limit_bytes=5000),
+    "hangs up": Fault(hangs_up=True),
+    "reset": Fault(),
+    "down": Fault(),
+}
+"""One fault of each kind by its name; "reset" and "down" are done to the proxy by its methods."""
 
 
 class FaultProxy:

@@ -1,129 +1,184 @@
-"""A tracker's world around a real pipeline and a real ledger: processes that come and go, and what an outsider saw.
+"""The shipped pipeline on a ledger of its own, without links: one process after the other, and what an outsider saw.
 
-Three features, four rows a chunk, the real mechanism with fresh noise, a ledger on disk that outlives each process.
-Every row that is sent carries a serial number of its own in its first feature, so that what is released says which
-arrivals it was made of. `World.check` holds at any quiet moment, whatever came in.
+All that tests and tools know of how a sidecar is put together behind its links stands here: `Rig.start` builds it,
+`device_of` reaches into it. When the inside changes, this file changes and no test does.
 """
 
-import itertools
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from unittest import mock
 
-import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
+from eyestream.chunking.device import Device
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Obstacle, Request
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.mechanisms import CFPA
-from eyestream.privacy.noise import SecureNoise
-from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger
-from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
+from eyestream.privacy.mechanism import Mechanism, Releaser
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.reservation import Granted, Obstacle, Request, Withheld
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
+from eyestream.streams.key import StreamKey
+from eyestream.testing.calibrations import few_features
+from eyestream.testing.clocks import Clock
+from eyestream.testing.disk import Disk
+from eyestream.testing.noise import WatchedNoise
 from eyestream.wire.messages import encode_raw
+from eyestream.wire.topics import raw_topic
 
-FEATURES, SCHEMA, N = 3, 7, 4
+__all__ = [
+    "EPSILON",
+    "SCHEMA",
+    "Event",
+    "Rig",
+    "device_of",
+    "device_settings",
+    "forget_rows",
+    "reserved_spans",
+]
+
+SCHEMA = 7
 EPSILON = 4.8
-CHARGE = Charge.of(EPSILON)
-LIFETIME_S = 8.0
+
+Event = tuple[str, Any]
+"""What happened: ("reserve", Request), ("withhold", Request), ("draw", None) or ("publish", topic)."""
 
 
-@cache
-def calibration(n: int = N) -> Calibration:
-    """Three features of a shipped calibration, for chunks of `n` rows."""
-    known = calibrations.load("everyday-cfpa-32")
-    tables = known.tables
-    assert isinstance(tables, PerFeatureTables)
-    few = np.flatnonzero(~known.constant)[:FEATURES]
-    narrow = replace(
-        known,
-        names=("a", "b", "c"),
-        units=tuple(known.units[i] for i in few),
-        declared=known.declared[few],
-        lo=known.lo[few],
-        hi=known.hi[few],
-        fill=known.fill[few],
-        tables=PerFeatureTables(**{name: array[few] for name, array in vars(tables).items()}),
-    )
-    return declared_range(narrow, n)
+def device_settings(names: Sequence[str], n: int, device: str = "d0", **changes: Any) -> DeviceSettings:
+    """A device that sends two rows a second of `names`, for chunks of `n`; `changes` are fields of `DeviceSettings`."""
+    given = {"stream": "features", "schema": SCHEMA, "rate_hz": 2.0, "grace_s": 0.5, "idle_s": 30.0, "jump_chunks": 3}
+    return DeviceSettings(id=device, names=tuple(names), n=n, **(given | changes))  # type: ignore[arg-type]
 
 
-class WatchedMechanism(CFPA):
-    """The real one, that notes the serial numbers in each chunk it is given."""
-
-    releases: list[list[int]]
-
-    def release(self, chunk: np.ndarray) -> np.ndarray:
-        self.releases.append([int(serial) for serial in chunk[0] if not np.isnan(serial)])
-        return super().release(chunk)
+def device_of(pipeline: Pipeline, device: str) -> Device:
+    """The rows' side of one device, which is not on the pipeline's face."""
+    return pipeline._served[StreamKey(device, "features")].stream._order._device
 
 
-@cache
-def _mechanism() -> WatchedMechanism:
-    """One for all worlds, one after the other: to build it takes longer than most lives in the fuzzer."""
-    return WatchedMechanism(calibration(), EPSILON, noise=SecureNoise())
+def reserved_spans(pipeline: Pipeline) -> int:
+    """Spans of rows of all devices that the ledger has answered and no chunk has used yet."""
+    return sum(len(served.stream._order._answers) for served in pipeline._served.values())
 
 
-class WatchedLedger(Ledger):
-    """The real one, that notes what it has granted, and every answer."""
+def forget_rows(pipeline: Pipeline, device: str) -> None:
+    """Let a pipeline forget which rows of the session it has closed and asked the ledger for: a fault."""
+    order = pipeline._served[StreamKey(device, "features")].stream._order
+    order._asked = None
+    order._device._session._current = 0  # type: ignore[union-attr]
 
-    granted: list[Request]
-    answers: list[tuple[Request, Obstacle | None]]
 
-    def reserve(self, requests: Sequence[Request], day: int) -> list[Reservation | Withheld]:
+class _Tap:
+    """A mechanism or a session of it, of which the first feature of every chunk is noted."""
+
+    def __init__(self, inner: Mechanism | Releaser, note: list[list[int]]) -> None:
+        self._inner, self._note = inner, note
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def session(self, snapshot: bytes | None = None) -> "_Tap":
+        assert isinstance(self._inner, Mechanism)
+        return _Tap(self._inner.session() if snapshot is None else self._inner.session(snapshot), self._note)
+
+    def release(self, chunk: NDArray[np.float64]) -> NDArray[np.float64]:
+        self._note.append([int(value) for value in chunk[0] if np.isfinite(value)])
+        return self._inner.release(chunk)
+
+
+class _WatchedLedger(Ledger):
+    """The real one, whose answers are told."""
+
+    tell: Callable[[list[Granted | Withheld]], None]
+
+    def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         answers = super().reserve(requests, day)
-        self.granted += [answer.request for answer in answers if isinstance(answer, Reservation)]
-        self.answers += [(a.request, a.obstacle if isinstance(a, Withheld) else None) for a in answers]
+        self.tell(answers)
         return answers
 
 
-class World:
-    """Devices ``d0``, ``d1`` ... and one process after the other."""
+class Rig:
+    """A pipeline at work on the ledger in `folder`; a context manager that ends the process.
+
+    Parameters
+    ----------
+    folder
+        Where the ledger is, or is made; it outlives every process.
+    devices
+        Their pseudonyms.
+    ceilings
+        Of every device; none by default.
+    calibration
+        Of the mechanism, at `EPSILON` unless `epsilon` says otherwise; three features, chunks of four rows by default.
+    mechanism
+        In the place of one made from `calibration`; then "draw" is no event.
+    watch_disk
+        Look at every fdatasync: `disk` and `early` count by it.
+    on_publish
+        Is told each topic and payload beside `published`.
+    options
+        Fields of `DeviceSettings`.
+
+    Attributes
+    ----------
+    clock : the time and the day, to be moved by hand.
+    events : what was reserved, withheld, drawn and published, in order, over all processes.
+    published : topics and payloads.
+    answers : every request to the ledger with what stood in the way, None where it was granted.
+    releases : first feature of each chunk that the mechanism was given, as integers, missing ones left out.
+    bound : charges that were durable at each draw; with `watch_disk` alone.
+    early : chunks that left before their charge was durable; with `watch_disk` alone.
+    """
 
     def __init__(
-        self, folder: Path, *, devices: int = 1, ceilings: Ceilings | None = None, held: int = 64, **settings: Any
+        self,
+        folder: Path,
+        *,
+        devices: Sequence[str] = ("d0",),
+        ceilings: Ceilings | None = None,
+        calibration: Calibration | None = None,
+        epsilon: float = EPSILON,
+        mechanism: Mechanism | None = None,
+        watch_disk: bool = False,
+        on_publish: Callable[[str, bytes], None] = lambda topic, payload: None,
+        **options: Any,
     ) -> None:
         folder.mkdir(exist_ok=True)
-        self._path = folder / "ledger"
-        self._ceilings = ceilings or Ceilings()
-        self._held = held
-        given = {"rate_hz": 2.0, "n": N, "grace_s": 0.5, "idle_s": 30.0, "jump_chunks": 3} | settings
-        self.settings = [
-            DeviceSettings(id=f"d{i}", stream="features", schema=SCHEMA, names=calibration().names, **given)
-            for i in range(devices)
-        ]
-        self.day = 20_000
-        self.sent = 0
-        self.serials = itertools.count(1)
-        self.origin: dict[int, tuple[str, int, int]] = {}
-        self.releases: list[list[int]] = []
-        self.granted: list[Request] = []
-        self.answers: list[tuple[Request, Obstacle | None]] = []
+        self.path = folder / "ledger"
+        self.ceilings = ceilings or Ceilings()
+        self.mechanism = mechanism or build(calibration or few_features(), epsilon, noise=WatchedNoise(self._drawn))
+        self.charge = Charge.of(self.mechanism.epsilon, self.mechanism.delta)
+        names, n = self.mechanism.calibration.names, self.mechanism.n
+        self.settings = [device_settings(names, n, device, **options) for device in devices]
+        self.clock = Clock()
+        self.events: list[Event] = []
         self.published: list[tuple[str, bytes]] = []
-        self.delivered: list[bytes] = []
-        create_ledger(self._path, chunk=N, window=self._ceilings.window_chunks, created=0)
+        self.answers: list[tuple[Request, Obstacle | None]] = []
+        self.releases: list[list[int]] = []
+        self.bound: list[int] = []
+        self.early = 0
+        self._on_publish, self._watch_disk = on_publish, watch_disk
+        if not self.path.exists():
+            create_ledger(self.path, created=0)
         self.start()
 
     def start(self) -> None:
         """A new process on the same ledger; whatever the last one had in memory is gone."""
-        self.received = 0
-        self.now = 0.0
-        self.ledger = WatchedLedger(self._path, chunk=N, ceilings=self._ceilings)
-        self.ledger.granted, self.ledger.answers = self.granted, self.answers
-        mechanism = _mechanism()
-        mechanism.releases = self.releases
-        self.outbox = Outbox(self._held, LIFETIME_S)
+        self.clock.now = 0.0
+        self.disk = Disk(self.path, self.charge.epsilon)
+        self._before = self.disk.charges() - len(self.published) if self._watch_disk else 0
+        self._patch = mock.patch("os.fdatasync", self.disk)
+        if self._watch_disk:
+            self._patch.start()
+        self.ledger = _WatchedLedger(self.path, ceilings=self.ceilings)
+        self.ledger.tell = self._answered
         self.pipeline = Pipeline(
-            self.settings,
-            mechanism,
+            [(settings, _Tap(self.mechanism, self.releases)) for settings in self.settings],
             self.ledger,
-            today=lambda: self.day,
+            today=self.clock.today,
             publish=self._publish,
             changed=lambda: None,
         )
@@ -131,96 +186,89 @@ class World:
     def kill(self) -> None:
         """The process ends without a word."""
         self.ledger.close()
+        if self._watch_disk:
+            self._patch.stop()
 
     def restart(self) -> None:
         """Killed, and started again."""
         self.kill()
         self.start()
 
-    def _publish(self, topic: str, payload: bytes) -> None:
-        self.published.append((topic, payload))
-        self.outbox.put(topic, payload, self.now)
+    def __enter__(self) -> Self:
+        return self
 
-    def rows(self, seq: int, m: int = 1, session: int = 1, *, end: bool = False, device: int = 0) -> Arrival:
-        """A message with `m` rows that nobody sent before, to arrive now."""
-        rows = np.zeros((m, FEATURES), np.float32)
-        for i in range(m):
-            serial = next(self.serials)
-            rows[i, 0] = serial
-            self.origin[serial] = (f"d{device}", session, seq + i)
-        return self.arrival(encode_raw(session, seq, rows, SCHEMA, end=end), device)
+    def __exit__(self, *error: object) -> None:
+        self.kill()
 
-    def arrival(self, payload: bytes, device: int = 0) -> Arrival:
-        """Bytes that arrive now."""
-        return Arrival(f"eyestream/v1/d{device}/features/raw", payload, self.now)
+    @property
+    def counters(self) -> Counters:
+        """What became of messages and chunks in this process."""
+        return self.pipeline.counters
+
+    @property
+    def granted(self) -> list[Request]:
+        """What the ledger has allowed."""
+        return [request for request, obstacle in self.answers if obstacle is None]
+
+    def kinds(self) -> list[str]:
+        """The kinds of the events, in order."""
+        return [kind for kind, _ in self.events]
+
+    def spent(self) -> int:
+        """Epsilon of all devices in the ledger, in its units."""
+        odometers = (self.ledger.odometer(settings.id) for settings in self.settings)
+        return sum(odometer.epsilon for odometer in odometers if odometer is not None)
+
+    def arrival(self, payload: bytes, device: str = "d0", at: float | None = None) -> Arrival:
+        """Bytes from a device that arrive at `at`, or now."""
+        return Arrival(raw_topic(device), payload, self.clock.now if at is None else at)
+
+    def sent(
+        self, rows: NDArray[np.float32], seq: int, session: int = 1, *, end: bool = False, device: str = "d0"
+    ) -> Arrival:
+        """Rows (m, F) of a tracker, the first of which has the number `seq`, that arrive now."""
+        return self.arrival(encode_raw(session, seq, rows, self.settings[0].schema, end=end), device)
 
     async def take(self, *arrivals: Arrival, now: float | None = None) -> None:
-        """Let the pipeline take messages and the time."""
-        self.received += len(arrivals)
-        await self.pipeline.take(arrivals, self.now if now is None else now)
+        """Let the pipeline take messages and the time: the clock's, or `now`, which does not move the clock."""
+        await self.pipeline.take(arrivals, self.clock.now if now is None else now)
 
     async def wait(self, seconds: float) -> None:
         """Let time pass, and the pipeline wake up when it asked for it."""
-        end = self.now + seconds
+        end = self.clock.now + seconds
         for _ in range(10_000):
             due = self.pipeline.next_due()
             if due is None or due > end:
                 break
-            self.now = max(self.now, due)
+            self.clock.now = max(self.clock.now, due)
             await self.take()
         else:
             raise AssertionError("the pipeline asks to be woken again and again, and time does not pass")
-        self.now = end
+        self.clock.now = end
         await self.take()
 
-    def deliver(self, *, acknowledge: bool = True) -> bytes | None:
-        """Send the first entry; without an acknowledgement it will be sent again."""
-        entry = self.outbox.first(self.now)
-        if entry is None:
-            return None
-        self.delivered.append(entry.payload)
-        if acknowledge:
-            self.outbox.acknowledge(entry, self.now)
-        return entry.payload
+    def close(self) -> None:
+        """End every session in order, now."""
+        self.pipeline.close(self.clock.now)
 
-    def device(self, index: int = 0) -> Any:
-        """The device behind a topic; its counters are not on the pipeline's face."""
-        return self.pipeline._lines[f"eyestream/v1/d{index}/features/raw"].device
+    def device(self, device: str = "d0") -> Device:
+        """The rows' side of one device."""
+        return device_of(self.pipeline, device)
 
-    def check(self) -> None:
-        """What holds at any quiet moment."""
-        counters, outbox = self.pipeline.counters, self.outbox
-        assert self.received == counters.rejected.total() + counters.taken
-        for index in range(len(self.settings)):
-            c = self.pipeline.rows(f"d{index}")
-            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump
-        assert counters.due == counters.released + counters.withheld.total() + counters.dropped.total()
-        assert self.pipeline.failed or counters.dropped["ledger"] == 0, "a chunk that nobody asked for"
-        assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
-        self._check_privacy()
+    def _drawn(self) -> None:
+        self.events.append(("draw", None))
+        if self._watch_disk:
+            self.bound.append(self.disk.charges())
 
-    def _check_privacy(self) -> None:
-        rows = Counter(self.origin[serial] for released in self.releases for serial in released)
-        assert all(count == 1 for count in rows.values()), "a row is in two releases"
-        spans = Counter((g.device, g.session, row) for g in self.granted for row in range(g.first_row, g.last_row + 1))
-        assert all(count == 1 for count in spans.values()), "a row is charged twice"
-        assert rows.keys() <= spans.keys(), "a row is released and not charged"
-        assert len(self.published) <= len(self.releases) <= len(self.granted)
-        spent = sum(
-            odometer.epsilon
-            for settings in self.settings
-            if (odometer := self.ledger.odometer(settings.id, settings.stream)) is not None
-        )
-        assert spent == len(self.granted) * CHARGE.epsilon
-        self._check_stream()
+    def _answered(self, answers: list[Granted | Withheld]) -> None:
+        for answer in answers:
+            obstacle = answer.obstacle if isinstance(answer, Withheld) else None
+            self.answers.append((answer.request, obstacle))
+            self.events.append(("reserve" if obstacle is None else "withhold", answer.request))
 
-    def _check_stream(self) -> None:
-        """Chunks of a private session follow one another, finite, each said once; a retry is the same bytes."""
-        seen: dict[tuple[str, int], int] = {}
-        for topic, payload in self.published:
-            chunk = msgpack.unpackb(payload)
-            key = (topic, chunk["session"])
-            assert chunk["chunk"] > seen.get(key, -1)
-            seen[key] = chunk["chunk"]
-            assert np.isfinite(np.frombuffer(chunk["values"], "<f4")).all()
-        assert set(self.delivered) <= {payload for _, payload in self.published}
+    def _publish(self, topic: str, payload: bytes) -> None:
+        self.published.append((topic, payload))
+        self.events.append(("publish", topic))
+        if self._watch_disk:
+            self.early += self.disk.charges() - self._before < len(self.published)
+        self._on_publish(topic, payload)

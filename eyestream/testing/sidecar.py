@@ -1,18 +1,18 @@
-"""A sidecar under test, and an independent reader of everything on the broker."""
+"""A whole sidecar under test: its settings without a file, opened on a ledger of its own, at work between its brokers.
+
+What tests and tools know of a sidecar's inside, beyond its face, stands here and in `eyestream.testing.load`.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import aiomqtt
-import msgpack
-import numpy as np
-
 from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise import Noise
 from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
@@ -24,8 +24,24 @@ from eyestream.rim.config import (
     StreamSettings,
 )
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
+
+__all__ = [
+    "NO_BROKER",
+    "at_work",
+    "ceilings_of",
+    "links_made",
+    "opened",
+    "parts_of",
+    "raw_stands",
+    "running",
+    "settings_for",
+]
+
+NO_BROKER = "mqtt://127.0.0.1:1"
+"""Where nobody listens."""
 
 
 def settings_for(
@@ -33,101 +49,105 @@ def settings_for(
     folder: Path,
     *,
     calibration: str = "everyday-cfpa-32",
+    names: tuple[str, ...] | None = None,
     devices: tuple[str, ...] = ("hmd-1",),
     window_epsilon: float = 1e6,
     raw_url: str | None = None,
     limits: LimitSettings | None = None,
-    idle_s: float = 60.0,
     **stream: Any,
 ) -> Settings:
-    """A configuration without a file; its ledger is made when there is none."""
+    """A configuration without a file, and its ledger, which is made when there is none.
+
+    Parameters
+    ----------
+    url
+        Of the private broker, and of the raw one where there is no `raw_url`.
+    folder
+        Where the ledger is.
+    calibration
+        Name of a shipped one.
+    names
+        Of the features; those of the calibration by default.
+    devices
+        Pseudonyms.
+    window_epsilon
+        Ceiling of two chunks; the others do not bind.
+    stream
+        Fields of `StreamSettings`.
+    """
     known = calibrations.load(calibration)
-    given = {"grace_s": 1.0, "release": "on_row", "jump_chunks": 16} | stream
+    given: dict[str, Any] = {"schema": 1, "rate_hz": known.rate_hz, "window_s": 30.0, "names": names or known.names}
+    given |= {"name": "features", "privacy": PrivacySettings(calibration=calibration, epsilon=4.8)}
+    given |= {"idle_s": 60.0, "grace_s": 1.0, "release": "on_row", "jump_chunks": 16} | stream
     settings = Settings(
         sidecar=SidecarSettings(name="sidecar", ledger=folder / "ledger"),
         private=BrokerSettings(url),
         raw=None if raw_url is None else BrokerSettings(raw_url),
-        stream=StreamSettings(
-            schema=1, rate_hz=known.rate_hz, window_s=30.0, names=known.names, idle_s=idle_s, **given
-        ),
-        privacy=PrivacySettings(calibration=calibration, epsilon=4.8),
+        stream=(StreamSettings(**given),),
         budget=BudgetSettings(window_chunks=2, window_epsilon=window_epsilon, session_epsilon=1e6, day_epsilon=1e6),
         device=tuple(DeviceEntry(device) for device in devices),
         limits=limits or LimitSettings(),
     )
     if not settings.sidecar.ledger.exists():
-        create_ledger(settings.sidecar.ledger, chunk=known.n, window=2, created=0)
+        create_ledger(settings.sidecar.ledger, created=0)
     return settings
 
 
-@contextlib.asynccontextmanager
-async def running(settings: Settings, noise: Any = None) -> AsyncIterator[Sidecar]:
-    """A sidecar at work beside the body, stopped in order after it."""
-    source = SecureNoise() if noise is None else noise
-    mechanism = build(calibrations.load(settings.privacy.calibration), settings.privacy.epsilon, noise=source)
+def ceilings_of(settings: Settings) -> Ceilings:
+    """What the ledger holds a device to."""
     budget = settings.budget
-    ceilings = Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
-    with Ledger(settings.sidecar.ledger, chunk=mechanism.n, ceilings=ceilings) as ledger:
-        sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
-        stop = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(sidecar.run(stop), name="sidecar")
-            try:
-                yield sidecar
-            finally:
-                stop.set()
+    return Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
 
 
-class Spy:
-    """Reads every topic with another client and another decoder than ours."""
+@contextlib.contextmanager
+def opened(
+    settings: Settings,
+    *,
+    noise: Noise | None = None,
+    mechanism: Mechanism | None = None,
+    today: Callable[[], int] = lambda: 20_000,
+) -> Iterator[Sidecar]:
+    """A sidecar with its ledger open, not at work.
 
-    def __init__(self) -> None:
-        self.messages: list[tuple[str, bytes, bool]] = []
-
-    def leaf(self, leaf: str, device: str = "hmd-1") -> list[dict[str, Any]]:
-        """Decoded messages of one topic, in order."""
-        topic = f"eyestream/v1/{device}/features/{leaf}"
-        return [msgpack.unpackb(payload) for at, payload, _ in self.messages if at == topic]
-
-    def chunks(self, device: str = "hmd-1") -> list[int]:
-        """Indices of the private chunks, in order of arrival."""
-        return [chunk["chunk"] for chunk in self.leaf("private", device)]
-
-    def states(self, device: str = "hmd-1") -> list[tuple[str, str]]:
-        """States and reasons that were said, in order."""
-        return [(status["state"], status["reason"]) for status in self.leaf("status", device)]
-
-    def raw(self) -> bytes:
-        """All payloads of the raw topics."""
-        return b"\n".join(payload for topic, payload, _ in self.messages if topic.endswith("/raw"))
-
-    def outside_raw(self) -> bytes:
-        """All that was published outside of the raw topics, topics included."""
-        return b"\n".join(
-            topic.encode() + b"\n" + payload for topic, payload, _ in self.messages if not topic.endswith("/raw")
-        )
+    `mechanism` takes the place of the one that the settings ask for, which draws from `noise`, the real one by default.
+    """
+    if mechanism is None:
+        privacy = settings.stream[0].privacy
+        mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
+        yield Sidecar(settings, {settings.stream[0].name: mechanism}, ledger, today=today)
 
 
 @contextlib.asynccontextmanager
-async def spying(url: str, *topics: str) -> AsyncIterator[Spy]:
-    """A spy on the broker at `url`."""
-    spy = Spy()
-    host, _, port = url.removeprefix("mqtt://").partition(":")
-
-    async def read(client: aiomqtt.Client) -> None:
-        async for message in client.messages:
-            spy.messages.append((str(message.topic), bytes(message.payload), message.retain))
-
-    async with aiomqtt.Client(host, int(port)) as client:
-        for topic in topics or ("#",):
-            await client.subscribe(topic, 1)
-        task = asyncio.create_task(read(client))
-        yield spy
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+async def running(settings: Settings, noise: Noise | None = None) -> AsyncIterator[Sidecar]:
+    """A sidecar at work beside the body, stopped in order after it."""
+    with opened(settings, noise=noise) as sidecar:
+        async with at_work(sidecar):
+            yield sidecar
 
 
-def rows_of_a_stranger(count: int, features: int, seed: int = 1) -> np.ndarray:
-    """(count, F) float32 rows whose every value is a full-precision number of its own."""
-    return np.random.default_rng(seed).normal(20.0, 5.0, (count, features)).astype(np.float32)
+@contextlib.asynccontextmanager
+async def at_work(sidecar: Sidecar) -> AsyncIterator[None]:
+    """Beside the body the sidecar works; it is stopped in order after it."""
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sidecar.run(stop), name="sidecar")
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+def parts_of(sidecar: Sidecar) -> tuple[Mechanism, Ceilings]:
+    """What it releases with, and what its ledger holds every device to."""
+    return next(iter(sidecar._mechanisms.values())), sidecar.pipeline._ledger._ceilings  # type: ignore[attr-defined]
+
+
+def raw_stands(sidecar: Sidecar) -> bool:
+    """Whether its link to the raw broker is up and subscribed."""
+    return sidecar.raw_stands
+
+
+def links_made(sidecar: Sidecar) -> tuple[int, int]:
+    """How often the link to the private broker has stood since the start, and that to the raw one."""
+    return sidecar.links["private"], sidecar.links["raw"]

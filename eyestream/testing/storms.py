@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgpack
-from conftest import until
-from rig import rows_of_a_stranger
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files import calibrations
@@ -20,6 +18,9 @@ from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import raw_stands
 
 __all__ = ["NAMES", "Ear", "Traffic", "Watch", "ear", "recovery", "stands", "traffic", "watching"]
 
@@ -144,11 +145,11 @@ def settled(sidecar: Sidecar) -> int:
 def lawful(sidecar: Sidecar) -> bool:
     """Whether what came in is rejected, dropped, taken or held: messages, rows, chunks, and released chunks."""
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    messages = counters.rejected.total() + sidecar.inbox_dropped + counters.taken + sidecar.inbox_held
+    messages = counters.rejected.total() + sidecar.worker.dropped + counters.taken + sidecar.worker.held
     released = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
-    rows = [sidecar.pipeline.rows(device) for device in sidecar.devices]
+    rows = [sidecar.pipeline.rows(key) for key in sidecar.pipeline.keys]
     return (
-        sidecar.received == messages
+        sidecar.worker.received == messages
         and all(c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump for c in rows)
         and settled(sidecar) <= counters.due
         and counters.released == released
@@ -183,7 +184,7 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
 
 def stands(sidecar: Sidecar, publisher: Publisher) -> bool:
     """Whether all three links are up."""
-    return sidecar._raw_stands and sidecar.private_stands and publisher._up.is_set()
+    return raw_stands(sidecar) and sidecar.private_stands and publisher._up.is_set()
 
 
 async def recovery(holds: Callable[[], bool], seconds: float = 15.0) -> float:

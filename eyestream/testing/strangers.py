@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from storms import NAMES
 
+from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import encode_raw, rows_per_message
 from eyestream.wire.topics import raw_topic
 

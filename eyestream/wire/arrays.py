@@ -1,13 +1,14 @@
-"""Arrays on the wire: `bin`, little-endian float32, C order, with the shape beside them."""
+"""Arrays on the wire: `bin`, little-endian float32, C order, with the shape beside them; times are float64."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.wire.envelope import MAX_RELEASE_BYTES, refuse
 
-__all__ = ["FLOAT32", "from_bin", "to_bin"]
+__all__ = ["FLOAT32", "FLOAT64", "from_bin", "to_bin"]
 
 FLOAT32 = np.dtype("<f4")
+FLOAT64 = np.dtype("<f8")
 
 
 def to_bin(array: NDArray[np.floating]) -> tuple[tuple[int, int], bytes]:
@@ -21,7 +22,7 @@ def to_bin(array: NDArray[np.floating]) -> tuple[tuple[int, int], bytes]:
     if array.ndim != 2 or array.shape[1] < 1:
         raise refuse("shape")
     rows, columns = array.shape
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return (rows, columns), np.asarray(array, FLOAT32).tobytes()
 
 

@@ -1,10 +1,11 @@
 """MQTT 3.1.1, as much of it as we speak: a client's packets to bytes, a broker's bytes to packets. Pure and bounded.
 
 QoS 0 and 1: we subscribe and publish with nothing else, so a broker has no reason to send anything else. Bytes may come
-in any pieces. What is no packet that a broker may send ends the link (`LinkError`); a payload too long for every kind
-of message of ours is cut while it comes in, and refused for its size by whoever gets it.
+in any pieces. What is no packet that a broker may send at that moment ends the link (`LinkError`); a payload too long
+for every kind of message of ours is cut while it comes in, and refused for its size by whoever gets it.
 
-Source: MQTT Version 3.1.1, OASIS Standard, 29 October 2014; sections are named where they matter.
+Source: MQTT Version 3.1.1, OASIS Standard, 29 October 2014; sections are named where they matter. Which of its
+statements which test shows: `docs/mqtt-conformance.md`.
 """
 
 import struct
@@ -96,9 +97,10 @@ Packet = Message | Connack | Suback | Puback | Pingresp
 
 
 class Decoder:
-    """A broker's bytes to packets; holds one unfinished packet at most."""
+    """A broker's bytes to packets, CONNACK first and once; holds one unfinished packet at most."""
 
     def __init__(self) -> None:
+        self._greeted = False
         self._held = bytearray()
         self._needed = 0
         self._skip = 0
@@ -128,7 +130,11 @@ class Decoder:
             kept = min(end, body + MAX_PAYLOAD_KEPT + 4 + _MAX_TEXT)
             if kept > size:
                 break
-            packets.append(_packet(data, at, body, kept))
+            packet = _packet(data, at, body, kept)
+            if isinstance(packet, Connack) is self._greeted:  # something else before it, or a second one (3.2.0-1)
+                raise _broken()
+            self._greeted = True
+            packets.append(packet)
             self._skip = end - kept
             at = kept
         self._held += data[at:]
@@ -156,11 +162,11 @@ def _packet(data: bytes, at: int, body: int, end: int) -> Packet:
     if head >> 4 == 3:
         return _message(data, head & 0x0F, body, end)
     if head == 0x40 and end - body == 2:
-        return Puback(_HEAD.unpack_from(data, body)[0])
+        return Puback(_packet_id(data, body))
     if head == 0xD0 and end == body:
         return Pingresp()
     if head == 0x90 and end - body > 2 and all(code in {0, 1, 2, 0x80} for code in data[body + 2 : end]):
-        return Suback(_HEAD.unpack_from(data, body)[0], tuple(code < 3 for code in data[body + 2 : end]))
+        return Suback(_packet_id(data, body), tuple(code < 3 for code in data[body + 2 : end]))
     if head == 0x20 and end - body == 2 and data[body] < 2:
         return Connack(data[body + 1])
     raise _broken()
@@ -169,17 +175,25 @@ def _packet(data: bytes, at: int, body: int, end: int) -> Packet:
 def _message(data: bytes, flags: int, body: int, end: int) -> Message:
     qos = flags >> 1 & 3
     start = body + 2 + int.from_bytes(data[body : body + 2]) + 2 * (qos == 1)
-    if qos > 1 or start > end:
+    if qos > 1 or start > end or flags & 0x0E == 0x08:  # at QoS 0 nothing is sent again (3.3.1-2)
         raise _broken()
     topic_end = start - 2 * qos
-    packet_id = int.from_bytes(data[topic_end:start])
-    if qos and packet_id == 0:
-        raise _broken()
+    packet_id = _packet_id(data, topic_end) if qos else 0
     try:
         topic = data[body + 2 : topic_end].decode()
     except UnicodeDecodeError:
         raise _broken() from None
+    if not topic or "\0" in topic or "+" in topic or "#" in topic:  # 4.7.3-1, 1.5.3-2, 3.3.2-2
+        raise _broken()
     return Message(topic, data[start : min(end, start + MAX_PAYLOAD_KEPT)], flags & 1 == 1, packet_id)
+
+
+def _packet_id(data: bytes, at: int) -> int:
+    """A packet identifier is not 0 (2.3.1-1)."""
+    packet_id: int = _HEAD.unpack_from(data, at)[0]
+    if packet_id == 0:
+        raise _broken()
+    return packet_id
 
 
 def _broken() -> LinkError:
@@ -196,11 +210,15 @@ def encode_connect(
     password: str | None,
 ) -> bytes:
     """CONNECT (section 3.1). Raises ValueError for what cannot be written."""
+    if not (client_id or clean_session):
+        raise ValueError("a session that is kept needs a client id")  # 3.1.3-7
+    if password is not None and username is None:
+        raise ValueError("a password needs a user name")  # 3.1.2-22
     flags = 2 * clean_session + 0x80 * (username is not None) + 0x40 * (password is not None)
     fields = [_text(client_id or "")]
     if will is not None:
         flags += 0x2C
-        fields += [_text(will.topic), _binary(will.payload)]
+        fields += [_topic(will.topic), _binary(will.payload)]
     if username is not None:
         fields.append(_text(username))
     if password is not None:
@@ -210,7 +228,9 @@ def encode_connect(
 
 def encode_subscribe(packet_id: int, topic_filters: Iterable[str], qos: int) -> bytes:
     """SUBSCRIBE (section 3.8). Raises ValueError for what cannot be written."""
-    filters = [part for name in topic_filters for part in (_text(name), bytes([qos]))]
+    filters = [part for name in topic_filters for part in (_filter(name), bytes([qos]))]
+    if not filters:
+        raise ValueError("there is one topic filter at least")  # 3.8.3-3
     return _framed(0x82, _HEAD.pack(packet_id), *filters)
 
 
@@ -222,11 +242,9 @@ def encode_publish(topic: str, payload: bytes, *, packet_id: int, retain: bool) 
     ValueError
         A topic that is empty, too long, or has a wildcard; a payload that is too long.
     """
-    if not topic or "+" in topic or "#" in topic:
-        raise ValueError("a topic to publish to is not empty and has no wildcard")
     if packet_id:
-        return _framed(0x32 + retain, _text(topic), _HEAD.pack(packet_id), payload)
-    return _framed(0x30 + retain, _text(topic), payload)
+        return _framed(0x32 + retain, _topic(topic), _HEAD.pack(packet_id), payload)
+    return _framed(0x30 + retain, _topic(topic), payload)
 
 
 def encode_pubacks(packet_ids: Iterable[int]) -> bytes:
@@ -244,6 +262,21 @@ def _framed(head: int, *parts: bytes) -> bytes:
         length >>= 7
     start.append(length)
     return b"".join((start, *parts))
+
+
+def _topic(name: str) -> bytes:
+    if not name or "+" in name or "#" in name:
+        raise ValueError("a topic to publish to is not empty and has no wildcard")
+    return _text(name)
+
+
+def _filter(name: str) -> bytes:
+    *above, last = name.split("/")
+    if not name or any("#" in level for level in above) or ("#" in last and last != "#"):  # 4.7.3-1, 4.7.1-2
+        raise ValueError("a topic filter is not empty, and '#' is its last level or nowhere")
+    if any("+" in level and level != "+" for level in (*above, last)):  # 4.7.1-3
+        raise ValueError("in a topic filter '+' is a whole level")
+    return _text(name)
 
 
 def _text(words: str) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT32, from_bin, to_bin
+from eyestream.wire.arrays import FLOAT32, FLOAT64, from_bin, to_bin
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, Message, open_envelope, refuse
 
 __all__ = ["MAX_ROWS", "RawRows", "decode_raw", "encode_raw", "rows_per_message"]
@@ -32,12 +32,15 @@ class RawRows:
         (m, F), m >= 0, read-only; a value that is not finite is a missing one.
     end
         Whether the session ends after these rows.
+    t
+        (m,) seconds of the tracker's clock at each row, finite; None where the tracker does not tell them.
     """
 
     session: int
     seq: int
     rows: NDArray[np.floating]
     end: bool = False
+    t: NDArray[np.float64] | None = None
 
 
 class _Raw(Message, frozen=True):
@@ -47,6 +50,7 @@ class _Raw(Message, frozen=True):
     shape: tuple[int, ...]
     values: bytes
     end: bool | UnsetType = UNSET
+    t: bytes | UnsetType = UNSET
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -54,11 +58,19 @@ _decoder = msgspec.msgpack.Decoder(_Raw)
 
 
 def rows_per_message(features: int) -> int:
-    """Most rows of `features` values that one message can carry; 0 where not even one fits."""
+    """Most rows of `features` values that one message without times can carry; 0 where not even one fits."""
     return min(MAX_ROWS, (MAX_PAYLOAD_BYTES - _OVERHEAD_BYTES) // (features * FLOAT32.itemsize))
 
 
-def encode_raw(session: int, seq: int, rows: NDArray[np.floating], schema: int, end: bool = False) -> bytes:
+def encode_raw(
+    session: int,
+    seq: int,
+    rows: NDArray[np.floating],
+    schema: int,
+    end: bool = False,
+    *,
+    t: NDArray[np.float64] | None = None,
+) -> bytes:
     """Bytes of some consecutive rows.
 
     Parameters
@@ -72,15 +84,21 @@ def encode_raw(session: int, seq: int, rows: NDArray[np.floating], schema: int, 
         The number that tracker and sidecar agreed on for names, units and order of the features.
     end
         Whether the session ends here; m may be 0 then.
+    t
+        (m,) seconds of the tracker's clock at each row; None: not told.
 
     Raises
     ------
     PayloadError
-        ``shape``, ``range`` or ``oversize``.
+        ``shape``, ``length``, ``range`` or ``oversize``.
     """
     shape, values = to_bin(rows)
     _check_numbering(session, seq, shape[0])
-    payload = _encoder.encode(_Raw(int(schema), int(session), int(seq), shape, values, end or UNSET))
+    times: bytes | UnsetType = UNSET
+    if t is not None:
+        times = np.asarray(t, FLOAT64).tobytes()
+        _times(times, shape[0])
+    payload = _encoder.encode(_Raw(int(schema), int(session), int(seq), shape, values, end or UNSET, times))
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise refuse("oversize")
     return payload
@@ -110,7 +128,18 @@ def decode_raw(payload: bytes | bytearray | memoryview, features: int, schema: i
     if rows.shape[1] != features:
         raise refuse("shape")
     _check_numbering(message.session, message.seq, rows.shape[0])
-    return RawRows(message.session, message.seq, rows, message.end is True)
+    t = None if isinstance(message.t, UnsetType) else _times(message.t, len(rows))
+    return RawRows(message.session, message.seq, rows, message.end is True, t)
+
+
+def _times(data: bytes, m: int) -> NDArray[np.float64]:
+    """(m,) the times in `data`, each finite."""
+    if len(data) != m * FLOAT64.itemsize:
+        raise refuse("length")
+    t = np.frombuffer(data, FLOAT64)
+    if not np.isfinite(t).all():
+        raise refuse("range")
+    return t
 
 
 def _check_numbering(session: int, seq: int, m: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from eyestream.wire.arrays import FLOAT32, from_bin, to_bin
@@ -29,6 +30,9 @@ class PrivateChunk:
         (F, n).
     epsilon, delta
         What this chunk cost.
+    at
+        Seconds of the tracker's clock at the first column, where the tracker tells its time; it counts on from the
+        first row of the chunk that arrived, on the nominal grid.
     """
 
     session: int
@@ -38,6 +42,7 @@ class PrivateChunk:
     values: NDArray[np.float32]
     epsilon: float
     delta: float
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +92,7 @@ class _Private(Message, frozen=True):
     values: bytes
     epsilon: float
     delta: float
+    at: float | UnsetType = UNSET
 
 
 class _Meta(Message, frozen=True):
@@ -126,6 +132,7 @@ def encode_private(chunk: PrivateChunk) -> bytes:
         values,
         float(chunk.epsilon),
         float(chunk.delta),
+        UNSET if chunk.at is None else float(chunk.at),
     )
     _check_private(wire)
     return _bounded(_encoder.encode(wire))
@@ -142,7 +149,8 @@ def decode_private(payload: bytes | bytearray | memoryview) -> PrivateChunk:
     wire = open_envelope(payload, _private_decoder, MAX_RELEASE_BYTES)
     values = from_bin(wire.shape, wire.values)
     _check_private(wire)
-    return PrivateChunk(wire.session, wire.chunk, wire.t0, wire.dt, values, wire.epsilon, wire.delta)
+    at = None if isinstance(wire.at, UnsetType) else wire.at
+    return PrivateChunk(wire.session, wire.chunk, wire.t0, wire.dt, values, wire.epsilon, wire.delta, at)
 
 
 def encode_meta(meta: Meta) -> bytes:
@@ -189,6 +197,8 @@ def _check_private(wire: _Private) -> None:
     if not 0 <= wire.session <= MAX_U64 or not 0 <= wire.chunk <= MAX_U64:
         raise refuse("range")
     if not (0 <= wire.t0 < math.inf and 0 < wire.dt < math.inf):
+        raise refuse("range")
+    if not isinstance(wire.at, UnsetType) and not math.isfinite(wire.at):
         raise refuse("range")
     _check_loss(wire.epsilon, wire.delta)
 

@@ -22,6 +22,7 @@ __all__ = [
     "parse_topic",
     "private_topic",
     "raw_topic",
+    "refuse_shared",
     "sidecar_status_topic",
     "status_topic",
 ]
@@ -72,6 +73,24 @@ def status_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     return _topic(device, stream, "status")
 
 
+def refuse_shared(topic_filter: str) -> None:
+    """Let pass what is no shared subscription.
+
+    Two sidecars that share one each get a part of the rows and release every chunk: what leaves costs twice the epsilon
+    that each ledger knows. An application that shares one gets a part of the chunks.
+
+    Raises
+    ------
+    ConfigError
+        ``$share/...``, or mosquitto's older ``$queue/...``.
+    """
+    if topic_filter.split("/", 1)[0] in ("$share", "$queue"):
+        raise ConfigError(
+            f"{topic_filter}: a shared subscription gives each of several sidecars a part of the rows of a device, and "
+            "each would release every chunk: no ledger would know what was spent. Name the devices of each sidecar"
+        )
+
+
 def sidecar_status_topic(sidecar: str) -> str:
     """Where a sidecar's own status, its last will, is; raises `ConfigError` for a name that is not allowed."""
     return f"{_ROOT}/{_checked(sidecar)}/{SIDECAR_STREAM}/status"
@@ -101,8 +120,9 @@ def _topic(device: str, stream: str, leaf: Leaf) -> str:
 
 
 def _checked(name: str) -> str:
+    refuse_shared(name)
     if not is_name(name):
         raise ConfigError(
-            f"{name!r} is no name for a topic: 1 to 64 letters, digits, '_' or '-', a letter or digit first"
+            f"{name!r} cannot be used in a topic: expected 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
         )
     return name

@@ -42,7 +42,7 @@ def _geometric(rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def _on_grid(values: Array, scale: float, step: float = STEP) -> Array:
-    return step * (np.rint(values / step) + _geometric(step / scale, values.shape))
+    return np.asarray(step * (np.rint(values / step) + _geometric(step / scale, values.shape)), np.float64)
 
 
 def exact(chunk: Array) -> Array:
@@ -283,7 +283,7 @@ _kept: dict[str, object] = {}
 
 
 def _noise() -> Array:
-    return STEP * _geometric(STEP / SCALE, (FEATURES, ROWS))
+    return np.asarray(STEP * _geometric(STEP / SCALE, (FEATURES, ROWS)), np.float64)
 
 
 def _plus(chunk: Array, noise: Array) -> Array:

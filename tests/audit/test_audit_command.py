@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from subjects import SMALL, planted_subject, searched  # noqa: F401  the fixture
 
 from eyestream.errors import ConfigError
 from eyestream.offline.audit.child import Child, Fault
@@ -20,6 +19,7 @@ from eyestream.offline.audit.frames import FrameError, pack, unpack
 from eyestream.offline.audit.report import FINDINGS
 from eyestream.offline.audit.run import PARTS, audit
 from eyestream.offline.audit.subject import Subject, function, mechanism, program
+from tests.audit.subjects import SMALL, planted_subject, searched  # noqa: F401  the fixture
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from subjects import CORRECT, OURS, SMALL, correct_subject, searched  # noqa: F401  the fixture
 
 from eyestream.offline.audit.run import PARTS, Plan, audit
+from tests.audit.subjects import CORRECT, OURS, SMALL, correct_subject, searched  # noqa: F401  the fixture
 
 RUNS = 200
 RUNS_AT_ONCE = 2

@@ -4,10 +4,20 @@ from pathlib import Path
 
 import planted
 import pytest
-from subjects import BESIDES, EPSILON, FORM, REUSE, REUSE_AND_EPSILON, SMALL, WRONG, planted_subject, searched  # noqa: F401
 
 from eyestream.offline.audit.report import FINDINGS
 from eyestream.offline.audit.run import audit
+from tests.audit.subjects import (  # noqa: F401
+    BESIDES,
+    EPSILON,
+    FORM,
+    REUSE,
+    REUSE_AND_EPSILON,
+    SMALL,
+    WRONG,
+    planted_subject,
+    searched,
+)
 
 
 @pytest.mark.usefixtures("searched")

@@ -1,6 +1,7 @@
 """The tests inside the audit, by themselves: each accepts what is right and rejects what is nearly right."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def test_a_lattice_is_seen(step: float) -> None:
 
 
 def test_no_lattice_is_seen_where_there_is_none() -> None:
-    laws = [RNG.laplace, RNG.normal, RNG.uniform, RNG.logistic]
+    laws: list[Any] = [RNG.laplace, RNG.normal, RNG.uniform, RNG.logistic]
     assert all(spacing(law(size=2000), 2.0**-50) is None for law in laws for _ in range(50))
 
 

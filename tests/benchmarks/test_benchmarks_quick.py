@@ -12,10 +12,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 MUST = {"benchmark", "mechanism", "n", "F", "median_us", "p99_us"}
 
 
-@pytest.mark.parametrize("name", ["kernel", "hop", "ingest", "fleet", "footprint", "offline"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["kernel", "hop", "ingest", "fleet", "footprint", "offline", "ledger"])
 def test_the_quick_form_runs_and_gives_its_records(name: str, tmp_path: Path) -> None:
     found = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    if name not in {"kernel", "offline"} and found is None:
+    if name not in {"kernel", "offline", "ledger"} and found is None:
         pytest.skip("mosquitto is not installed")
     records = tmp_path / "records.json"
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--json", str(records)]
@@ -27,6 +28,9 @@ def test_the_quick_form_runs_and_gives_its_records(name: str, tmp_path: Path) ->
     for record in every:
         assert record.keys() >= MUST
         assert 0 < record["median_us"] <= record["p99_us"]
+    if name == "ledger":
+        assert every[0]["open_s"] > 0
+        assert (every[0]["devices"], every[0]["days"]) == (10_000, 30)
     if name == "kernel":
         main = [r for r in every if (r["mechanism"], r["n"], r["F"], r.get("state")) == ("cfpa", 64, 52, "warm")]
         assert main[0]["ratio_to_floor"] > 1  # nothing is faster than what it consists of

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 
 from eyestream.cli.main import main
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.privacy.accountant import Request
+from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.streams.key import StreamKey
 
 Array = NDArray[np.float64]
 CONSTANTS = [name in ("wb1_min", "wb2_min", "wb3_min", "wb4_min") for name in NAMES]
@@ -210,14 +214,14 @@ def test_a_ledger_books_every_chunk_before_the_release(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledger = tmp_path / "ledger"
-    main(["budget", "--ledger", str(ledger), "--new", "--chunk", "32", "--window", "0"])
+    main(["budget", "--ledger", str(ledger), "--new"])
     book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8"]
     for _ in range(2):
         run(folder, "whole.npz", "everyday-klt-32", tmp_path / "out", *book)
     said = capsys.readouterr().out
     assert "epsilon 24 for p0 since the ledger began" in said  # 150 rows are 5 chunks of 32
     assert "epsilon 48 for p0 since the ledger began" in said
-    (odometer,) = look(ledger)[1].values()
+    (odometer,) = read_ledger(ledger).odometers.values()
     assert (odometer.released, odometer.epsilon) == (10, 48 * 10**12)
 
 
@@ -226,7 +230,10 @@ def test_a_ledger_books_every_chunk_before_the_release(
     [
         (["--ledger", "L"], "go together"),
         (["--device", "p0"], "go together"),
-        (["--ledger", "L", "--device", "p0"], "was not made with --chunk 32 --window 0"),
+        (
+            ["--ledger", "L", "--device", "p0"],
+            "counts p0 in chunks of 64 rows and windows of 0 chunks; expected 32 rows",
+        ),
         (["--ledger", "L", "--device", "p0", "--whole"], "not for --whole"),
         (["--ledger", "none", "--device", "p0"], "none"),
     ],
@@ -234,7 +241,9 @@ def test_a_ledger_books_every_chunk_before_the_release(
 def test_a_ledger_that_does_not_fit_stops_the_release(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
 ) -> None:
-    main(["budget", "--ledger", str(tmp_path / "L"), "--new", "--chunk", "64", "--window", "0"])
+    main(["budget", "--ledger", str(tmp_path / "L"), "--new"])
+    with Ledger(tmp_path / "L", ceilings=Ceilings()) as ledger:
+        ledger.reserve([Request(StreamKey("p0", "features"), 0, 0, 63, 64, Charge(1))], 20_000)
     options = [str(tmp_path / o) if o in {"L", "none"} else o for o in options]
     with pytest.raises(SystemExit) as stopped:
         run(folder, "whole.npz", "everyday-klt-32", tmp_path / "out", "--epsilon", "4.8", *options)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.balls import covering_ball, diameter, enclosing_ball, enclosing_taxicab_ball
+from eyestream.privacy.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def test_degenerate_sets() -> None:
     point = np.array([[1.0, 2.0]])
     assert enclosing_ball(point)[1] == 0.0
     assert enclosing_ball(np.repeat(point, 5, axis=0))[1] == 0.0
-    assert enclosing_taxicab_ball(np.repeat(point, 5, axis=0))[1] == 0.0
+    assert enclosing_l1_ball(np.repeat(point, 5, axis=0))[1] == 0.0
     assert diameter(point, 2) == diameter(point, 1) == 0.0
     twice = np.repeat(np.array([[0.0, 0.0], [2.0, 0.0]]), 20, axis=0)
     assert enclosing_ball(twice)[1] == pytest.approx(1.0, rel=1e-6)
@@ -76,7 +76,7 @@ def test_balls_enclose_and_keep_jungs_bounds(count: int, m: int, seed: int, tail
     largest = diameter(points, 2)
     assert largest <= 2 * radius * (1 + 1e-9)
     assert 2 * radius <= math.sqrt(2) * largest * (1 + 2e-6)
-    centre, radius = enclosing_taxicab_ball(points)
+    centre, radius = enclosing_l1_ball(points)
     assert np.abs(points - centre).sum(axis=1).max() <= radius * (1 + 1e-12)
     assert diameter(points, 1) <= 2 * radius * (1 + 1e-9)
 
@@ -101,6 +101,6 @@ def test_a_covering_ball_holds_its_share_and_no_more(order: int, coverage: float
 def test_a_taxicab_ball_is_not_far_from_the_smallest() -> None:
     """The cross-polytope's own corners: radius 1, diameter 2."""
     corners = np.concatenate([np.eye(6), -np.eye(6)])
-    assert enclosing_taxicab_ball(corners)[1] == pytest.approx(1.0)
+    assert enclosing_l1_ball(corners)[1] == pytest.approx(1.0)
     points = np.random.default_rng(3).normal(size=(50, 6))
-    assert 2 * enclosing_taxicab_ball(points)[1] < 1.5 * diameter(points, 1)
+    assert 2 * enclosing_l1_ball(points)[1] < 1.5 * diameter(points, 1)

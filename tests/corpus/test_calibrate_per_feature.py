@@ -8,8 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, recording_hash
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.rim.files.recordings import Recording
 from eyestream.spectrum.difference import difference, integrate
 

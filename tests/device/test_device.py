@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_streams import SESSION, balanced, columns, message, seen, settings
 
 from eyestream.chunking.chunks import RowSpan
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
 from eyestream.errors import ConfigError, PayloadError
+from eyestream.privacy.reservation import RowMark
 from eyestream.wire.messages import MAX_U64, RawRows
+from tests.device.device_streams import SESSION, balanced, columns, message, seen, settings
 
 
 def counted(device: Device) -> dict[str, int]:

@@ -3,15 +3,15 @@
 import math
 
 import numpy as np
-from device_streams import SESSION, balanced, settings
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from eyestream.chunking.chunks import DueChunk, RowSpan
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
+from eyestream.privacy.reservation import RowMark
 from eyestream.wire.messages import MAX_U64, RawRows
+from tests.device.device_streams import SESSION, balanced, settings
 
 
 class Life(RuleBasedStateMachine):

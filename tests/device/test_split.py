@@ -4,7 +4,6 @@ import itertools
 from typing import Any
 
 import numpy as np
-from device_streams import SESSION, balanced, seen, settings
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from eyestream.chunking.chunks import DueChunk
 from eyestream.chunking.device import Device
 from eyestream.wire.messages import RawRows
+from tests.device.device_streams import SESSION, balanced, seen, settings
 
 lengths = st.sampled_from([1, 2, 4, 8, 32])
 times = st.integers(0, 40).map(lambda step: step / 8)

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from device_streams import SESSION, balanced, columns, message, seen, settings
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eyestream.chunking.clock import Clock
 from eyestream.chunking.device import Device
+from eyestream.wire.messages import RawRows
+from tests.device.device_streams import SESSION, balanced, columns, message, seen, settings
 
 
 def test_due_time_is_anchored_at_the_first_row() -> None:
@@ -258,3 +259,24 @@ def test_what_next_due_says_is_enough(start: float, waits: list[float], rate: fl
         else:
             pytest.fail("spins")
         now = max(now, until)
+
+
+def test_a_chunk_knows_the_trackers_time_of_its_first_row() -> None:
+    """Counted back from the first row that came, on the nominal grid; a chunk without rows or times has none."""
+    device = Device(settings())
+    rows = np.zeros((3, 3), dtype=np.float32)
+    t = np.array([100.0, 100.5, 101.0])
+    assert device.feed(RawRows(SESSION, 2, rows, t=t), 0.0)[0].at == 99.0
+    later = device.feed(RawRows(SESSION, 13, rows[:1], t=np.array([105.5])), 0.1)
+    assert [chunk.at for chunk in later] == [101.0, None]
+    (last,) = device.close(0.2)
+    assert last.at == 105.0
+    device = Device(settings())
+    assert device.feed(message(0, 4), 0.0)[0].at is None
+
+
+def test_the_first_row_that_came_decides_the_time() -> None:
+    device = Device(settings())
+    device.feed(RawRows(SESSION, 1, np.zeros((1, 3), np.float32), t=np.array([50.5])), 0.0)
+    (chunk,) = device.feed(RawRows(SESSION, 0, np.zeros((4, 3), np.float32), t=np.arange(4.0)), 0.0)
+    assert chunk.at == 50.0

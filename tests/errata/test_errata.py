@@ -10,7 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact import dft4, distance_1, energy, inverse4, kept_reals, log_odds, worst_odds
+
+from tests.errata.exact import dft4, distance_1, energy, inverse4, kept_reals, log_odds, worst_odds
 
 EPSILON = Fraction(1)
 

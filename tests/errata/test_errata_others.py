@@ -11,7 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from exact import worst_odds
+
+from tests.errata.exact import worst_odds
 
 
 def log_density_printed(r: Decimal, rate: Decimal, longest: int) -> Decimal:

@@ -6,10 +6,9 @@ import socket
 import subprocess
 from pathlib import Path
 
-from certificates import Authority
-from conftest import Mosquitto
-
 from eyestream.rim.config import BrokerSettings
+from eyestream.testing.mosquitto import Mosquitto
+from tests.faults.certificates import Authority
 
 __all__ = ["PASSWORDS", "Deployment", "HardBroker"]
 

@@ -6,12 +6,14 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, until
-from rig import rows_of_a_stranger, running, settings_for
-from storms import NAMES
-from strangers import connect_packet, publish_packet
 
 from eyestream.rim.sdk.publisher import Publisher
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import NAMES
+from eyestream.testing.strangers import connect_packet, publish_packet
 from eyestream.wire.mqtt import MAX_PAYLOAD_KEPT
 from eyestream.wire.topics import raw_topic
 

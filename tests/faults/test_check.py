@@ -1,4 +1,4 @@
-"""`eyestream check`: every fault of a deployment is seen, named, and a mend is said; a sound one passes."""
+"""`eyestream check`: every fault of a deployment is seen and named, with a remedy; a sound one passes."""
 
 import asyncio
 import os
@@ -9,15 +9,26 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import Mosquitto
-from deployment import Deployment
 
 import eyestream
+from eyestream.errors import PayloadError
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Request
 from eyestream.rim import config
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.ops.check_brokers import broker_findings
 from eyestream.rim.ops.check_host import host_findings
-from eyestream.rim.sidecar.assembly import new_ledger
+from eyestream.rim.ops.check_sizes import size_finding
+from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.spy import spying
+from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
+from tests.faults.deployment import Deployment
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "sidecar.toml"
@@ -58,12 +69,12 @@ def hard(deployment: Deployment, folder: Path) -> Path:
     """A configuration for the brokers that we ship."""
     secret = f'username = "sidecar"\npassword_file = "{deployment.folder}/sidecar.password"\n'
     private = f'url = "{deployment.private.tls_url}"\nca_file = "{deployment.authority.pem}"\n{secret}'
-    raw = f'\n[raw]\nurl = "{deployment.raw.url}"\n{secret}\n[stream]'
+    raw = f'\n[raw]\nurl = "{deployment.raw.url}"\n{secret}\n[[stream]]'
     for role in ("tracker", "application"):
         login = f'username = "{role}"\npassword_file = "{role}.password"\n'
         (deployment.folder / f"{role}.toml").write_text(login)
     [line] = [line for line in SHIPPED.read_text().splitlines() if line.startswith("url = ")]
-    return configure(folder, (line, private), ("\n[stream]", raw))
+    return configure(folder, (line, private), ("\n[[stream]]", raw))
 
 
 def test_a_demo_broker_fails_where_it_should(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -83,8 +94,8 @@ def test_a_demo_broker_fails_where_it_should(mosquitto: Mosquitto, tmp_path: Pat
         "private broker: a stranger writes no private chunks",
     ):
         assert what in faults
-    for mend in ("allow_anonymous false", "acl_file", "retain_available false", "password_file", "mqtts://"):
-        assert mend in faults
+    for remedy in ("allow_anonymous false", "acl_file", "retain_available false", "password_file", "mqtts://"):
+        assert remedy in faults
     assert "the ledger opens and fits" in passed
     assert "no core dumps, no debugger" in passed
     assert not any("ledger" in line or "clock" in line for line in failed)
@@ -107,6 +118,7 @@ def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -
         "raw broker: the application writes no raw rows",
         "raw broker: raw rows are not retained",
         "private broker: what the sidecar writes reaches the application",
+        "private broker: it takes a chunk of this configuration, and hands it on",
         "private broker: the application writes no private chunks",
         "private broker: the tracker writes no private chunks",
     ):
@@ -162,7 +174,7 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     secret.touch(0o600)
     secret.write_text("x")
     assert host(path) == []
-    for file, mode, mend in (
+    for file, mode, remedy in (
         (path, 0o622, "chmod 600"),
         (secret, 0o640, "chmod 600"),
         (path.parent, 0o755, "chmod 700"),
@@ -171,7 +183,7 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
         before = file.stat().st_mode
         file.chmod(mode)
         [fault] = host(path)
-        assert mend in fault
+        assert remedy in fault
         assert str(file) in fault
         file.chmod(before)
     if os.geteuid() == 0:
@@ -182,8 +194,11 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     assert "monotonic" in host(path, monotonic=lambda: 5.0)[0]
     jumps = iter([1_800_000_000.0] * 2 + [1_900_000_000.0] * 9)
     assert "was set while we looked" in host(path, wall=lambda: next(jumps))[0]
+    request = Request(StreamKey(config.load(path).device[0].id, "features"), 1, 0, 63, 64, Charge(1))
+    with Ledger(path.parent / "ledger", ceilings=Ceilings(2)) as ledger:
+        ledger.reserve([request], int(time.time()) // 86_400)
     path.write_text(path.read_text().replace("klt-shed-64", "cfpa-32"))
-    assert "it counts in (rows, window) [(64, 2)], the configuration in (32, 2)" in host(path)[0]
+    assert "/features in chunks of 64 rows and windows of 2, the configuration in 32 and 2" in host(path)[0]
     (path.parent / "ledger").unlink()
     assert any("there is no ledger" in fault for fault in host(path))
 
@@ -203,3 +218,60 @@ def test_both_copies_of_the_commented_configuration_are_one() -> None:
         re.sub(r'^id = "hmd-\w+"$', "", text, flags=re.M) for text in (packaged.read_text(), SHIPPED.read_text())
     )
     assert one == other
+
+
+@pytest.mark.parametrize(
+    ("limit", "fate"),
+    [("message_size_limit 4000", "nothing is said, and it is dropped"), ("max_packet_size 4000", "the link is lost")],
+)
+@pytest.mark.usefixtures("mosquitto")
+async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path: Path, limit: str, fate: str) -> None:
+    (tmp_path / "broker").mkdir()
+    broker = Mosquitto(tmp_path / "broker", limit)
+    broker.start()
+    try:
+        settings = config.load(configure(tmp_path / "conf", ("mqtt://localhost:1883", broker.url)))
+        [finding] = [f for f in await broker_findings(settings, None, None) if "takes a chunk" in f.what]
+    finally:
+        broker.stop()
+    assert finding.fault is not None
+    assert fate in finding.fault
+    numbers = re.search(r"one of (\d+) bytes .*; it takes (\d+) bytes and not (\d+)$", finding.fault)
+    assert numbers is not None
+    size, taken, refused = map(int, numbers.groups())
+    assert 13_000 < size < 16_000  # 52 features x 64 rows of four bytes, and what goes with them
+    assert taken <= 4000 <= refused + 60  # a packet is some bytes longer than its payload
+    assert refused - taken <= 64
+    assert "max_packet_size" in finding.remedy
+    raised = int(re.search(r"above (\d+)", finding.remedy)[1])  # type: ignore[index]
+    broker = Mosquitto(tmp_path / "broker", f"{limit.split(maxsplit=1)[0]} {raised}")
+    broker.start()
+    try:
+        settings = config.load(configure(tmp_path / "more", ("mqtt://localhost:1883", broker.url)))
+        [finding] = [f for f in await broker_findings(settings, None, None) if "takes a chunk" in f.what]
+    finally:
+        broker.stop()
+    assert str(finding) == "pass  private broker: it takes a chunk of this configuration, and hands it on"
+
+
+async def test_the_probe_of_a_chunk_s_size_is_nobody_s_message(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    """It is no chunk and no status, on the topic of no device and no sidecar, larger than any chunk, and not kept."""
+    settings = config.load(configure(tmp_path / "conf", ("mqtt://localhost:1883", mosquitto.url)))
+    async with spying(mosquitto.url) as spy:
+        finding = await size_finding(Endpoint.of(settings.private), [Endpoint.of(settings.private)], settings)
+        await until(lambda: len(spy.messages) == 4)
+    assert finding.passed
+    [topic] = {topic for topic, _, _ in spy.messages}
+    assert re.fullmatch(r"eyestream/v1/check-[0-9a-f]{8}/sidecar/status", topic)
+    [mechanism] = mechanisms_of(settings).values()
+    chunk = PrivateChunk(2**64 - 1, 0, 0.0, 0.5, np.zeros((52, mechanism.n), np.float32), 4.8, 0.0)
+    largest = max(len(payload) for _, payload, _ in spy.messages)
+    assert largest >= len(encode_private(chunk))
+    for _, payload, retained in spy.messages:
+        assert not retained
+        for decode in (decode_status, decode_private, decode_meta):
+            with pytest.raises(PayloadError):
+                decode(payload)
+    async with spying(mosquitto.url) as late:
+        await asyncio.sleep(0.3)
+        assert late.messages == []

@@ -4,35 +4,28 @@ A session taken over is not tried: amqtt leaves the older connection alone.
 """
 
 import asyncio
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import free_port, until
-from rig import running, settings_for
-from storms import ear, lawful, recovery, settled, traffic
 
 from eyestream.rim.config import BrokerSettings
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
+from eyestream.testing.clocks import until
+from eyestream.testing.hostile.corpus import every, payload
+from eyestream.testing.mosquitto import free_port
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear, lawful, recovery, settled, traffic
 from eyestream.wire.topics import raw_topic
 
 pytest.importorskip("amqtt")
 
-HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
-
 
 def junk() -> list[bytes]:
     """A tenth of the corpus of hostile payloads."""
-    spec = importlib.util.spec_from_file_location("cases", HOSTILE / "cases.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules.setdefault("cases", importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(module)
-    payloads = [module.payload(case) for case in module.every() if case["reason"] is not None]
+    payloads = [payload(case) for case in every() if case["reason"] is not None]
     return [data for data in payloads if 0 < len(data) < 70_000][::10]
 
 
@@ -51,7 +44,7 @@ async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
         assert lawful(sidecar)
         assert settled(sidecar) == sidecar.pipeline.counters.due
     assert (heard.conflicts, heard.disorder) == (0, 0)
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 async def test_an_embedded_broker_that_comes_and_goes(tmp_path: Path) -> None:

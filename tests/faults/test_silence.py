@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, until
-from proxy import Fault, FaultProxy
-from rig import running, settings_for
-from storms import Ear, ear, traffic, watching
 
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.proxy import Fault, FaultProxy
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import Ear, ear, traffic, watching
 
 
 def sessions(heard: Ear) -> list[list[int]]:
@@ -42,4 +43,4 @@ async def test_the_raw_link_of_the_sidecar_alone_is_cut(mosquitto: Mosquitto, tm
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
     assert all(chunks == list(range(len(chunks))) for chunks in sessions(heard))
     assert sidecar.pipeline.rows("hmd-1").jump == (0 if by == "idle" else 2)
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from certificates import Authority, Certificate
-from conftest import until
-from deployment import PASSWORDS, Deployment
-from rig import running, settings_for
-from storms import traffic
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.subscriber import subscribe
+from eyestream.testing.clocks import until
+from eyestream.testing.sidecar import raw_stands, running, settings_for
+from eyestream.testing.storms import traffic
+from tests.faults.certificates import Authority, Certificate
+from tests.faults.deployment import PASSWORDS, Deployment
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_no_client_certificate_no_entry(deployment: Deployment, tmp_path: 
     old = deployment.authority.issue("sidecar", days=-2, file="expired")
     for certificate in (None, stranger, old):
         files = {} if certificate is None else {"cert_file": certificate.pem, "key_file": certificate.key}
-        await refused(BrokerSettings(url, ca_file=ca, **files))
+        assert await refused(BrokerSettings(url, ca_file=ca, **files)) != ""
 
 
 @pytest.mark.parametrize("way", ["password", "certificate"])
@@ -151,7 +151,7 @@ async def test_both_logins_carry_rows_and_chunks_end_to_end(deployment: Deployme
     )
     tracker = deployment.login("tracker", deployment.raw.url)
     async with running(settings) as sidecar:
-        await until(lambda: sidecar._raw_stands and sidecar.private_stands)
+        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
         async with subscribe(logins["application"], "hmd-1") as chunks, traffic(tracker), asyncio.timeout(10):
             taken = [(await anext(chunks)).index for _ in range(5)]
     assert taken == list(range(taken[0], taken[0] + 5))

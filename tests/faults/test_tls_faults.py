@@ -7,15 +7,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from certificates import Authority
-from conftest import Mosquitto, free_port, until
-from proxy import Fault, FaultProxy
-from rig import running, settings_for
-from storms import ear, recovery, settled, stands, traffic, watching
 
 from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.proxy import Fault, FaultProxy
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear, recovery, settled, stands, traffic, watching
+from tests.faults.certificates import Authority
 
 RECOVERY_SECONDS = 5.0
 FAULTS = {
@@ -73,7 +74,7 @@ async def test_every_fault_under_tls(mosquitto: Mosquitto, tmp_path: Path, name:
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
     assert watch.most_waiting <= 16
     assert settled(sidecar) == sidecar.pipeline.counters.due
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == sidecar.pipeline.counters.released
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
 async def test_a_half_open_link_under_tls_is_noticed_and_replaced(

@@ -72,18 +72,18 @@ def test_empty_cells_nan_and_infinity_are_missing_values(tmp_path: Path) -> None
 
 
 BAD_CSV = {
-    "": "line 1: a header",
-    "t\n0\n": "line 1: a header",
-    "0,1.5\n1,2.5\n": "line 1: a header with names",
+    "": "line 1: expected a header",
+    "t\n0\n": "line 1: expected a header",
+    "0,1.5\n1,2.5\n": "line 1: expected a header with names, found numbers",
     "t,a\n": "holds no rows",
-    "t,a\n0,1\n1,2,3\n": "line 3: 3 values, 2 wanted",
-    "t,a\n0,1\n1\n": "line 3: 1 values, 2 wanted",
-    "t,a\n0,1\n1,x\n": "line 3: holds something that is not a number",
+    "t,a\n0,1\n1,2,3\n": "line 3: expected 2 values, found 3",
+    "t,a\n0,1\n1\n": "line 3: expected 2 values, found 1",
+    "t,a\n0,1\n1,x\n": "line 3: column a: expected a number",
     "t,a\n0,1\n,2\n": "line 3: the time is not a number",
     "t,a\n0,1\nnan,2\n": "line 3: the time is not a number",
     "t,a\n0,1\n1,2\n1,3\n": "line 4: time does not increase",
     "t,a\n0,1\n1,2\n2,2\n0.5,3\n": "line 5: time does not increase",
-    "t,a,a\n0,1,2\n": "names, each once",
+    "t,a,a\n0,1,2\n": "expected 2 different names, found 1",
 }
 
 

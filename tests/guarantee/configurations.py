@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import eyestream
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.privacy.accountant import Account, Request
-from eyestream.privacy.charge import EPSILON_UNITS, Charge
+from eyestream.privacy.accountant import Account, Announcement, Request
+from eyestream.privacy.charge import EPSILON_UNITS, Charge, spendable
 from eyestream.privacy.mechanisms import CFPA, DCFPA, KLT, LPA
 from eyestream.rim import config
 from eyestream.rim.config import Settings
-from eyestream.rim.sidecar.assembly import assemble, new_ledger
-from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sidecar.assembly import Assembly, assemble, new_ledger
+from eyestream.streams.key import StreamKey
 
 __all__ = ["configurations", "judge"]
 
@@ -153,8 +153,8 @@ def judge(text: str, folder: Path) -> str:
     ledger = folder / f"ledger-{secrets.token_hex(4)}"
     try:
         settings = _with_ledger(settings, ledger)
-        with assemble(settings, today=lambda: 20_000) as sidecar:
-            _check_sidecar(sidecar, settings)
+        with assemble(settings, today=lambda: 20_000) as made:
+            _check_made(made, settings)
     except OperatorError as error:
         line = str(error)
         assert "\n" not in line, line
@@ -180,14 +180,14 @@ def _check_line(line: str, path: Path) -> None:
     assert re.match(r"\[|not TOML|the file|not a text", rest), line
 
 
-def _check_sidecar(sidecar: Sidecar, settings: Settings) -> None:
+def _check_made(made: Assembly, settings: Settings) -> None:
     """One of our mechanisms, at the configured price, under ceilings that are finite and hold."""
-    mechanism, ledger, budget = sidecar._mechanism, sidecar._ledger, settings.budget
+    [mechanism], ceilings, budget = made._mechanisms.values(), made._ledger._ceilings, settings.budget
     assert type(mechanism) in {LPA, CFPA, DCFPA, KLT}
     assert 0 < mechanism.epsilon < np.inf
-    assert mechanism.epsilon == settings.privacy.epsilon
+    assert mechanism.epsilon == spendable(settings.stream[0].privacy.epsilon)
     assert "differential privacy" in mechanism.guarantee
-    ceilings, charge = ledger._ceilings, Charge.of(mechanism.epsilon, mechanism.delta)
+    charge = Charge.of(mechanism.epsilon, mechanism.delta)
     for ceiling, stated in (
         (ceilings.window, budget.window_epsilon),
         (ceilings.session, budget.session_epsilon),
@@ -195,11 +195,12 @@ def _check_sidecar(sidecar: Sidecar, settings: Settings) -> None:
     ):
         assert ceiling is not None
         assert charge.epsilon <= ceiling <= stated * EPSILON_UNITS * (1 + 1e-12)
-    account = Account(mechanism.n, ceilings.window_chunks)
+    account = Account()
     most = min(ceilings.window, ceilings.session, ceilings.day) if ceilings.window_chunks > 1 else ceilings.session
-    account.take(1, 0, chunk=mechanism.n, window=ceilings.window_chunks, day=1, epsilon=most)
-    request = Request("d", "s", 1, 1, mechanism.n, charge)
-    assert account.obstacle(request, mechanism.n, ceilings, 1) in {"window", "session", "day"}
+    key, n = StreamKey("d", "s"), mechanism.n
+    account.announce("s", Announcement(n, ceilings.window_chunks, 0, 1, most, 0))
+    account.take("s", 1, 0, day=1, epsilon=most)
+    assert account.obstacle(Request(key, 1, 1, n, n, charge), ceilings, 1) in {"window", "session", "day"}
     _check_noise(mechanism)
 
 

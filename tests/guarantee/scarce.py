@@ -13,14 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.charge import Charge
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
-from eyestream.wire.messages import encode_raw
+from eyestream.rim.sidecar.pipeline import Pipeline
+from eyestream.streams.key import StreamKey
+from eyestream.testing.rig import Rig
 
 CALIBRATION = calibrations.load("everyday-klt-32")
 NOISE = SecureNoise()
@@ -100,24 +99,20 @@ def _understood(data: bytes, errors: Path) -> Told:
 
 def work(path: Path, rows: np.ndarray, publish: Callable[[bytes], None], ready: Callable[[], None]) -> Pipeline:
     """Four chunks through a pipeline on the ledger at `path`; `ready` is called when all is built, before the rows."""
-    settings = DeviceSettings("a", "features", 1, CALIBRATION.names, 2.0, 32, 1.0, 60.0, 16, "on_row")
-    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
-        pipe = Pipeline(
-            [settings],
-            MECHANISM,
-            ledger,
-            today=lambda: 20_000,
-            publish=lambda topic, payload: publish(payload),
-            changed=lambda: None,
-        )
-        session = 0 if (mark := ledger.mark("a", "features")) is None else mark.session + 1
+    times = {"grace_s": 1.0, "idle_s": 60.0, "jump_chunks": 16, "schema": 1}
+    rig = Rig(
+        path.parent, devices=("a",), mechanism=MECHANISM, on_publish=lambda topic, payload: publish(payload), **times
+    )
+    with rig:
+        session = 0 if (mark := rig.ledger.mark(StreamKey("a", "features"))) is None else mark.session + 1
 
         async def life() -> None:
             ready()
             for first in range(0, CHUNKS * 32, 16):
-                payload = encode_raw(session, first, rows[first : first + 16], 1)
-                await pipe.take([Arrival("eyestream/v1/a/features/raw", payload, float(first))], float(first))
-            pipe.close(float(CHUNKS * 32))
+                rig.clock.now = float(first)
+                await rig.take(rig.sent(rows[first : first + 16], first, session, device="a"))
+            rig.clock.now = float(CHUNKS * 32)
+            rig.close()
 
         asyncio.run(life())
-    return pipe
+    return rig.pipeline

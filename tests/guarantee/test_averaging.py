@@ -4,15 +4,18 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, until
-from evil_broker import EvilBroker
-from rig import rows_of_a_stranger, running, settings_for
-from storms import ear
 
 from eyestream.privacy.charge import Charge
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
+from eyestream.streams.key import StreamKey
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import ear
 from eyestream.wire.messages import encode_raw
+from tests.guarantee.evil_broker import EvilBroker
 
 ROWS = rows_of_a_stranger(32, 52)
 TOPIC = "eyestream/v1/hmd-1/features/raw"
@@ -35,9 +38,9 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
                 async with running(settings) as sidecar:
                     async with asyncio.timeout(300):
                         await broker.done.wait()
-                    await until(lambda: len(sidecar._inbox) == 0 and len(sidecar.outbox) == 0)
+                    await until(lambda: sidecar.worker.held == 0 and len(sidecar.outbox) == 0)
                     await asyncio.sleep(0.1)
-                    rows = sidecar.pipeline.rows("hmd-1")
+                    rows = sidecar.pipeline.rows(StreamKey("hmd-1", "features"))
                     refused = rows.duplicate + rows.late + rows.refused + rows.stale_session
                     assert rows.rows == rows.accepted + refused
                     assert rows.accepted == (0 if life else 32)
@@ -45,7 +48,7 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
                 sent += broker.sent
         await asyncio.sleep(0.1)
     different = {payload for seen in heard.payloads.values() for payload in seen}
-    [odometer] = look(folder / "ledger")[1].values()
+    [odometer] = read_ledger(folder / "ledger").odometers.values()
     assert (odometer.released, odometer.epsilon) == (1, Charge.of(4.8).epsilon)
     return sent, len(heard.order), len(different)
 

@@ -1,38 +1,36 @@
-"""No raw value leaves by any way: the quick form of `tools/canary.py`, and that it is not blind."""
+"""No raw value leaves by any way: the quick form of `tools/verification/canary.py`, and that it is not blind."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, free_port
+
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.tainting.canary import Canary
+from eyestream.testing.tainting.capture import has_strace
+from eyestream.testing.tainting.lives import Life, Plant, live
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from tainting.canary import Canary  # noqa: E402
-from tainting.capture import has_strace  # noqa: E402
-from tainting.lives import Life, Plant, live  # noqa: E402
 
 
 @pytest.mark.usefixtures("mosquitto")
 def test_no_canary_in_anything_that_is_written() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "canary.py"), "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    command = [sys.executable, str(ROOT / "tools" / "verification" / "canary.py"), "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 hits; controls " in done.stdout.splitlines()[-1]
 
 
 class PassThrough(Plant):
     def code(self) -> str:
-        return (
-            "from eyestream.privacy.klt import KLT\nKLT.session = lambda self: self\nKLT.release = lambda self, c: c\n"
-        )
+        lines = ("import eyestream", "KLT = eyestream.KLT", "KLT.session = lambda s: s", "KLT.release = lambda s, c: c")
+        return "\n".join((*lines, ""))
 
 
 def test_a_pass_through_is_found_on_the_wire(mosquitto: Mosquitto, tmp_path: Path) -> None:
     canary = Canary(128, 52, 7)
-    life = Life("pass-through", "everyday-klt-32", plant=PassThrough("", "", ""), chunks=2)
+    life = Life("pass-through", "everyday-klt-32", plant=PassThrough("KLTSession.release"), chunks=2)
     ended = live(life, tmp_path / "life", mosquitto.port, free_port(), canary, trace=has_strace())
     assert ended.wrong == []
     for way in ["links"] + ["strace"] * has_strace():

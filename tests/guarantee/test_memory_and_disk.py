@@ -11,15 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rig import rows_of_a_stranger
-from scarce import CHUNKS, EPSILON, in_child, work
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.privacy.reservation import Granted, Request
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private
+from tests.guarantee.scarce import CHUNKS, EPSILON, in_child, work
 
+KEY = StreamKey("a", "features")
 ROWS = rows_of_a_stranger(CHUNKS * 32, 52)
 
 
@@ -34,20 +37,20 @@ WORDS = words_of(ROWS)
 
 def spent(path: Path) -> int:
     """Chunks that the ledger says were released or torn."""
-    return sum(odometer.epsilon for odometer in look(path)[1].values()) // EPSILON
+    return sum(odometer.epsilon for odometer in read_ledger(path).odometers.values()) // EPSILON
 
 
 def goes_on(path: Path) -> bool:
     """Whether the ledger can be opened, and grants a chunk of a new session."""
-    with Ledger(path, chunk=32, ceilings=Ceilings()) as ledger:
-        mark = ledger.mark("a", "features")
+    with Ledger(path, ceilings=Ceilings()) as ledger:
+        mark = ledger.mark(KEY)
         session = 0 if mark is None else mark.session + 1
-        [answer] = ledger.reserve([Request("a", "features", session, 0, 31, Charge(EPSILON))], 20_000)
-    return isinstance(answer, Reservation)
+        [answer] = ledger.reserve([Request(KEY, session, 0, 31, 32, Charge(EPSILON))], 20_000)
+    return isinstance(answer, Granted)
 
 
 def new(path: Path) -> Path:
-    create_ledger(path, chunk=32, window=0, created=0)
+    create_ledger(path, created=0)
     return path
 
 
@@ -128,7 +131,7 @@ def test_a_file_that_may_not_grow_at_every_length(tmp_path: Path) -> None:
     assert outcomes["LedgerError, none released"] > 5  # a torn tail could not be mended
     assert outcomes["completed, none released"] > 5
     assert outcomes["completed, some released"] > 5
-    assert look(path)[1]["a/features"].unreadable > 5
+    assert read_ledger(path).odometers["a"].unreadable > 5
     assert goes_on(path)
 
 

@@ -8,18 +8,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, free_port
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from tainting.canary import Canary  # noqa: E402
-from tainting.capture import Process, Proxy  # noqa: E402
-from tainting.lives import PLAIN, Life, configuration  # noqa: E402
-from tainting.tracker import Tracker, hostile  # noqa: E402
-
-from eyestream.privacy.charge import Ceilings, Charge  # noqa: E402
-from eyestream.rim.ledger.ledger import Ledger, look  # noqa: E402
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.tainting.canary import Canary
+from eyestream.testing.tainting.capture import Process, Proxy
+from eyestream.testing.tainting.lives import PLAIN, Life, configuration
+from eyestream.testing.tainting.tracker import Tracker, hostile
 
 MIB = 1 << 20
 CANARY = Canary(128, 52, 7)
@@ -55,9 +52,9 @@ def life(folder: Path, broker: int, *, start: int | None = None, later: int | No
         released = tracker.released
     proxy.close()
     assert not CANARY.hits(b"".join(proxy.sent) + b"".join(process.left()))
-    spent = sum(odometer.epsilon for odometer in look(folder / "ledger")[1].values())
+    spent = sum(odometer.epsilon for odometer in read_ledger(folder / "ledger").odometers.values())
     assert spent >= released * Charge.of(4.8).epsilon
-    Ledger(folder / "ledger", chunk=64, ceilings=Ceilings(2)).close()
+    Ledger(folder / "ledger", ceilings=Ceilings(2)).close()
     return f"code {code}, {released} released"
 
 

@@ -1,18 +1,18 @@
-"""The quick form of tools/fuzz.py: what was kept, and a fixed number of mutants of it with a fixed seed."""
+"""The quick form of tools/verification/fuzz.py: what was kept, and so many mutants of it with a fixed seed."""
 
+import contextlib
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import pytest
-from cases import payload, read
-from lives import TARGETS, live, read_payload
-from mutation import kept, mutants, seeds
 
-from eyestream.chunking.device import Device
-from eyestream.chunking.session import Session
-from eyestream.privacy.accountant import Account, Request
-from eyestream.rim.ledger.ledger import Ledger, Reservation
-from eyestream.wire import envelope, mqtt
+from eyestream.privacy.reservation import Granted, Request
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.testing.hostile.corpus import payload, read
+from eyestream.testing.hostile.lives import TARGETS, live, read_payload
+from eyestream.testing.hostile.mutation import kept, mutants, seeds
+from eyestream.testing.seams import original, replaced
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}
 
@@ -26,18 +26,23 @@ def test_what_was_kept_still_holds(target: str) -> None:
 
 
 def test_finds_are_cases_of_the_corpus() -> None:
-    for case in read("found"):
+    finds = read("found")
+    assert len(finds) > 0
+    for case in finds:
         read_payload(payload(case))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutants_of_what_was_kept(target: str) -> None:
+    done = 0
     for data in islice(mutants(seeds(target), seed=20_261_120), MUTANTS[target]):
         try:
             TARGETS[target](data)
         except Exception as error:
             error.add_note(f"input: {data.hex()}")
             raise
+        done += 1
+    assert done == MUTANTS[target]
 
 
 def found(target: str) -> bool:
@@ -50,46 +55,40 @@ def found(target: str) -> bool:
     return False
 
 
-def test_control_a_decoder_that_does_not_ask_for_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envelope, "_VERSION_ONE", (b"",))
-    assert found("payload")
+def grants_unwritten(self: Ledger, requests: Sequence[Request], day: int) -> list[Granted]:
+    return [Granted(request) for request in requests]
 
 
-def test_control_a_device_that_forgets_which_sessions_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Device, "_is_over", lambda self, session: False)
-    assert found("life")
+FEED, COUNT_LATE = original("Decoder.feed"), original("late rows")
+CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a decoder that does not ask for the version": ("payload", {"version of a payload": (b"",)}),
+    "a device that forgets which sessions are over": ("life", {"session is over": lambda self, session: False}),
+    "a client that forgets where a piece ended": (
+        "packets",
+        {"Decoder.feed": lambda self, data: FEED(self, data[:100])},
+    ),
+    "a device that forgets what fell due when a session stops": ("life", {"Session.last_row": -1}),
+    "a session that counts one row too few": (
+        "life",
+        {"late rows": lambda self, row, until, time: COUNT_LATE(self, row + 1, until, time)},
+    ),
+    "a ledger that forgets rows": (
+        "life",
+        {"Account.mark": lambda account, stream: None, "Account.obstacle": lambda *arguments: None},
+    ),
+    "a ledger that grants without writing": ("life", {"Ledger.reserve": grants_unwritten}),
+}
 
 
-def test_control_a_client_that_forgets_where_a_piece_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = mqtt.Decoder.feed
-    monkeypatch.setattr(mqtt.Decoder, "feed", lambda self, data: feed(self, data[:100]))
-    assert found("packets")
-
-
-def test_control_a_device_that_forgets_what_fell_due_when_a_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "last_row", -1)
-    assert found("life")
-
-
-def test_control_a_session_that_counts_one_row_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = Session._count_late
-    monkeypatch.setattr(Session, "_count_late", lambda self, row, until, time: count(self, row + 1, until, time))
-    assert found("life")
-
-
-def test_control_a_ledger_that_forgets_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Account, "mark", property(lambda account: None))
-    monkeypatch.setattr(Account, "obstacle", lambda *arguments: None)
-    assert found("life")
-
-
-def test_control_a_ledger_that_grants_without_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reserve(self: Ledger, requests: Sequence[Request], day: int) -> list[Reservation]:
-        return [Reservation(request) for request in requests]
-
-    monkeypatch.setattr(Ledger, "reserve", reserve)
-    assert found("life")
+@pytest.mark.parametrize("what", CONTROLS)
+def test_control(what: str) -> None:
+    target, faults = CONTROLS[what]
+    with contextlib.ExitStack() as planted:
+        for seam, value in faults.items():
+            planted.enter_context(replaced(seam, value))
+        assert found(target)
+    assert live(b"") >= 2
 
 
 def test_an_empty_life_is_one() -> None:
-    live(b"")
+    assert live(b"") >= 2  # whatever was ordered, at its end it releases chunks

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from cases import every, payload
-from flood import FEATURES, MOST_ROWS, Flood, N, flooding
-from footprint import rss_bytes
 
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.sidecar.outbox import Outbox
+from eyestream.testing.footprint import rss_bytes
+from eyestream.testing.hostile.corpus import every, payload
+from eyestream.testing.load import FEATURES, MOST_ROWS, Flood, N, flooding
+from eyestream.testing.rig import device_of, reserved_spans
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 
 MB = 1_000_000
@@ -51,13 +52,13 @@ async def test_a_flood_of_the_largest_messages_is_bounded_and_counted(tmp_path: 
         await pour(flood, 4096)
         grown = rss_bytes() - before
         sidecar = flood.sidecar
-        assert sidecar.inbox_dropped > 1000
-        assert sidecar.inbox_held <= 128
+        assert sidecar.worker.dropped > 1000
+        assert sidecar.worker.held <= 128
         await flood.quiet()
         flood.check(quiet=True)
-        assert sidecar.inbox_held == 0
-        assert sidecar.received == 512 + 4096
-        assert sidecar.pipeline.counters.taken == sidecar.received - sidecar.inbox_dropped
+        assert sidecar.worker.held == 0
+        assert sidecar.worker.received == 512 + 4096
+        assert sidecar.pipeline.counters.taken == sidecar.worker.received - sidecar.worker.dropped
         assert grown < 40 * MB
     flood.check(quiet=True)
 
@@ -68,10 +69,10 @@ async def test_one_message_is_treated_as_it_comes_and_those_right_behind_it_wait
         await flood.quiet()
         flood.send(flood.rows(1))
         assert flood.sidecar.pipeline.counters.released == 1  # with no turn of the loop between
-        assert flood.sidecar.inbox_held == 0
+        assert flood.sidecar.worker.held == 0
         for _ in range(3):
             flood.send(flood.rows(N))
-        assert (flood.sidecar.pipeline.counters.due, flood.sidecar.inbox_held) == (1, 3)
+        assert (flood.sidecar.pipeline.counters.due, flood.sidecar.worker.held) == (1, 3)
         await flood.quiet()
         await asyncio.sleep(0.01)
         assert flood.link.chunks == 4
@@ -82,11 +83,11 @@ async def test_after_a_flood_the_newest_is_what_was_kept(tmp_path: Path) -> None
     async with flooding(tmp_path, limits=LIMITS) as flood:
         for _ in range(1000):
             flood.send(flood.rows(1))
-        assert (flood.sidecar.inbox_held, flood.sidecar.inbox_dropped) == (128, 872)
+        assert (flood.sidecar.worker.held, flood.sidecar.worker.dropped) == (128, 872)
         await flood.quiet()
         rows = flood.sidecar.pipeline.rows("d0")
         assert rows.accepted == rows.rows == 128
-        assert flood.sidecar.pipeline._lines["eyestream/v1/d0/features/raw"].device._session._newest == 999
+        assert device_of(flood.sidecar.pipeline, "d0")._session._newest == 999
         flood.check(quiet=True)
 
 
@@ -149,8 +150,7 @@ async def test_thousands_of_sessions_leave_nothing_behind(tmp_path: Path) -> Non
         assert rss_bytes() - before < 4 * MB
         flood.check(quiet=True)
         assert flood.sidecar.pipeline.counters.due == 3499
-        lines = flood.sidecar.pipeline._lines.values()
-        assert sum(len(line.answers) for line in lines) == 1
+        assert reserved_spans(flood.sidecar.pipeline) == 1
 
 
 async def test_junk_as_fast_as_it_comes_holds_up_no_tracker(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_control_an_inbox_without_a_bound(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(DropOldest, "put", put)
         held, _ = await held_after(flood, 2048)
         assert held > MOST_HELD + MOST_TREATED + 50 * MB
-        flood.sidecar._inbox._items.clear()
+        flood.lose_messages()
 
 
 async def test_control_an_outbox_without_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,10 +225,10 @@ def _without_bound(init: object) -> object:
 async def test_control_a_message_that_is_not_counted(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
         flood.send(flood.rows(1))
-        flood.sidecar._inbox.take()
+        flood.lose_messages()
         with pytest.raises(AssertionError, match="messages"):
             flood.check(quiet=True)
-        flood.sidecar.received -= 1
+        flood.sidecar.worker.received -= 1
 
 
 async def test_control_a_parcel_that_vanishes(tmp_path: Path) -> None:
@@ -237,6 +237,6 @@ async def test_control_a_parcel_that_vanishes(tmp_path: Path) -> None:
         flood.link.block(True)
         flood.send(flood.rows(3 * N))
         await flood.quiet()
-        flood.sidecar.outbox._waiting.pop()
+        flood.lose_chunk()
         with pytest.raises(AssertionError, match="released chunks"):
             flood.check(quiet=True)

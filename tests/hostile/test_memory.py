@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from cases import FEATURES, SCHEMA, every, payload, read
-from world import World
 
 from eyestream.errors import PayloadError
+from eyestream.testing.hostile.corpus import FEATURES, SCHEMA, every, payload, read
+from eyestream.testing.world import World
 from eyestream.wire import envelope
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, decode_raw
 

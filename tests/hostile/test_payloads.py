@@ -1,8 +1,8 @@
 """Thousands of payloads that no tracker sends: each refused by its name, and the sidecar takes the next good row."""
 
-import importlib.util
 import random
 import struct
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,12 +11,12 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-from cases import FEATURES, HERE, SCHEMA, every, payload, read
-from judge import NESTING_DEPENDS, judge
-from world import N, World
 
 from eyestream.errors import PayloadError
 from eyestream.rim.sidecar.pipeline import Arrival
+from eyestream.testing.hostile.corpus import FEATURES, FOLDER, SCHEMA, every, payload, read
+from eyestream.testing.hostile.judge import NESTING_DEPENDS, judge
+from eyestream.testing.world import N, World
 from eyestream.wire import envelope
 from eyestream.wire.messages import REASONS, decode_raw, encode_raw
 from eyestream.wire.topics import parse_topic
@@ -50,14 +50,13 @@ def test_there_are_enough_and_no_two_are_the_same() -> None:
     assert min(count.values()) >= 15
 
 
-def test_the_files_are_what_the_script_writes() -> None:
-    spec = importlib.util.spec_from_file_location("hostile_build", HERE / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, cases in module.build().items():
-        assert read(name) == cases, name
+def test_the_files_are_what_the_script_writes(tmp_path: Path) -> None:
+    maker = FOLDER.parents[1] / "tools" / "make" / "hostile_payloads.py"
+    subprocess.run([sys.executable, str(maker), "--out", str(tmp_path)], check=True, timeout=60)
+    made = sorted(tmp_path.iterdir())
+    assert {path.stem for path in FOLDER.glob("*.jsonl")} - {path.stem for path in made} == {"found", "kept"}
+    for path in made:
+        assert path.read_bytes() == (FOLDER / path.name).read_bytes(), path.name
 
 
 def test_each_is_refused_with_its_reason() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from world import EPSILON, N, World
 
 from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
-from eyestream.rim.sidecar import pipeline
+from eyestream.testing.rig import EPSILON, forget_rows, reserved_spans
+from eyestream.testing.world import N, World
 from eyestream.wire.messages import MAX_U64
 
 FAR = [2**31, 2**32 - 2, 2**32, 2**53 + 1, 2**63 - 1, 2**63, MAX_U64 - 9, MAX_U64 - 1]
@@ -94,7 +94,7 @@ async def test_any_order_any_repetition_any_kill(tmp_path: Path, seed: int) -> N
     random_ = random.Random(seed)
     world = World(tmp_path, devices=2, release=random_.choice(["on_row", "on_clock"]))
     messages = [
-        world.rows(seq, random_.randint(1, 6), session=session, device=device)
+        world.rows(seq, random_.randint(1, 6), session=session, device=f"d{device}")
         for device in (0, 1)
         for session in (1, 2, 3)
         for seq in range(0, 60, 3)
@@ -183,10 +183,10 @@ async def test_every_chunk_that_falls_due_is_asked_for_in_order(tmp_path: Path, 
 async def test_a_session_may_begin_anywhere(tmp_path: Path, far: int) -> None:
     """Also where the next row number would not fit any more: there the clock has nothing to wait for but the end."""
     world = World(tmp_path, devices=2)
-    await world.take(world.rows(far), world.rows(0, 1, device=1))
+    await world.take(world.rows(far), world.rows(0, 1, device="d1"))
     for _ in range(30):
         await world.wait(2.0)
-        await world.take(world.rows(0, 1, device=1))
+        await world.take(world.rows(0, 1, device="d1"))
     assert world.device().session is None
     await world.take(world.rows(0, N, session=2))
     assert world.published[-1][0].endswith("d0/features/private")
@@ -237,10 +237,10 @@ async def test_two_trackers_that_fight_over_the_session_number_stall_nobody_else
         await world.take(
             world.rows(turn, 1, session=1),
             world.rows(0, 1, session=10 + turn),
-            world.rows(turn, 1, device=1),
+            world.rows(turn, 1, device="d1"),
         )
     assert world.device().session == 59
-    assert world.device(1).counters.accepted == 50
+    assert world.device("d1").counters.accepted == 50
     assert sum(topic.endswith("d1/features/private") for topic, _ in world.published) == 50 // N
     world.check()
 
@@ -251,8 +251,7 @@ async def test_a_thousand_sessions_cost_a_chunk_each_and_nothing_stays(tmp_path:
         await world.take(world.rows(7, 1, session=session))
     await world.take(world.rows(8, 0, session=1000, end=True))
     assert len(world.granted) == len(world.releases) == 1000
-    (line,) = world.pipeline._lines.values()
-    assert line.answers == {}
+    assert reserved_spans(world.pipeline) == 0
     world.check()
 
 
@@ -290,14 +289,13 @@ async def test_control_a_device_that_takes_rows_twice(tmp_path: Path, monkeypatc
     world = World(tmp_path)
     message = world.rows(0, N)
     await world.take(message)
-    monkeypatch.setattr(world.device()._session, "_current", 0)
-    monkeypatch.setattr(pipeline._Line, "asked", property(lambda line: None, lambda line, span: None), raising=False)
+    forget_rows(world.pipeline, "d0")
     await world.take(message)
     assert len(world.releases) == 1, "the ledger alone withholds what was reserved before"
     assert world.pipeline.counters.withheld == {"rows": 1}
     world.check()
     monkeypatch.setattr(Account, "obstacle", lambda *arguments: None)
-    monkeypatch.setattr(world.device()._session, "_current", 0)
+    forget_rows(world.pipeline, "d0")
     await world.take(message)
     with pytest.raises(AssertionError, match="two releases"):
         world.check()
@@ -307,9 +305,9 @@ async def test_control_a_ledger_that_forgets(tmp_path: Path) -> None:
     world = World(tmp_path)
     message = world.rows(0, N)
     await world.take(message)
-    before = world._path.read_bytes()
+    before = world.path.read_bytes()
     world.kill()
-    world._path.write_bytes(before[:64])
+    world.path.write_bytes(before[:64])
     world.start()
     await world.take(message)
     with pytest.raises(AssertionError, match="two releases"):

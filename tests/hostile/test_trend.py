@@ -4,8 +4,9 @@ import gc
 import random
 
 import pytest
-from footprint import heap_bytes, rss_bytes
-from trend import trend
+
+from eyestream.testing.footprint import heap_bytes, rss_bytes
+from eyestream.testing.trend import trend
 
 MB = 1e6
 

@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
+from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.rim.files.recordings import Recording
 
 Array = NDArray[np.float64]

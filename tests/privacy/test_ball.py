@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.privacy.ball import (
+from eyestream.privacy.additive.ball import (
     L1Lattice,
     L2Lattice,
     l1_factor,

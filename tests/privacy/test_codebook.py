@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.privacy.codebook import MOST_BITS, choose_code, keep_probability, quantiser
+from eyestream.privacy.joint.codebook import MOST_BITS, choose_code, keep_probability, quantiser
 
 # Distortion of the Lloyd-Max quantiser of a standard normal variable: Max, IRE Trans. Inf. Theory 6(1), 1960, table I.
 MAX_1960 = {1: 0.3634, 2: 0.1175, 3: 0.03454, 4: 0.009497, 5: 0.002499}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
+from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.spectrum.difference import integrate
 from eyestream.spectrum.fourier import most_coefficients
 

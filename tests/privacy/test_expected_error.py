@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 from numpy.typing import NDArray
-from small_corpus import calibrated, corpus, repeated
 
-from eyestream.offline.corpus.calibrate import Corpus
+from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
-from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise, lpa_noise
+from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.rim.files import calibrations, recordings
+from eyestream.testing.noise import SeededNoise
+from tests.privacy.small_corpus import calibrated, corpus, repeated
 
 Array = NDArray[np.float64]
 NOISE = {"lpa": lpa_noise, "cfpa": cfpa_noise, "dcfpa": dcfpa_noise}

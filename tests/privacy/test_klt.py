@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.offline.corpus.calibrate import Corpus, whole_chunks
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.klt import KLT
-from eyestream.privacy.laws import Law
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.joint.calibrate import calibrate_joint
+from eyestream.privacy.joint.core import JointStep
+from eyestream.privacy.mechanisms import KLT, build
+from eyestream.privacy.noise.laws import Law
+from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 Array = NDArray[np.float64]
 N = 32
@@ -77,16 +78,16 @@ def test_a_filter_that_looks_at_the_raw_scores_is_seen(
     calibration: Calibration, chunks: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control of the test above: prediction from the raw chunk instead of the released past."""
-    raw = KLT._scores
+    raw = JointStep.release
     ours, theirs = KLT(calibration, 9.6, noise=Forced(1)).session(), KLT(calibration, 9.6, noise=Forced(1)).session()
 
-    def leaking(self: KLT, chunk: Array) -> Array:
-        scores = raw(self, chunk)
-        for session in (ours, theirs):
-            session._state[: len(scores)] += 1e-6 * scores
-        return scores
+    def leaking(self: JointStep, admitted: Array, *rest: Any) -> Array:
+        scores, state = self.scores(admitted), raw(self, admitted, *rest)
+        assert state is not None
+        state[: len(scores)] += 1e-6 * scores
+        return state
 
-    monkeypatch.setattr(KLT, "_scores", leaking)
+    monkeypatch.setattr(JointStep, "release", leaking)
     differs = [not np.array_equal(ours.release(c), theirs.release(np.zeros_like(c))) for c in chunks[:3]]
     assert any(differs)
 
@@ -102,7 +103,7 @@ def test_odds_of_every_output_between_two_extreme_chunks(
 ) -> None:
     """Count outputs of the first chunk of a session under two inputs; `factor` below 1 plants a fault."""
     mechanism = KLT(calibration, 1.0, noise=SeededNoise(8))
-    law = mechanism.schedule.steps[0].law
+    law = mechanism.core.schedule.steps[0].law
     law._threshold = int(law._threshold * factor)
     first, second = calibration.lo[:, None].repeat(N, 1), calibration.hi[:, None].repeat(N, 1)
     counts = [{}, {}]
@@ -110,7 +111,7 @@ def test_odds_of_every_output_between_two_extreme_chunks(
         for output in releases(mechanism, chunk, 12_000):
             own[output] = own.get(output, 0) + 1
     assert counts[0].keys() == counts[1].keys()
-    assert len(counts[0]) == 2 ** sum(len(p).bit_length() - 1 for p in mechanism.schedule.steps[0].points)
+    assert len(counts[0]) == 2 ** sum(len(p).bit_length() - 1 for p in mechanism.core.schedule.steps[0].points)
     odds = max(abs(np.log(counts[0][o] / counts[1][o])) for o in counts[0])
     assert bool(odds < 1.15) is holds  # six standard errors above epsilon
     assert odds > 0.85
@@ -184,15 +185,16 @@ def test_shedding_identity_keeps_one_score_and_costs_utility(calibration: Calibr
 
 def test_the_face_is_that_of_every_mechanism(calibration: Calibration, tmp_path: Path) -> None:
     calibrations.save(calibration, tmp_path / "klt")
-    mechanism = build(calibrations.load(tmp_path / "klt"), 4.8, k=None, shrink=False, clip=False)
+    mechanism = build(calibrations.load(tmp_path / "klt"), 4.8, k=None)  # None is "not said"
     assert mechanism.name == "klt"
     assert mechanism.guarantee.startswith("4.8-differential privacy (pure)")
     assert KLT(calibration, 4.8, noise=ZeroNoise()).guarantee.startswith("none")
     assert mechanism.delta == 0
     with pytest.raises(ValueError, match="shape"):
         mechanism.release(np.zeros((52, N + 1)))
-    with pytest.raises(ConfigError, match="k cannot be given"):
-        build(calibration, 4.8, k=3)
+    for option in ({"k": 3}, {"clip": False}, {"shrink": True}, {"smooth": True}):
+        with pytest.raises(ConfigError, match=f"klt has no option {next(iter(option))}; it takes none"):
+            build(calibration, 4.8, **option)
     for epsilon in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ConfigError, match="epsilon"):
             build(calibration, epsilon)
@@ -216,7 +218,7 @@ def test_shipped_calibrations_release(n: int, chunks: Array) -> None:
     ("epsilon", "bar"), [(0.48, 0.02), (2.4, 0.20), (4.8, 0.30), (9.6, 0.36), (24.0, 0.45), (48.0, 0.52)]
 )
 def test_utility_on_people_outside_the_calibration(shared_data: Path, epsilon: float, bar: float) -> None:
-    """Five seeds, so the smallest epsilon is held to half of its bar; `tools/frontier.py` measures with more."""
+    """Five seeds, so the smallest epsilon is held to half of its bar; `tools/make/frontier.py` measures with more."""
     everybody = [recordings.load(p) for p in sorted((shared_data / "hoppe2018" / "features").glob("P*.npz"))]
     calibration = calibrate_joint(Corpus.of(everybody[::2], N))
     assert explained(calibration, epsilon, everybody[1::2], 5) > bar

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 from numpy.typing import NDArray
 
-from eyestream.privacy.laws import LaplaceLaw, digits_for, ideal_rate
+from eyestream.privacy.noise.laws import LaplaceLaw, digits_for, ideal_rate
+from eyestream.testing.noise import SeededNoise
 
 getcontext().prec = 80
 
@@ -28,7 +28,7 @@ CASES = [
 
 def digit_probabilities(law: LaplaceLaw, row: int = 0) -> list[Fraction]:
     """Exact probability of each binary digit of G to be one: all its words hit."""
-    digits = law._digits
+    digits = law.digits
     hit = [Fraction(int(t) + 1, 2**32) for t in digits.thresholds[row, 0]]
     return [math.prod((hit[word] for word in words), start=Fraction(1)) for words in digits.words]
 
@@ -57,14 +57,14 @@ CHARGE = (charge(1001) - charge(1)) / 1000  # for one more coordinate
 
 def unbiased_digits(upto: int) -> Callable[[LaplaceLaw], None]:
     def spoil(law: LaplaceLaw) -> None:
-        law._digits.thresholds[:, :, :upto] = 2**31 - 1
+        law.digits.thresholds[:, :, :upto] = 2**31 - 1
 
     return spoil
 
 
 def off_by_one_word(law: LaplaceLaw) -> None:
     """`word < threshold` in place of `<=` for a digit of small probability whose last word has few bits."""
-    law._digits.thresholds[:] = np.maximum(law._digits.thresholds.astype(np.int64) - 16, 0)
+    law.digits.thresholds[:] = np.maximum(law.digits.thresholds.astype(np.int64) - 16, 0)
 
 
 @pytest.mark.parametrize(("rate", "largest"), CASES)
@@ -109,7 +109,7 @@ def test_small_probabilities_take_several_words() -> None:
 
 def test_the_sign_is_fair_and_g_has_the_geometric_law() -> None:
     law = LaplaceLaw(np.array([0.5]), 1, largest=3)
-    assert Fraction(int(law._digits.thresholds[0, 0, law._digits.sign]) + 1, 2**32) == Fraction(1, 2)
+    assert Fraction(int(law.digits.thresholds[0, 0, law.digits.sign]) + 1, 2**32) == Fraction(1, 2)
     pmf = exact_pmf(law)
     assert sum(pmf.values()) == 1
     for z in range(40):
@@ -250,8 +250,8 @@ def test_noise_that_does_not_fit_is_refused(rate: float, largest: int) -> None:
 def test_more_than_32_digits_are_packed_right(digits: int) -> None:
     """The widest laws use 64-bit packing; their high digits must arrive where they belong."""
     law = LaplaceLaw(np.array([2.0**-20]), 4, largest=2 ** (digits - 1) - 2**27)
-    assert len(law._digits.words) == digits
-    law._digits.thresholds[:] = 2**32 - 1  # every word hits: all digits one, and the sign
+    assert len(law.digits.words) == digits
+    law.digits.thresholds[:] = 2**32 - 1  # every word hits: all digits one, and the sign
     assert (SeededNoise(0).draw(law) == -(2**digits)).all()
 
 
@@ -268,7 +268,7 @@ class Remembered(SeededNoise):
 def test_words_become_integers_as_the_slow_reading_says(rate: float, largest: int, scale: float) -> None:
     """The sampler's packed bits against one comparison after the other, also where rare digits hit."""
     law = LaplaceLaw(np.array([rate, scale * rate]), 5, largest)
-    digits, noise = law._digits, Remembered(1)
+    digits, noise = law.digits, Remembered(1)
     true = digits.thresholds.copy()
     for everywhere_likely in (False, True):
         # With every threshold at three quarters, digits of several words come out as one every few draws.
@@ -302,7 +302,7 @@ class Given:
 def test_each_of_many_words_decides_its_digit_alone(rate: float, largest: int, bit: int) -> None:
     """Also where the highest digit's word is one of those at which 64 bits end: `bit`, counted from 0."""
     law = LaplaceLaw(np.array([rate]), 2, largest)
-    digits = law._digits
+    digits = law.digits
     assert bit in digits.words[-1]
     digits.thresholds[:] = 2**31
     reach, own = 2 ** len(digits.words), digits.thresholds.shape[2]
@@ -315,6 +315,6 @@ def test_each_of_many_words_decides_its_digit_alone(rate: float, largest: int, b
 def test_every_digit_has_its_own_words() -> None:
     """Digits, sign and variables are independent because no word decides two of them."""
     law = LaplaceLaw(np.array([0.5]), 1, largest=3)
-    used = [word for words in law._digits.words for word in words] + [law._digits.sign]
+    used = [word for words in law.digits.words for word in words] + [law.digits.sign]
     assert len(set(used)) == len(used)
-    assert max(used) < law._digits.thresholds.shape[2]
+    assert max(used) < law.digits.thresholds.shape[2]

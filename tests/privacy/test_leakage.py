@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from eyestream.privacy.leakage import ball_gain, composed_gain, laplace_gain, leakage, response_gain
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.noise.response import ResponseLaw
 
 Channel = list[list[Fraction]]  # channel[x][y] = P(y | x)
 ROUNDING = Fraction(1, 10**35)
@@ -35,7 +35,8 @@ def best_by_every_rule(joint: list[list[Fraction]]) -> Fraction:
     """Chance of the best of all rules that name a u for every y; joint[u][y]."""
     outputs = range(len(joint[0]))
     return max(
-        sum(joint[rule[y]][y] for y in outputs) for rule in itertools.product(range(len(joint)), repeat=len(outputs))
+        sum((joint[rule[y]][y] for y in outputs), Fraction())
+        for rule in itertools.product(range(len(joint)), repeat=len(outputs))
     )
 
 
@@ -170,7 +171,7 @@ def laplace(rate: float, inputs, digits: int, clamp: int) -> Channel:
         for g, mass in enumerate(masses):
             for z in (g, -(g + 1)):
                 row[max(-clamp, min(clamp, a + z)) + clamp] += mass
-        assert abs(sum(row) - 1) < ROUNDING
+        assert abs(float(sum(row)) - 1) < ROUNDING
         rows.append(row)
     return rows
 

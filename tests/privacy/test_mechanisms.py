@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
-from small_corpus import NAMES, calibrated, corpus, repeated
 
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.privacy import mechanisms, transforms
-from eyestream.privacy.additive import AdditiveMechanism
+from eyestream.privacy.additive import fourier, transforms
+from eyestream.privacy.additive.core import AdditiveStep
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
-from eyestream.privacy.laws import Law
+from eyestream.privacy.frame import Page
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA, build
+from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA, build, lpa
 from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import difference, integrate
+from eyestream.testing.noise import SeededNoise, ZeroNoise
+from tests.privacy.small_corpus import NAMES, calibrated, corpus, repeated
 
 Array = NDArray[np.float64]
 N = 32
@@ -151,16 +152,19 @@ def test_without_projection_the_integers_still_hold_the_ball(
 ) -> None:
     """The guarantee does not rest on the floating-point projection."""
     calibration = calibrated(mechanism.name)
-    for name in ("l2_factor", "l1_factor"):
-        monkeypatch.setattr(mechanisms, name, lambda residual, radius: np.ones((len(residual), 1)))
+    for module, name in ((fourier, "l2_factor"), (lpa, "l1_factor")):
+        monkeypatch.setattr(module, name, lambda residual, radius: np.ones((len(residual), 1)))
     released = mechanism(calibration, FINE * active_count(calibration), noise=ZeroNoise(), **whole_band(mechanism, N))
     for chunk in hostile_chunks(len(NAMES), N):
         assert (signal_distance(calibration, released.release(chunk)) < 1 + 1e-6).all()
 
 
-def integers(mechanism: AdditiveMechanism, chunk: Array) -> list[list[int]]:
+def integers(mechanism: Mechanism, chunk: Array) -> list[list[int]]:
     """The integers of a chunk before noise, from a mechanism without noise; 0 for coordinates not released."""
-    kept = np.where(mechanism._parts.steps > 0, mechanism._noisy(mechanism._admit(chunk)), 0)
+    step = mechanism.core.step()
+    assert isinstance(step, AdditiveStep)
+    noisy = step.noisy(Page(mechanism.frame).admit(chunk), mechanism.noise)
+    kept = np.where(step.core.private.steps > 0, noisy, 0)
     return [[int(x) for x in row] for row in kept]
 
 
@@ -181,11 +185,11 @@ def neighbours(calibration: Calibration) -> list[tuple[Array, Array]]:
 
 @pytest.mark.parametrize("epsilon", [0.48, 48.0, 3000.0])
 @pytest.mark.parametrize("mechanism", ALL)
-def test_neighbours_never_cost_more_than_epsilon(mechanism: type[AdditiveMechanism], epsilon: float) -> None:
+def test_neighbours_never_cost_more_than_epsilon(mechanism: type[Mechanism], epsilon: float) -> None:
     """Sum over features of rate times taxicab distance of the integers: the loss, for pairs that try to exceed it."""
     calibration = calibrated(mechanism.name)
     released = mechanism(calibration, epsilon, noise=ZeroNoise())
-    law = released._parts.law
+    law = released.core.private.law
     rates = np.sqrt(2.0) / law.sd
     worst = 0.0
     for first, second in neighbours(calibration):
@@ -206,7 +210,7 @@ def test_a_sphere_to_sphere_pair_costs_nearly_epsilon(mechanism: type[Mechanism]
     calibration = declared_range(calibrated(mechanism.name, n), n)
     released = mechanism(calibration, epsilon, noise=ZeroNoise())
     low, high = (np.repeat(end[:, None], n, axis=1) for end in (calibration.lo, calibration.hi))
-    rates = np.sqrt(2.0) / released._parts.law.sd
+    rates = np.sqrt(2.0) / released.core.private.law.sd
     a, b = integers(released, low), integers(released, high)
     loss = sum(r * sum(abs(x - y) for x, y in zip(p, q, strict=True)) for r, p, q in zip(rates, a, b, strict=True))
     assert 0.99 * epsilon < loss < epsilon
@@ -346,7 +350,7 @@ def test_guarantee_in_words() -> None:
     for mechanism in ALL:
         made = mechanism(calibrated(mechanism.name), 2.4)
         assert (made.epsilon, made.delta, made.n, made.features) == (2.4, 0.0, N, len(NAMES))
-        assert isinstance(made._noise, SecureNoise)
+        assert isinstance(made.noise, SecureNoise)
 
 
 @pytest.mark.parametrize("mechanism", ALL)
@@ -373,8 +377,10 @@ def test_k_outside_is_refused(mechanism: type[Mechanism], k: int) -> None:
 
 
 def test_lpa_has_no_k() -> None:
-    with pytest.raises(ConfigError, match="k cannot be given"):
-        LPA(calibrated("lpa"), 4.8, k=1)
+    with pytest.raises(ConfigError, match="lpa has no option k; it takes shrink, clip, smooth"):
+        build(calibrated("lpa"), 4.8, k=1)
+    with pytest.raises(ConfigError, match="a calibration with k is not for it"):
+        LPA(replace(calibrated("lpa"), k=1), 4.8)
 
 
 @pytest.mark.parametrize("mechanism", ALL)
@@ -468,7 +474,7 @@ def test_a_declared_range_holds_every_chunk_of_the_range(mechanism: type[Mechani
         mechanism(calibration, 4.8, shrink=True)
 
 
-def test_the_public_interval_is_not_data() -> None:
+def test_the_public_interval_is_not_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise at its largest ends at the same public figure for every input."""
 
     class Largest(ZeroNoise):
@@ -479,5 +485,5 @@ def test_the_public_interval_is_not_data() -> None:
     outputs = [released.release(chunk) for chunk in corpus().chunks[:5]]
     for output in outputs[1:]:
         np.testing.assert_array_equal(output, outputs[0])
-    released._parts.law.clamp = lambda noisy: noisy  # negative control
+    monkeypatch.setattr(LaplaceLaw, "clamp", lambda self, noisy: noisy)  # negative control
     assert not np.array_equal(released.release(corpus().chunks[0]), released.release(corpus().chunks[1]))

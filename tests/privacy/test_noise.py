@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 
-from eyestream.privacy.bits import _DIRECT_BYTES, SystemBits
-from eyestream.privacy.laws import LaplaceLaw
 from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise.bits import DIRECT_WORDS, SystemBits
+from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 
 def a_law(rows: int = 4) -> LaplaceLaw:
     """A law whose draw takes words of the operating system (1 row), or of AES at its counter (4)."""
     law = LaplaceLaw(np.full(rows, 2.0**-20), 4, largest=2**20)
-    assert (law._digits.thresholds.size > _DIRECT_BYTES // 4) == (rows == 4)
+    assert (law.digits.thresholds.size > DIRECT_WORDS) == (rows == 4)
     return law
 
 
@@ -53,8 +53,8 @@ def test_every_word_is_fresh_whatever_the_counts(counts: tuple[int, ...]) -> Non
             assert words.dtype == np.uint32
             for position, word in enumerate(words.tolist()):
                 drawn.setdefault(position, []).append(word)
-    for position, words in drawn.items():  # 32 random bits: two equal ones in at most 18 are a matter of 1e-8
-        assert len(set(words)) == len(words), f"word {position} repeats"
+    for position, seen in drawn.items():  # 32 random bits: two equal ones in at most 18 are a matter of 1e-8
+        assert len(set(seen)) == len(seen), f"word {position} repeats"
 
 
 def test_words_are_uniform() -> None:

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from noise import SeededNoise, ZeroNoise
 from numpy.typing import NDArray
-from small_corpus import calibrated, repeated
 
-from eyestream.privacy import mechanisms, transforms
-from eyestream.privacy.ball import L2Lattice
+from eyestream.privacy.additive import fourier, per_feature, transforms
+from eyestream.privacy.additive.ball import L2Lattice
 from eyestream.privacy.calibration import PerFeatureTables
-from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA
+from eyestream.privacy.noise.laws import Law
 from eyestream.spectrum.difference import difference
+from eyestream.testing.noise import SeededNoise, ZeroNoise
+from tests.privacy.small_corpus import calibrated, repeated
 
 Array = NDArray[np.float64]
 Patch = pytest.MonkeyPatch
@@ -71,8 +71,9 @@ def test_the_law_is_laplace_and_the_reals_are_independent(k: int) -> None:
 
 def scaled(factor: float) -> Callable[[Patch], None]:
     def wrong(patch: Patch) -> None:
-        true = mechanisms.ideal_rate
-        patch.setattr(mechanisms, "ideal_rate", lambda *a: true(*a) / factor)
+        true = per_feature.ideal_rate
+        patch.setattr(per_feature, "ideal_rate", lambda *a: true(*a) / factor)
+        patch.setattr(per_feature, "COORDINATE_DEVIATION", -1)  # and nobody sums up what is spent
 
     return wrong
 
@@ -82,7 +83,7 @@ def without_root_n(patch: Patch) -> None:
         def __init__(self, radius: Array, *rest: Any) -> None:
             super().__init__(radius / math.sqrt(N), *rest)
 
-    patch.setattr(mechanisms, "L2Lattice", Small)
+    patch.setattr(fourier, "L2Lattice", Small)
 
 
 def without_root_k(patch: Patch) -> None:
@@ -92,7 +93,7 @@ def without_root_k(patch: Patch) -> None:
             k = (weights.shape[1] + 1) / 2
             self.l1_diameter = (self.l1_diameter / math.sqrt(k)).astype(np.int64)
 
-    patch.setattr(mechanisms, "L2Lattice", Small)
+    patch.setattr(fourier, "L2Lattice", Small)
 
 
 def one_sided(patch: Patch) -> None:

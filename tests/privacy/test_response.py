@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.noise.response import ResponseLaw
+from eyestream.testing.noise import SeededNoise
 
 CASES = [(0.01, 1), (0.48, 1), (2.4, 2), (4.8, 3), (4.8, 40), (48.0, 59), (80.0, 90), (0.1, 0)]
 

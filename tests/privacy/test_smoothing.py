@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from noise import SeededNoise
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
-from eyestream.offline.corpus.persistence import lagged_moments, staying_part
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
+from eyestream.privacy.additive.core import AdditiveStep
+from eyestream.privacy.additive.smoothing import Smoother
 from eyestream.privacy.calibration import declared_range
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
-from eyestream.privacy.smoothing import Smoother, SmootherState
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise
 
 
 def people(count: int, seed: int) -> list[Recording]:
@@ -31,7 +33,7 @@ def test_one_feature_by_hand() -> None:
     rng = np.random.default_rng(1)
     u, v, noise = 2.0, 0.7, 3.0
     smoother = Smoother(np.zeros((1, 4)), np.array([[u, v]]), np.array([0.0]), np.array([noise]), np.array([1.0]))
-    state, x, p = SmootherState(smoother), np.zeros(2), np.diag([u, v])
+    state, x, p = smoother.start, np.zeros(2), np.diag([u, v])
     f, q = np.diag([1.0, 0.5]), np.diag([0.0, v * 0.75])
     for turn in range(90):
         seen = float(rng.normal())
@@ -41,21 +43,26 @@ def test_one_feature_by_hand() -> None:
         gain = p.sum(axis=1) / (p.sum() + noise)
         x = x + gain * (seen - x.sum())
         p = p - np.outer(gain, p.sum(axis=0))
-        ours = state.smooth(np.full((1, 4), seen))
+        ours, state = smoother.smooth(np.full((1, 4), seen), turn, state)
         np.testing.assert_allclose(ours, x.sum(), rtol=0, atol=1e-9 if turn < 60 else 0.02)
     assert smoother.sd[0] == pytest.approx(np.sqrt(p.sum()), rel=0.02)
 
 
 @pytest.mark.parametrize("mechanism", [LPA, CFPA, DCFPA])
-def test_a_smoothed_session_is_a_function_of_the_plain_one(mechanism: type, corpus: Corpus) -> None:
+def test_a_smoothed_session_is_a_function_of_the_plain_one(
+    mechanism: type, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two people whose plain releases agree (made so by hand) get the same smoothed ones."""
     calibration = calibrate_per_feature(corpus, mechanism.name)
     ours, theirs = (mechanism(calibration, 48.0, noise=SeededNoise(3), smooth=True) for _ in range(2))
     rng = np.random.default_rng(0)
-    plain = [rng.normal(size=(len(ours._active), 32)) for _ in range(6)]
-    for own in (ours, theirs):
-        released = iter(plain)
-        own._plain = lambda coordinates, released=released: next(released)
+    plain = [rng.normal(size=(len(ours.frame.active), 32)) for _ in range(6)]
+    released = {id(own.core): iter(plain) for own in (ours, theirs)}
+
+    def by_hand(self: AdditiveStep, integers: object, out: np.ndarray) -> None:
+        out[:] = next(released[id(self.core)])
+
+    monkeypatch.setattr(AdditiveStep, "plain", by_hand)
     one, two = ours.session(), theirs.session()
     for chunk in corpus.chunks[:6]:
         np.testing.assert_array_equal(one.release(chunk), two.release(chunk * 0))
@@ -90,7 +97,7 @@ def test_a_range_alone_cannot_smooth(corpus: Corpus) -> None:
         CFPA(ranged, 48.0, smooth=True)
 
 
-def test_what_stays_is_told_from_what_is_forgotten() -> None:
+def test_the_stable_part_is_separated_from_the_transient_one() -> None:
     rng = np.random.default_rng(7)
     own = []
     for _ in range(400):
@@ -98,6 +105,6 @@ def test_what_stays_is_told_from_what_is_forgotten() -> None:
         for _ in range(39):
             forgotten.append(0.5 * forgotten[-1] + np.sqrt(0.75) * rng.normal())
         own.append(np.array(forgotten)[:, None] + 1.5 * rng.normal())
-    stays = staying_part(lagged_moments(own))[0, 0]
-    assert stays == pytest.approx(2.25, rel=0.15)
-    assert staying_part(lagged_moments(own)[:1])[0, 0] == 0
+    stable = stable_part(lagged_moments(own))[0, 0]
+    assert stable == pytest.approx(2.25, rel=0.15)
+    assert stable_part(lagged_moments(own)[:1])[0, 0] == 0

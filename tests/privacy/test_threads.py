@@ -1,56 +1,120 @@
-"""One mechanism, several threads: releases wait for one another, and no two share noise or rows."""
+"""One mechanism, several threads: releases share neither noise nor rows, and wait for nobody; a session is for one."""
 
+import ctypes
+import os
+import select
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from noise import ZeroNoise
 from numpy.typing import NDArray
-from small_corpus import calibrated, corpus
 
-from eyestream.privacy.klt import KLT
-from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise.laws import Law
+from eyestream.privacy.workspaces import Workspaces
 from eyestream.rim.files import calibrations
+from eyestream.testing.noise import ZeroNoise
+from tests.privacy.small_corpus import calibrated, corpus
 
 THREADS = 8
 
 
-class SlowNoise(SecureNoise):
-    """Notes how many draws are under way at once."""
+class MeetingNoise(SecureNoise):
+    """Lets nobody draw before all threads draw, and notes the laws, whose buffers are written to."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._counting = threading.Lock()
-        self._under_way, self.most = 0, 0
+        self._all = threading.Barrier(THREADS)
+        self.laws: list[int] = []
 
     def draw(self, law: Law) -> NDArray[np.int64]:
-        with self._counting:
-            self._under_way += 1
-            self.most = max(self.most, self._under_way)
-        threading.Event().wait(0.01)
-        with self._counting:
-            self._under_way -= 1
+        self.laws.append(id(law))
+        self._all.wait(timeout=30)
         return super().draw(law)
 
 
 @pytest.mark.parametrize("mechanism", [LPA, CFPA, DCFPA])
 @pytest.mark.parametrize("smooth", [False, True])
-def test_a_second_thread_waits(mechanism: type[Mechanism], smooth: bool) -> None:
-    noise = SlowNoise()
+def test_threads_release_at_once_each_with_a_workspace_of_its_own(mechanism: type[Mechanism], smooth: bool) -> None:
+    noise = MeetingNoise()
     made = mechanism(calibrated(mechanism.name), 4.8, noise=noise, smooth=smooth)
     release_by_threads(made, [corpus().chunks[0]] * THREADS)
-    assert noise.most == 1
+    assert len(set(noise.laws)) == THREADS
+    assert len(made._workspaces._free) == THREADS  # each came back
 
 
-def test_a_second_thread_waits_for_klt() -> None:
-    noise = SlowNoise()
-    calibration = calibrations.load("everyday-klt-32")
-    release_by_threads(KLT(calibration, 4.8, noise=noise), [np.zeros((52, 32))] * THREADS)
-    assert noise.most == 1
+def test_one_thread_makes_no_second_workspace() -> None:
+    made = CFPA(calibrated("cfpa"), 4.8)
+    for chunk in corpus().chunks[:5]:
+        made.release(chunk)
+        with pytest.raises(ValueError, match="shape"):
+            made.release(chunk[:1])
+    assert len(made._workspaces._free) == 1
+
+
+def test_one_workspace_for_all_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Workspaces, "take", lambda self: self._free[0])
+    monkeypatch.setattr(Workspaces, "give", lambda self, work: None)
+    noise = MeetingNoise()
+    release_by_threads(CFPA(calibrated("cfpa"), 4.8, noise=noise), [corpus().chunks[0]] * THREADS)
+    assert len(set(noise.laws)) == 1
+
+
+class WaitingNoise(ZeroNoise):
+    """Draws when it is let."""
+
+    def __init__(self) -> None:
+        self.drawing, self.let = threading.Event(), threading.Event()
+
+    def draw(self, law: Law) -> NDArray[np.int64]:
+        self.drawing.set()
+        assert self.let.wait(timeout=30)
+        return super().draw(law)
+
+
+@pytest.mark.parametrize("name", ["cfpa", "klt"])
+def test_a_session_refuses_a_second_thread(name: str) -> None:
+    noise = WaitingNoise()
+    session = build(calibrations.load(f"everyday-{name}-32"), 4.8, noise=noise).session()
+    chunk = np.zeros((52, 32))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(session.release, chunk)
+        assert noise.drawing.wait(timeout=30)
+        before = session.snapshot()
+        with pytest.raises(RuntimeError, match="one thread at a time"):
+            session.release(chunk)
+        assert session.snapshot() == before  # the refused release left nothing
+        noise.let.set()
+        assert first.result(timeout=30).shape == (52, 32)
+    assert session.release(chunk).shape == (52, 32)
+
+
+def test_a_copy_of_the_process_made_in_the_middle_of_a_release_can_release() -> None:
+    """A native fork runs no hook of Python and copies one thread: nothing may wait for the others."""
+    noise = WaitingNoise()
+    made = build(calibrations.load("everyday-cfpa-32"), 4.8, noise=noise, k=8)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(made.release, np.zeros((52, 32)))
+        assert noise.drawing.wait(timeout=30)
+        reader, writer = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that other threads are running is the point
+            child = ctypes.PyDLL(None).fork()
+        if child == 0:
+            noise.let.set()
+            os.write(writer, b"released" if made.release(np.ones((52, 32))).shape == (52, 32) else b"")
+            os._exit(0)
+        os.close(writer)
+        assert select.select([reader], [], [], 30)[0], "the copy waits"
+        assert os.read(reader, 100) == b"released"
+        os.waitpid(child, 0)
+        os.close(reader)
+        noise.let.set()
+        first.result(timeout=30)
 
 
 @pytest.mark.parametrize("name", ["lpa", "cfpa", "dcfpa", "klt"])

@@ -4,13 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from worlds import CHARGE, Inputs, MemoryLedger, N, Step, place, requests_of, settings, settled
 
 from eyestream.chunking.settings import Release as When
-from eyestream.privacy.accountant import Granted, Request, Withheld
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.release.order import ReleaseOrder
 from eyestream.wire.messages import RawRows
+from tests.release.worlds import CHARGE, Inputs, MemoryLedger, N, Step, place, requests_of, settings, settled
 
 
 def rows(first: int, count: int, session: int = 1, *, end: bool = False) -> RawRows:
@@ -136,7 +136,7 @@ class Twin:
 
 
 @pytest.mark.parametrize("release", ["on_row", "on_clock"])
-@pytest.mark.parametrize("steps", [50_000, pytest.param(500_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
 @pytest.mark.timeout(900)
 def test_restored_after_every_input_it_does_the_same(release: When, steps: int) -> None:
     """Against one that was never restored: the same requests, and the same releases at the same moments."""
@@ -158,7 +158,7 @@ def test_restored_after_every_input_it_does_the_same(release: When, steps: int) 
 
 
 @pytest.mark.parametrize("rewrites", [False, True])
-@pytest.mark.parametrize("steps", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
 @pytest.mark.timeout(900)
 def test_an_old_snapshot_releases_no_row_twice(rewrites: bool, steps: int) -> None:
     """Whatever state comes back, however old, and whatever had left since: the ledger decides."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.chunks import RowSpan
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.accountant import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows

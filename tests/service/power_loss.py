@@ -34,6 +34,7 @@ def images(
     waiting = b""
     for step, data in trace[:cut]:
         if step == "write":
+            assert isinstance(data, bytes)
             waiting += data
         elif step == "sync":
             durable, waiting = durable + waiting, b""
@@ -43,10 +44,10 @@ def images(
     yield durable + waiting
     yield durable + bytes(len(waiting))
     for _ in range(damages):
-        yield durable + _damaged(waiting, len(durable), rng)
+        yield durable + damaged(waiting, len(durable), rng)
 
 
-def _damaged(waiting: bytes, start: int, rng: random.Random) -> bytes:
+def damaged(waiting: bytes, start: int, rng: random.Random) -> bytes:
     """Some sectors lost (zeros or noise), in any order, one of them torn; the end cut off anywhere."""
     data = bytearray(waiting)
     sector = rng.choice((SECTOR, 64, 8))

@@ -6,13 +6,14 @@ import socket
 import sys
 
 import pytest
-from conftest import free_port, until
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import free_port
 
 pytest.importorskip("amqtt")
 

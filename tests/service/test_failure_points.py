@@ -1,5 +1,6 @@
 """A fault at every call of the release path, once and for ever: nothing raw leaves, and nothing goes uncounted."""
 
+import contextlib
 import logging
 import struct
 from collections.abc import Callable
@@ -8,44 +9,33 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rig import rows_of_a_stranger
 
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.ball import L2Lattice
-from eyestream.privacy.bits import SystemBits
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.domain import Domain
-from eyestream.privacy.klt import KLT
-from eyestream.privacy.laws import LaplaceLaw
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.response import ResponseLaw
-from eyestream.privacy.transforms import FourierTransform
+from eyestream.privacy.mechanisms import KLT
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
-from eyestream.rim.sidecar import pipeline as pipeline_module
-from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
-from eyestream.wire.messages import decode_private, encode_raw
+from eyestream.rim.sidecar.pipeline import Counters
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.rig import Rig
+from eyestream.testing.seams import original, replaced
+from eyestream.wire.messages import decode_private
 
-CALLS: tuple[tuple[Any, str], ...] = (
-    (Domain, "admit"),
-    (FourierTransform, "residual"),
-    (FourierTransform, "coordinates"),
-    (FourierTransform, "chunk"),
-    (L2Lattice, "snap"),
-    (LaplaceLaw, "sample"),
-    (ResponseLaw, "sample"),
-    (SystemBits, "words"),
-    (SecureNoise, "draw"),
-    (AdditiveMechanism, "_finish"),
-    (KLT, "_scores"),
-    (KLT, "_chunk"),
-    (Mechanism, "_complete"),
-    (pipeline_module, "encode_private"),
-    (Ledger, "reserve"),
+CALLS = (
+    "Domain.admit",
+    "transform residual",
+    "transform coordinates",
+    "transform chunk",
+    "L2Lattice.snap",
+    "LaplaceLaw.sample",
+    "ResponseLaw.sample",
+    "SystemBits.words",
+    "SecureNoise.draw",
+    "additive finish",
+    "KLT scores",
+    "KLT chunk",
+    "mechanism completes",
+    "stream encoder",
+    "Ledger.reserve",
 )
+"""Seams: every step of a release."""
 
 
 def pairs_of(rows: np.ndarray) -> set[bytes]:
@@ -75,35 +65,26 @@ class FaultAt:
         return call
 
 
-async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Pipeline, list[bytes], bool]:
+async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Counters, list[bytes], bool]:
     """Four chunks through a pipeline; whether it lived to its end."""
-    calibration = calibrations.load(name)
-    settings = DeviceSettings("a", "features", 1, calibration.names, 2.0, 32, 1.0, 60.0, 16, "on_row")
-    create_ledger(folder / "ledger", chunk=32, window=0, created=0)
-    published: list[bytes] = []
-    with Ledger(folder / "ledger", chunk=32, ceilings=Ceilings()) as ledger:
-        pipe = Pipeline(
-            [settings],
-            build(calibration, 4.8, noise=SecureNoise()),
-            ledger,
-            today=lambda: 20_000,
-            publish=lambda topic, payload: published.append(topic.encode() + payload),
-            changed=lambda: None,
-        )
+    times = {"grace_s": 1.0, "idle_s": 60.0, "jump_chunks": 16}
+    with Rig(folder, calibration=calibrations.load(name), **times) as rig:
+        lived = True
         try:
             for first in range(0, len(rows), 16):
-                payload = encode_raw(1, first, rows[first : first + 16], 1)
-                await pipe.take([Arrival("eyestream/v1/a/features/raw", payload, float(first))], float(first))
-            pipe.close(float(len(rows)))
+                rig.clock.now = float(first)
+                await rig.take(rig.sent(rows[first : first + 16], first))
+            rig.clock.now = float(len(rows))
+            rig.close()
         except BoomError:
-            return pipe, published, False
-    return pipe, published, True
+            lived = False
+        return rig.counters, [topic.encode() + payload for topic, payload in rig.published], lived
 
 
 @pytest.mark.parametrize("for_ever", [False, True])
 @pytest.mark.parametrize("name", ["everyday-cfpa-32", "everyday-klt-32"])
 async def test_a_fault_at_every_call(
-    tmp_path: Path, name: str, for_ever: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, name: str, for_ever: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = rows_of_a_stranger(128, 52)
     words = pairs_of(rows)
@@ -112,15 +93,13 @@ async def test_a_fault_at_every_call(
     while True:
         number += 1
         fault = FaultAt(number, for_ever, rows)
-        with monkeypatch.context() as patch:
-            for owner, attribute in CALLS:
-                patch.setattr(owner, attribute, fault.around(getattr(owner, attribute)))
+        with contextlib.ExitStack() as planted:
+            for seam in CALLS:
+                planted.enter_context(replaced(seam, fault.around(original(seam))))
             try:
-                (tmp_path / str(number)).mkdir()
-                pipe, published, lived = await life(tmp_path / str(number), name, rows)
+                counters, published, lived = await life(tmp_path / str(number), name, rows)
             except BoomError:  # before the first row: the source of noise could not be made
                 continue
-        counters = pipe.counters
         everything = b"".join(published)
         assert not any(word in everything for word in words)
         for payload in published:
@@ -145,6 +124,6 @@ async def test_control_a_pass_through_is_seen(tmp_path: Path, monkeypatch: pytes
     """What the test above looks for is there when a mechanism hands raw values on."""
     rows = rows_of_a_stranger(128, 52)
     monkeypatch.setattr(KLT, "release", lambda self, chunk: chunk)
-    monkeypatch.setattr(KLT, "session", lambda self: self)
+    monkeypatch.setattr(KLT, "session", lambda self, snapshot=None: self)
     _, published, _ = await life(tmp_path, "everyday-klt-32", rows)
     assert any(word in b"".join(published) for word in pairs_of(rows))

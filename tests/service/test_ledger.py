@@ -8,65 +8,81 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Request, RowMark
+from eyestream.privacy.accountant import Announcement, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger import ledger as ledger_module
+from eyestream.privacy.reservation import Granted, Withheld
+from eyestream.rim.ledger import writer as writer_module
 from eyestream.rim.ledger.book import MOST_UNSYNCED
+from eyestream.rim.ledger.checksum import Checksum
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.ledger import Ledger, Reservation, Withheld, create_ledger, look
-from eyestream.rim.ledger.records import RELEASED, Seal, SlotFields, slot_body
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.ledger.records import RELEASED, SlotFields, announced_body, slot_body, waiting
+from eyestream.streams.key import StreamKey
 
 ROOT = Path(__file__).resolve().parents[2]
 FREE = Ceilings(window_chunks=4)
+KEY = StreamKey("d", "features")
 CHARGE = Charge(5, 3)
 
 
 def ask(index: int, session: int = 1, device: str = "d", charge: Charge = CHARGE) -> Request:
-    return Request(device, "features", session, 32 * index, 32 * index + 31, charge)
+    return Request(StreamKey(device, "features"), session, 32 * index, 32 * index + 31, 32, charge)
 
 
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "ledger"
-    create_ledger(path, chunk=32, window=4, created=1_700_000_000)
+    create_ledger(path, created=1_700_000_000)
     return path
 
 
-def use(path: Path, ceilings: Ceilings = FREE, chunk: int = 32) -> Ledger:
-    return Ledger(path, chunk=chunk, ceilings=ceilings)
+def use(path: Path, ceilings: Ceilings = FREE) -> Ledger:
+    return Ledger(path, ceilings=ceilings)
 
 
 def epsilon(path: Path, device: str = "d") -> int:
-    odometer = look(path)[1].get(f"{device}/features")
+    odometer = read_ledger(path).odometers.get(device)
     return 0 if odometer is None else odometer.epsilon
 
 
 def test_a_reservation_survives_and_its_rows_are_gone(path):
     with use(path) as ledger:
-        assert ledger.mark("d", "features") is None
-        assert ledger.reserve([ask(0), ask(1)], 100) == [Reservation(ask(0)), Reservation(ask(1))]
+        assert ledger.mark(KEY) is None
+        assert ledger.reserve([ask(0), ask(1)], 100) == [Granted(ask(0)), Granted(ask(1))]
     with use(path) as ledger:
-        assert ledger.mark("d", "features") == RowMark(1, 63)
+        assert ledger.mark(KEY) == RowMark(1, 63)
         assert ledger.reserve([ask(1), ask(0, session=0), ask(2)], 100) == [
             Withheld(ask(1), "rows"),
             Withheld(ask(0, session=0), "rows"),
-            Reservation(ask(2)),
+            Granted(ask(2)),
         ]
-        odometer = ledger.odometer("d", "features")
+        odometer = ledger.odometer("d")
     assert (odometer.epsilon, odometer.delta, odometer.released, odometer.withheld) == (15, 9, 3, 0)
-    assert look(path)[1] == {"d/features": odometer}
+    assert read_ledger(path).odometers == {"d": odometer}
 
 
-def test_devices_and_streams_have_budgets_of_their_own(path):
-    with use(path, Ceilings(4, 5)) as ledger:
-        answers = ledger.reserve([ask(0), ask(0, device="e"), Request("d", "gaze", 1, 0, 31, CHARGE), ask(1)], 100)
-    assert [type(answer) for answer in answers] == [Reservation] * 3 + [Withheld]
+def test_devices_have_budgets_of_their_own_and_streams_share_that_of_their_device(path):
+    gaze = Request(StreamKey("d", "gaze"), 1, 0, 7, 8, CHARGE)
+    with use(path, Ceilings(4, 10)) as ledger:
+        answers = ledger.reserve([ask(0), ask(0, device="e"), gaze, ask(1), ask(1, device="e")], 100)
+    assert [type(answer) for answer in answers] == [Granted, Granted, Granted, Withheld, Granted]
     assert answers[3].obstacle == "window"
+
+
+def test_a_stream_may_have_lower_ceilings_of_its_own(path):
+    with Ledger(path, ceilings=FREE, streams={"features": Ceilings(session=5)}) as ledger:
+        gaze = [Request(StreamKey("d", "gaze"), 1, 8 * i, 8 * i + 7, 8, CHARGE) for i in range(3)]
+        answers = ledger.reserve([ask(0), *gaze, ask(1)], 100)
+    assert [type(answer) for answer in answers] == [Granted] * 4 + [Withheld]
+    assert answers[4].obstacle == "session"
 
 
 def test_the_window_goes_on_after_a_restart(path):
@@ -74,7 +90,7 @@ def test_the_window_goes_on_after_a_restart(path):
     kinds = []
     for index in range(9):
         with use(path, ceilings) as ledger:
-            kinds += [type(answer) is Reservation for answer in ledger.reserve([ask(index, session=index)], 100)]
+            kinds += [type(answer) is Granted for answer in ledger.reserve([ask(index, session=index)], 100)]
     assert kinds == [True, True, False, False, True, True, False, False, True]
 
 
@@ -83,14 +99,24 @@ def test_another_chunk_length_needs_a_session_and_a_full_window(path):
         ledger.reserve([ask(0)], 100)
 
     def wide(session: int, index: int) -> Request:
-        return Request("d", "features", session, 64 * index, 64 * index + 63, CHARGE)
+        return Request(KEY, session, 64 * index, 64 * index + 63, 64, CHARGE)
 
-    with use(path, chunk=64) as ledger:
+    with use(path) as ledger:
         assert ledger.reserve([wide(1, 1)], 100) == [Withheld(wide(1, 1), "change")]
         assert [type(a) for a in ledger.reserve([wide(2, i) for i in range(2)], 100)] == [Withheld] * 2
-    with use(path, chunk=64) as ledger:
+    with use(path) as ledger:
         answers = ledger.reserve([wide(2, i) for i in range(2, 5)], 100)
-    assert [type(answer) for answer in answers] == [Withheld, Withheld, Reservation]
+    assert [type(answer) for answer in answers] == [Withheld, Withheld, Granted]
+
+
+def test_a_stream_that_changes_inside_one_call_is_read_as_it_was_written(path):
+    """Its announcement must not get in front of slots that were taken under another."""
+    narrow = [Request(KEY, 2, 16 * i, 16 * i + 15, 16, CHARGE) for i in range(9)]
+    with use(path) as ledger:
+        answers = ledger.reserve([ask(0), ask(1), *narrow, ask(0, device="e")], 100)
+        odometers = {device: ledger.odometer(device) for device in "de"}
+    assert [type(a) for a in answers] == [Granted] * 2 + [Withheld] * 8 + [Granted] * 2
+    assert read_ledger(path).odometers == odometers
 
 
 def test_a_refused_chunk_leaves_no_trace(path):
@@ -101,19 +127,17 @@ def test_a_refused_chunk_leaves_no_trace(path):
     assert path.read_bytes() == before
 
 
-def test_more_rows_than_a_chunk_are_a_mistake_and_change_nothing(path):
+def test_a_name_that_cannot_be_one_is_a_mistake_and_changes_nothing(path):
     with use(path) as ledger:
-        with pytest.raises(ValueError, match="at most a chunk"):
-            ledger.reserve([ask(0), Request("d", "features", 1, 32, 64, CHARGE)], 100)
         with pytest.raises(ValueError, match="names"):
             ledger.reserve([ask(0, device="a/b")], 100)
-        assert ledger.reserve([ask(0)], 100) == [Reservation(ask(0))]
+        assert ledger.reserve([ask(0)], 100) == [Granted(ask(0))]
 
 
 def test_a_long_list_of_requests_is_cut_and_answered_in_order(path):
     requests = [ask(i) for i in range(3000)] + [ask(0, device=f"{i:064}") for i in range(1500)]
     with use(path) as ledger:
-        assert ledger.reserve(requests, 100) == [Reservation(request) for request in requests]
+        assert ledger.reserve(requests, 100) == [Granted(request) for request in requests]
     assert (epsilon(path), epsilon(path, f"{7:064}")) == (15000, 5)
 
 
@@ -122,15 +146,35 @@ def test_the_file_is_private_and_begins_with_its_name(path):
     assert path.read_bytes()[:8] == b"EYELEDGR"
 
 
+@pytest.mark.parametrize("mode", [0o660, 0o606, 0o666, 0o620, 0o602])
+def test_a_ledger_that_others_can_write_is_not_opened(path, mode):
+    path.chmod(mode)
+    with pytest.raises(LedgerError, match=rf"others than its owner can write the ledger; chmod 600 {path}"):
+        use(path)
+    assert read_ledger(path).odometers == {}
+    path.chmod(0o644)
+    use(path).close()
+
+
+def test_a_ledger_that_everybody_can_replace_is_not_opened(path):
+    for mode, refused in ((0o777, True), (0o703, True), (0o1777, False), (0o755, False), (0o775, False)):
+        path.parent.chmod(mode)
+        if refused:
+            with pytest.raises(LedgerError, match=rf"everybody can replace the ledger.*chmod o-w {path.parent}"):
+                use(path)
+        else:
+            use(path).close()
+
+
 def test_a_ledger_is_never_overwritten(path):
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="exists already"):
-        create_ledger(path, chunk=32, window=4, created=0)
+        create_ledger(path, created=0)
     assert path.read_bytes() == before
 
 
 def test_a_missing_ledger_says_how_to_make_one(tmp_path):
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with pytest.raises(LedgerError, match=r"eyestream init.*eyestream budget --new"):
             attempt(tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -151,7 +195,7 @@ def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
         ledger.reserve([ask(0)], 100)
     path.write_bytes(change(path.read_bytes()))
     before = path.read_bytes()
-    for attempt in (use, look):
+    for attempt in (use, read_ledger):
         with pytest.raises(LedgerError, match=what):
             attempt(path)
     assert path.read_bytes() == before
@@ -159,7 +203,7 @@ def test_an_unreadable_ledger_is_refused_and_stays_as_it_is(path, change, what):
 
 def test_records_of_another_ledger_do_not_fit(path, tmp_path):
     other = tmp_path / "other"
-    create_ledger(other, chunk=32, window=4, created=0)
+    create_ledger(other, created=0)
     for each, device in ((path, "d"), (other, "e")):
         with use(each) as ledger:
             ledger.reserve([ask(0, device=device)], 100)
@@ -168,9 +212,9 @@ def test_records_of_another_ledger_do_not_fit(path, tmp_path):
     path.write_bytes(data[:64] + foreign[64:128] + data[128:])
     with pytest.raises(LedgerError, match="record 0 was durable"):
         use(path)
-    path.write_bytes(data[:192] + foreign[192:256])
+    path.write_bytes(data[:-64] + foreign[-64:])
     assert epsilon(path) == 10
-    assert look(path)[1]["d/features"].unreadable == 1
+    assert read_ledger(path).odometers["d"].unreadable == 1
 
 
 @pytest.fixture
@@ -185,7 +229,7 @@ def ten_records(path):
 def refused(path: Path, data: bytes) -> bool:
     path.write_bytes(data)
     try:
-        look(path)
+        read_ledger(path)
     except LedgerError as error:
         assert "is damaged: " in str(error) and "eyestream budget --new" in str(error)  # noqa: PT018, PT017
         return True
@@ -233,20 +277,20 @@ def test_a_symbolic_link_is_not_followed(path):
         use(link)
     path.with_name("dangling").symlink_to(path.with_name("elsewhere"))
     with pytest.raises(LedgerError, match="exists already"):
-        create_ledger(path.with_name("dangling"), chunk=32, window=4, created=0)
+        create_ledger(path.with_name("dangling"), created=0)
 
 
 def test_a_second_user_is_refused_also_in_another_process(path):
     program = (
         "import sys; from pathlib import Path; from eyestream.rim.ledger.ledger import Ledger; "
-        "from eyestream.privacy.charge import Ceilings; Ledger(Path(sys.argv[1]), chunk=32, ceilings=Ceilings())"
+        "from eyestream.privacy.charge import Ceilings; Ledger(Path(sys.argv[1]), ceilings=Ceilings())"
     )
     with use(path):
         with pytest.raises(LedgerError, match="in use by another process"):
             use(path)
         second = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
         assert "in use by another process" in second.stderr
-        assert look(path)[0].chunk == 32
+        assert read_ledger(path).header.created == 1_700_000_000
     use(path).close()
 
 
@@ -295,7 +339,7 @@ class FailingFile(LedgerFile):
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC, errno.EROFS])
 def test_the_disk_fails_at_every_step(path, monkeypatch, error):
     """SQLite's moving failure point; a torn tail of the round before is mended, or not, on the way."""
-    monkeypatch.setattr(ledger_module, "LedgerFile", FailingFile)
+    monkeypatch.setattr(writer_module, "LedgerFile", FailingFile)
     monkeypatch.setattr(FailingFile, "error", error)
     granted, fuse, completed = 0, 0, False
     session = 0
@@ -306,20 +350,20 @@ def test_the_disk_fails_at_every_step(path, monkeypatch, error):
             with use(path, Ceilings(4, 12)) as ledger:
                 for index in range(4):
                     answers = ledger.reserve([ask(index, session), ask(index, session, device=f"e{fuse}")], 100)
-                    granted += sum(type(a) is Reservation and a.request.device == "d" for a in answers)
+                    granted += sum(type(a) is Granted and a.request.key.device == "d" for a in answers)
                 completed = True
         except LedgerError:
             pass
         assert epsilon(path) >= granted * CHARGE.epsilon
         fuse += 1
     assert fuse > 5
-    monkeypatch.setattr(ledger_module, "LedgerFile", LedgerFile)
+    monkeypatch.setattr(writer_module, "LedgerFile", LedgerFile)
     with use(path) as ledger:
-        assert type(ledger.reserve([ask(0, session + 1)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(0, session + 1)], 100)[0]) is Granted
 
 
 def test_after_a_failed_sync_nothing_is_tried_again(path, monkeypatch):
-    monkeypatch.setattr(ledger_module, "LedgerFile", FailingFile)
+    monkeypatch.setattr(writer_module, "LedgerFile", FailingFile)
     monkeypatch.setattr(FailingFile, "fuse", 1000)
     with use(path) as ledger:
         ledger.reserve([ask(0)], 100)
@@ -354,7 +398,7 @@ def test_a_file_that_may_not_grow_stops_the_ledger(path):
     assert path.stat().st_size % 64 == 6
     assert epsilon(path) == 15
     with use(path) as ledger:
-        assert type(ledger.reserve([ask(5, session=2)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(5, session=2)], 100)[0]) is Granted
     assert path.stat().st_size % 64 == 0
     assert epsilon(path) == 20
 
@@ -367,21 +411,99 @@ def test_what_a_killed_process_left_is_made_durable_before_it_is_built_upon(path
     with pytest.raises(LedgerError, match="make it durable"):
         use(path)
     with pytest.raises(LedgerError, match="cannot create"):
-        create_ledger(path.with_name("other"), chunk=32, window=4, created=0)
+        create_ledger(path.with_name("other"), created=0)
     assert not path.with_name("other").exists()
     monkeypatch.undo()
     use(path).close()
 
 
 def test_what_no_ledger_can_be_used_for_is_refused(path):
-    for chunk in (0, 2**32):
-        with pytest.raises(ValueError, match="at least one row"):
-            use(path, chunk=chunk)
     with use(path) as ledger:
         with pytest.raises(LedgerError, match="clock is past every day"):
             ledger.reserve([ask(0)], 2**32)
-        assert ledger.odometer("d", "features") is None
-        assert type(ledger.reserve([ask(0)], 2**32 - 1)[0]) is Reservation
+        assert ledger.odometer("d") is None
+        for day in (-1, 2**32):
+            with pytest.raises(LedgerError, match="is no day"):
+                ledger.vouch_for(day)
+        ledger.vouch_for(2**32 - 1)
+        assert type(ledger.reserve([ask(0)], 2**32 - 1)[0]) is Granted
+
+
+LAST = 1_700_000_000 // 86_400
+
+
+def test_a_clock_that_is_far_ahead_is_refused_until_somebody_says_that_it_is_right(path):
+    """Once written, such a day would stay the day, and the ceiling of a day would be one of all that time."""
+    with use(path, Ceilings(day=5)) as ledger:
+        assert type(ledger.reserve([ask(0)], LAST + 366)[0]) is Granted
+        before = path.read_bytes()
+        for day in (LAST + 366 + 367, 2**31):
+            with pytest.raises(LedgerError, match=r"days ahead of the ledger's last day.*budget --today"):
+                ledger.reserve([ask(1)], day)
+        assert path.read_bytes() == before
+        assert ledger.reserve([ask(1)], LAST + 366)[0].obstacle == "day", "the ledger goes on with the day it knows"
+        assert type(ledger.reserve([ask(2)], LAST + 367)[0]) is Granted
+        ledger.vouch_for(LAST + 5000)
+    with use(path, Ceilings(day=5)) as ledger:
+        assert type(ledger.reserve([ask(3)], LAST + 5001)[0]) is Granted
+
+
+def test_a_new_ledger_knows_the_day_on_which_it_was_made(path):
+    with use(path) as ledger, pytest.raises(LedgerError, match="367 days ahead"):
+        ledger.reserve([ask(0)], LAST + 367)
+    unknown = path.with_name("unknown")
+    create_ledger(unknown, created=0)
+    with use(unknown) as ledger:
+        assert type(ledger.reserve([ask(0)], 2**31)[0]) is Granted
+
+
+def test_ceilings_of_streams_are_lowered_and_never_raised(path):
+    with Ledger(path, ceilings=FREE, streams={"features": Ceilings(2, 10)}) as ledger:
+        for higher in ({}, {"features": Ceilings(2, 11)}, {"features": Ceilings(3, 10)}):
+            with pytest.raises(ValueError, match="no higher"):
+                ledger.lower(FREE, higher)
+        ledger.lower(FREE, {"features": Ceilings(2, 5), "gaze": Ceilings(session=1)})
+        gaze = Request(StreamKey("d", "gaze"), 1, 0, 7, 8, CHARGE)
+        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1), gaze], 100)] == [Granted, Withheld, Withheld]
+
+
+def test_every_call_waits_for_the_one_before_it(path, monkeypatch):
+    """While a reservation is on its way to the disk, nothing is read or changed beside it."""
+    on_the_way, go_on = threading.Event(), threading.Event()
+
+    class SlowFile(LedgerFile):
+        def sync(self) -> None:
+            on_the_way.set()
+            go_on.wait(20)
+            super().sync()
+
+    monkeypatch.setattr(writer_module, "LedgerFile", SlowFile)
+    with use(path) as ledger:
+        done: list[str] = []
+        calls = {
+            "lower": lambda: ledger.lower(Ceilings(4, 5)),
+            "mark": lambda: ledger.mark(KEY),
+            "odometer": lambda: ledger.odometer("d"),
+            "header": lambda: ledger.header,
+            "unsettled": lambda: ledger.unsettled(KEY),
+            "upgrade": lambda: ledger.upgrade(KEY, bytes(16), b"1" * 16),
+            "vouch_for": lambda: ledger.vouch_for(100),
+        }
+        first = threading.Thread(target=lambda: (ledger.reserve([ask(0)], 100), done.append("reserve")))
+        first.start()
+        assert on_the_way.wait(20)
+        others = [
+            threading.Thread(target=lambda name=name, call=call: (call(), done.append(name)))
+            for name, call in calls.items()
+        ]
+        for thread in others:
+            thread.start()
+        time.sleep(0.2)
+        assert done == []
+        go_on.set()
+        for thread in [first, *others]:
+            thread.join(20)
+        assert (set(done), len(done)) == ({"reserve", *calls}, len(calls) + 1)
 
 
 def test_ceilings_are_lowered_and_never_raised(path):
@@ -390,37 +512,56 @@ def test_ceilings_are_lowered_and_never_raised(path):
             with pytest.raises(ValueError, match="no higher"):
                 ledger.lower(higher)
         ledger.lower(Ceilings(4, 5, session=5))
-        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1)], 100)] == [Reservation, Withheld]
+        assert [type(answer) for answer in ledger.reserve([ask(0), ask(1)], 100)] == [Granted, Withheld]
 
 
 def test_a_version_that_this_program_does_not_read(path):
-    data = path.read_bytes()[:56].replace(b"EYELEDGR\2", b"EYELEDGR\1")
+    data = path.read_bytes()[:56].replace(b"EYELEDGR\3", b"EYELEDGR\1")
     path.write_bytes(data + hashlib.blake2b(data, digest_size=8).digest())
-    with pytest.raises(LedgerError, match="of version 1; this program reads version 2"):
+    with pytest.raises(LedgerError, match="of version 1; this program reads versions 2 and 3"):
         use(path)
 
 
-def test_a_slot_of_a_device_whose_name_was_torn_is_spent_by_all(path):
+def test_a_record_of_a_stream_that_has_no_name_is_refused(path):
+    """Names are durable before anything is written under them."""
     with use(path) as ledger:
         ledger.reserve([ask(0)], 100)
-        seal = Seal(ledger.header.ledger_id)
-    slot = SlotFields(RELEASED, 1, 7, 1, 0, 32, 32, 4, 100, 9, 0)  # the name of key 7 was before it, not durable
+        checksum = Checksum(ledger.header.file_key)
+    good = path.read_bytes()
+    slot = slot_body(SlotFields(RELEASED, 1, 7, 1, 0, 32, 100, 0, 0, 9, 0))
+    announced = announced_body(7, Announcement(32, 4, 0, 1, 5, 0))
+    for body in (slot, announced):
+        path.write_bytes(good + checksum.complete(body, 3))
+        with pytest.raises(LedgerError, match="stream 7, which has no name"):
+            use(path)
+
+
+def test_a_record_of_a_stream_whose_name_was_torn_is_spent_by_all(path):
+    with use(path) as ledger:
+        ledger.reserve([ask(0)], 100)
+        checksum = Checksum(ledger.header.file_key)
+    announced = waiting(announced_body(1, Announcement(32, 4, 0, 1, 9, 0)), 1)  # its name before it was not durable
     with path.open("ab") as file:
-        file.write(bytes(64) + seal.seal(slot_body(slot), 3))
+        file.write(bytes(64) + checksum.complete(announced, 4))
     assert epsilon(path) == 5 + 5 + 5
-    assert look(path)[1]["d/features"].unreadable == 2
+    assert read_ledger(path).odometers["d"].unreadable == 2
+    for _ in range(2):
+        with use(path) as ledger:
+            assert ledger.odometer("d").epsilon == 15
+            assert ledger.odometer("e") is None or ledger.odometer("e").epsilon == 5
+            ledger.reserve([ask(0, device="e")], 100)
 
 
 def test_where_a_ledger_cannot_be_made_or_read(path, monkeypatch):
     with pytest.raises(LedgerError, match="cannot create the ledger: No such file or directory"):
-        create_ledger(path.parent / "none" / "ledger", chunk=32, window=4, created=0)
-    for attempt in (use, look):
+        create_ledger(path.parent / "none" / "ledger", created=0)
+    for attempt in (use, read_ledger):
         with monkeypatch.context() as patch:
             patch.setattr(os, "read", failing(errno.EIO))
             with pytest.raises(LedgerError, match="cannot read the ledger: Input/output error"):
                 attempt(path)
     with use(path) as ledger:  # neither attempt kept the lock
-        assert type(ledger.reserve([ask(0)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(0)], 100)[0]) is Granted
 
 
 def failing(number):
@@ -435,24 +576,24 @@ def test_a_part_written_is_a_full_disk(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda fd, data: write(fd, data[:10]))
         with pytest.raises(LedgerError, match="cannot create the ledger: No space left on device"):
-            create_ledger(path.with_name("other"), chunk=32, window=4, created=0)
+            create_ledger(path.with_name("other"), created=0)
         assert not path.with_name("other").exists()
         with use(path) as ledger, pytest.raises(LedgerError, match="durably: No space left on device"):
             ledger.reserve([ask(0)], 100)
     with use(path) as ledger:
-        assert type(ledger.reserve([ask(0)], 100)[0]) is Reservation
+        assert type(ledger.reserve([ask(0)], 100)[0]) is Granted
 
 
 def test_an_unknown_kind_of_record_and_a_closed_ledger_are_refused(path):
     with use(path) as ledger:
         ledger.reserve([ask(0)], 100)
-        seal, count = Seal(ledger.header.ledger_id), 2
+        checksum, count = Checksum(ledger.header.file_key), 3
     ledger.close()
     with pytest.raises(LedgerError, match="nothing can be reserved any more"):
         ledger.reserve([ask(1)], 100)
     body = slot_body(SlotFields(9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
     with path.open("ab") as file:
-        file.write(seal.seal(body, count))
+        file.write(checksum.complete(body, count))
     with pytest.raises(LedgerError, match="kind 9"):
         use(path)
 
@@ -491,7 +632,7 @@ def test_a_copy_put_back_forgets_as_documented(path):
 
 
 def test_killed_publishers_never_outrun_the_ledger():
-    run = [sys.executable, str(ROOT / "tools" / "kill_test.py"), "--rounds", "50"]
+    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "50"]
     good = subprocess.run(run, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "50 kills" in good.stdout

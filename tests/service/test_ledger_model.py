@@ -8,72 +8,96 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from eyestream.privacy.accountant import Request
+from eyestream.privacy.accountant import Granted, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.rim.ledger import writer
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
 
-DEVICES = st.sampled_from(["a", "b"])
+KEYS = st.sampled_from([StreamKey("a", "s"), StreamKey("a", "t"), StreamKey("b", "s")])
 
 
 class LedgerLife(RuleBasedStateMachine):
-    """Any session and first row may be asked for; chunk length and window change with restarts."""
+    """Any session and first row may be asked for; chunk length and window change with restarts; so does the file."""
 
     def __init__(self):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "ledger"
         self.rows = defaultdict(set)  # every row that was ever released
-        self.slots = defaultdict(list)  # (w, ceiling of the window, epsilon), also of withheld slots
-        self.sessions = defaultdict(int)
+        self.slots = defaultdict(list)  # by device: (w, ceiling of the window, epsilon), also of withheld slots
+        self.spent = defaultdict(int)  # by stream
+        self.unsettled = defaultdict(list)
+        self.sessions = {}
         self.day = 0
+        self.bounds = writer._MANY_RECORDS, writer._TOO_MANY_RECORDS
 
     @initialize()
     def begin(self):
-        create_ledger(self.path, chunk=4, window=3, created=0)
+        create_ledger(self.path, created=0)
         self.ledger = None
-        self.restart(4, 3)
+        self.restart(4, 3, rewritten=False)
 
-    @rule(chunk=st.sampled_from([2, 4, 8]), window=st.sampled_from([0, 1, 3, 5]))
-    def restart(self, chunk, window):
+    @rule(chunk=st.sampled_from([2, 4, 8]), window=st.sampled_from([0, 1, 3, 5]), rewritten=st.booleans())
+    def restart(self, chunk, window, rewritten):
         if self.ledger is not None:
             self.ledger.close()
         self.chunk = chunk
-        self.ceilings = Ceilings(window, 3 + window if window else None, session=30)
-        self.ledger = Ledger(self.path, chunk=chunk, ceilings=self.ceilings)
+        self.ceilings = Ceilings(window, 3 + window if window else None, session=30, lifetime=80)
+        writer._MANY_RECORDS, writer._TOO_MANY_RECORDS = (1, 12) if rewritten else self.bounds
+        self.ledger = Ledger(self.path, ceilings=self.ceilings, streams={"t": Ceilings(lifetime=20)})
 
-    @rule()
-    def restart_as_before(self):
-        self.restart(self.chunk, self.ceilings.window_chunks)
+    @rule(rewritten=st.booleans())
+    def restart_as_before(self, rewritten):
+        self.restart(self.chunk, self.ceilings.window_chunks, rewritten)
 
-    @rule(asked=st.lists(st.tuples(DEVICES, st.integers(0, 2), st.integers(0, 6), st.integers(1, 4)), max_size=5))
+    @rule(asked=st.lists(st.tuples(KEYS, st.integers(0, 2), st.integers(0, 6), st.integers(1, 4)), max_size=5))
     def ask_anything(self, asked):
-        self.reserve([self.request(device, session, row, cost) for device, session, row, cost in asked])
+        self.reserve([self.request(key, session, row, cost) for key, session, row, cost in asked])
 
-    @rule(device=DEVICES, forward=st.integers(0, 1), cost=st.integers(1, 4), times=st.integers(1, 6))
-    def go_on(self, device, forward, cost, times):
+    @rule(key=KEYS, forward=st.integers(0, 1), cost=st.integers(1, 4), times=st.integers(1, 6), ahead=st.booleans())
+    def go_on(self, key, forward, cost, times, ahead):
         for _ in range(times):
-            mark = self.ledger.mark(device, "s") or (0, -1)
+            mark = self.ledger.mark(key) or (0, -1)
             session, row = (mark[0] + 1, 0) if forward else (mark[0], mark[1] + 1)
-            self.reserve([self.request(device, session, row, cost)])
+            self.reserve([self.request(key, session, row, cost, ahead)])
             forward = 0
 
-    def request(self, device, session, row, cost):
-        return Request(device, "s", session, row, row + self.chunk - 1, Charge(cost))
+    @rule(key=KEYS, which=st.integers(0, 20))
+    def settle(self, key, which):
+        if which < len(self.unsettled[key]):
+            done = self.unsettled[key].pop(which)
+            self.ledger.settle(key, RowMark(done.session, done.last_row), reference=which)
+
+    def request(self, key, session, row, cost, ahead=False):
+        return Request(key, session, row, row + self.chunk - 1, self.chunk, Charge(cost), write_ahead=ahead)
 
     def reserve(self, requests):
         self.day += 1
         for answer in self.ledger.reserve(requests, self.day):
-            asked = answer.request
-            released = isinstance(answer, Reservation)
+            asked, key = answer.request, answer.request.key
+            released = isinstance(answer, Granted)
+            if not released and answer.obstacle in {"rows", "change"}:
+                continue
+            cost = asked.charge.epsilon if released else 0
+            self.slots[key.device].append((self.ceilings.window_chunks, self.ceilings.window, cost))
+            before = self.sessions.get(key, (asked.session, 0))
+            self.sessions[key] = (asked.session, cost + (before[1] if before[0] == asked.session else 0))
+            self.spent[key] += cost
             if released:
                 rows = {(asked.session, row) for row in range(asked.first_row, asked.last_row + 1)}
-                assert not rows & self.rows[asked.device], "a row was released twice"
-                self.rows[asked.device] |= rows
-                self.sessions[asked.device, asked.session] += asked.charge.epsilon
-                assert self.sessions[asked.device, asked.session] <= self.ceilings.session
-            if released or answer.obstacle not in {"rows", "change"}:
-                cost = asked.charge.epsilon if released else 0
-                self.slots[asked.device].append((self.ceilings.window_chunks, self.ceilings.window, cost))
+                assert not rows & self.rows[key], "a row was released twice"
+                self.rows[key] |= rows
+                self.check_sums(key)
+                if asked.write_ahead:
+                    self.unsettled[key].append(asked)
+
+    def check_sums(self, key):
+        session = sum(cost for other, (_, cost) in self.sessions.items() if other.device == key.device)
+        assert session <= self.ceilings.session
+        assert sum(cost for _, _, cost in self.slots[key.device]) <= self.ceilings.lifetime
+        assert key.stream != "t" or self.spent[key] <= 20
 
     @invariant()
     def no_window_is_above_its_ceiling(self):
@@ -84,13 +108,18 @@ class LedgerLife(RuleBasedStateMachine):
 
     @invariant()
     def the_file_says_what_the_ledger_says(self):
-        for name, odometer in look(self.path)[1].items():
-            device = name.split("/")[0]
-            assert odometer == self.ledger.odometer(device, "s")
+        for device, odometer in read_ledger(self.path).odometers.items():
+            assert odometer == self.ledger.odometer(device)
             assert odometer.epsilon == sum(cost for _, _, cost in self.slots[device])
             assert odometer.released + odometer.withheld == len(self.slots[device])
+            for name, stream in odometer.streams.items():
+                assert stream.epsilon == self.spent[StreamKey(device, name)]
+                assert stream.mark == self.ledger.mark(StreamKey(device, name))
+        for key, spans in self.unsettled.items():
+            assert self.ledger.unsettled(key) == spans
 
     def teardown(self):
+        writer._MANY_RECORDS, writer._TOO_MANY_RECORDS = self.bounds
         self.ledger.close()
         self.folder.cleanup()
 

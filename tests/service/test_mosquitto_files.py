@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conftest import Mosquitto, until
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
 

@@ -14,21 +14,25 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
-from rig import rows_of_a_stranger, running, settings_for, spying
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.offline.corpus.simulation import load_statistics, simulate_person
-from eyestream.rim.config import Settings
+from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import at_work, running, settings_for
+from eyestream.testing.spy import spying
 
 NAMES = calibrations.load("everyday-cfpa-32").names
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,14 +84,19 @@ async def test_signs_of_life_stop_with_the_work(
         watch.cancel()
 
 
-async def test_without_a_manager_nothing_is_said() -> None:
+async def test_without_a_manager_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never() -> None:
         raise AssertionError
 
-    for environment in ({}, {"NOTIFY_SOCKET": "/nowhere", "WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "1000"}):
+    made, real = [], socket.socket
+    monkeypatch.setattr(socket, "socket", lambda *arguments: made.append(arguments) or real(*arguments))
+    nobody = {"NOTIFY_SOCKET": "/nowhere", "WATCHDOG_USEC": "x"}
+    for environment, watchdog_s, sockets in (({}, 0.0, 0), (nobody, 0.0, 1), ({"WATCHDOG_USEC": "1000"}, 0.001, 0)):
+        made.clear()
         notifier = Notifier(environment)
         notifier.say("READY=1")
         await notifier.watch(never)
+        assert (notifier.watchdog_s, len(made)) == (watchdog_s, sockets)
 
 
 async def ask(port: int, request: bytes) -> tuple[int, str]:
@@ -201,14 +210,24 @@ async def released(sidecar: Sidecar, publisher: Publisher, chunks: int) -> int:
     return sidecar.pipeline.counters.released - before
 
 
+def dearer(stream: StreamSettings) -> StreamSettings:
+    """The same stream with another epsilon."""
+    return msgspec.structs.replace(stream, privacy=msgspec.structs.replace(stream.privacy, epsilon=1.0))
+
+
 async def test_a_reload_can_only_tighten(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = settings_for(mosquitto.url, tmp_path)
-    async with spying(mosquitto.url) as spy, running(settings) as sidecar:
-        await until(lambda: health(sidecar) == "ok")
-        async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+    with assemble(settings, lambda: 20_000) as made:
+        sidecar = made.sidecar
+        async with (
+            spying(mosquitto.url) as spy,
+            at_work(sidecar),
+            Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher,
+        ):
+            await until(lambda: health(sidecar) == "ok")
             assert await released(sidecar, publisher, 4) == 4
             lowered = lower(settings, window_epsilon=4.8)
-            sidecar.tighten(lowered)
+            made.reload(lowered)
             assert await released(sidecar, publisher, 4) == 2
             for other, key in (
                 (settings, "window_epsilon"),
@@ -216,13 +235,10 @@ async def test_a_reload_can_only_tighten(mosquitto: Mosquitto, tmp_path: Path) -
                 (lower(lowered, session_epsilon=1.0), "session_epsilon"),
                 (lower(lowered, window_chunks=1), "budget"),
                 (msgspec.structs.replace(lowered, device=()), "device"),
-                (
-                    msgspec.structs.replace(lowered, privacy=msgspec.structs.replace(lowered.privacy, epsilon=1.0)),
-                    "priv",
-                ),
+                (msgspec.structs.replace(lowered, stream=(dearer(lowered.stream[0]),)), "stream"),
             ):
                 with pytest.raises(ConfigError, match=key):
-                    sidecar.tighten(other)
+                    made.reload(other)
             assert await released(sidecar, publisher, 4) == 2
         words = [meta["guarantee"] for meta in spy.leaf("meta")]
         assert len(set(words)) == 2
@@ -297,7 +313,7 @@ async def test_a_service_from_start_to_stop(
         load.cancel()
         await asyncio.gather(load, return_exceptions=True)
         words += told(pipe)
-        count = look(tmp_path / "c" / "ledger")[1]["hmd-1/features"].released
+        count = read_ledger(tmp_path / "c" / "ledger").odometers["hmd-1"].released
         await until(lambda: len(spy.chunks()) == count)
     assert last["message"].endswith("0 undelivered")
     assert words[0] == "READY=1"

@@ -5,7 +5,6 @@ import asyncio
 import msgpack
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings
@@ -13,6 +12,8 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
 from eyestream.wire import messages, topics
 
 NAMES = ("a", "b", "c")
@@ -196,6 +197,64 @@ async def test_a_fixed_client_id_loses_nothing_of_an_absence(mosquitto: Mosquitt
         async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(5):
             taken = [(await anext(chunks)).index for _ in range(3)]
     assert taken == [0, 1, 2]
+
+
+async def of(link: Link, device: str, session: int) -> None:
+    """One device's whole stream, short: description, status, a chunk."""
+    for topic, payload in (
+        (topics.meta_topic(device), meta()),
+        (topics.status_topic(device), messages.encode_status(messages.Status("online", "ready"))),
+        (topics.private_topic(device), chunk(0, session)),
+    ):
+        await link.publish(topic, payload, qos=1)
+
+
+async def test_one_client_id_for_one_device_after_the_other_gets_each_its_own_chunks(mosquitto: Mosquitto) -> None:
+    """The subscription to the first one lives on at the broker, and nobody takes its chunks for the second one's."""
+    async with connect(endpoint(mosquitto.url), client_id=None, deliver=print) as link:
+        async with subscribe(mosquitto.url, device="hmd-1", client_id="app"):
+            pass
+        async with subscribe(mosquitto.url, device="hmd-2", client_id="app") as chunks, asyncio.timeout(5):
+            await of(link, "hmd-1", session=1)
+            await of(link, "hmd-2", session=2)
+            assert (await anext(chunks)).session == 2
+            await asyncio.sleep(0.2)
+            assert (len(chunks._arrived), chunks.foreign, chunks.refused) == (0, 0, 0)
+        async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(5):
+            assert (await anext(chunks)).session == 1  # it was kept meanwhile
+
+
+async def test_one_client_id_for_two_devices_at_once(mosquitto: Mosquitto) -> None:
+    """Under one MQTT client id they would take each other's connection over, again and again."""
+    first = subscribe(mosquitto.url, device="hmd-1", client_id="app")
+    second = subscribe(mosquitto.url, device="hmd-2", client_id="app")
+    async with connect(endpoint(mosquitto.url), client_id=None, deliver=print) as link, first as one, second as two:
+        for session, device in ((1, "hmd-1"), (2, "hmd-2")):
+            await of(link, device, session)
+        async with asyncio.timeout(5):
+            assert [(await anext(one)).session, (await anext(two)).session] == [1, 2]
+    assert "already connected" not in mosquitto.log.read_text()
+
+
+async def test_what_was_not_asked_for_is_ignored_and_counted(mosquitto: Mosquitto) -> None:
+    """The session of the client id was made by somebody who asked for everything."""
+    settings = endpoint(mosquitto.url)
+    async with connect(settings, client_id="app:hmd-2", deliver=print, clean_session=False) as link:
+        await link.subscribe("#", 1)
+    listening = subscribe(mosquitto.url, device="hmd-2", client_id="app")
+    async with connect(settings, client_id=None, deliver=print) as link, listening as chunks:
+        await of(link, "hmd-1", session=1)
+        await until(lambda: chunks.foreign == 3)
+        assert (chunks.meta, chunks.status, len(chunks._arrived), len(chunks._early)) == (None, None, 0, 0)
+        await of(link, "hmd-2", session=2)
+        async with asyncio.timeout(5):
+            assert (await anext(chunks)).session == 2
+    assert (chunks.foreign, chunks.refused) == (3, 0)
+
+
+async def test_an_empty_client_id_is_refused() -> None:
+    with pytest.raises(ConfigError, match="client_id: expected at least one character"):
+        await subscribe("mqtt://localhost", "hmd-1", client_id="").__aenter__()
 
 
 def test_topics_of_the_design() -> None:

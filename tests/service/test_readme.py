@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rig import running, settings_for
 
 import eyestream
 from eyestream.rim.mqtt.embedded import embedded_broker
+from eyestream.testing.sidecar import running, settings_for
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.S | re.M)
@@ -28,7 +28,7 @@ def test_it_opens_with_the_two_commands() -> None:
     assert "'.[demo]'" in SHELL[0]
     assert SHELL[0].strip().endswith(".venv/bin/eyestream demo")
     assert "-e '.[demo,test]'" in SHELL[1]
-    assert SHELL[1].strip().endswith(".venv/bin/python -m pytest -q")
+    assert SHELL[1].strip().endswith(".venv/bin/python -m pytest -q -n auto")
     assert README.index(SHELL[1]) < README.index("## ")
 
 
@@ -44,7 +44,7 @@ async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
     rows = np.random.default_rng(3).normal(1.0, 0.1, (64, 52))
     async with embedded_broker(None) as url:
         settings = settings_for(url, tmp_path, calibration="everyday-klt-32")
-        names = {"eyestream": eyestream, "device": "hmd-1", "names": settings.stream.names, "rows": rows}
+        names = {"eyestream": eyestream, "device": "hmd-1", "names": settings.stream[0].names, "rows": rows}
         async with running(settings):
             listener = asyncio.create_task(coroutine(subscribe.replace("mqtt://localhost", url), names))
             said = ""

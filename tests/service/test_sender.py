@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from conftest import until
-
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.sender import Sender
+from eyestream.testing.clocks import until
 
 
 class FarLink:

@@ -9,20 +9,24 @@ import aiomqtt
 import msgpack
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
-from noise import SeededNoise
-from rig import Spy, rows_of_a_stranger, running, settings_for, spying
 
 from eyestream.privacy.mechanisms import CFPA
 from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
+from eyestream.streams.key import StreamKey
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.noise import SeededNoise
+from eyestream.testing.payloads import rows_of_a_stranger
+from eyestream.testing.sidecar import links_made, raw_stands, running, settings_for
+from eyestream.testing.spy import Spy, spying
 from eyestream.wire.messages import encode_raw
 
 NAMES = calibrations.load("everyday-cfpa-32").names
@@ -106,9 +110,9 @@ async def test_a_real_recording_at_full_speed(
     first, second = (spy.leaf("private", device)[0] for device in ("hmd-1", "hmd-2"))
     assert first["values"] != second["values"], "two devices with the same rows must not share their noise"
     assert first["session"] != second["session"]
-    _, odometers = look(settings.sidecar.ledger)
-    assert odometers["hmd-1/features"].released == count
-    assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.privacy.calibration).constant])
+    _, odometers = read_ledger(settings.sidecar.ledger)
+    assert odometers["hmd-1"].released == count
+    assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.stream[0].privacy.calibration).constant])
 
 
 async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -125,7 +129,7 @@ async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -
         "eyestream/v1/sidecar/sidecar/status",
     ]
     sessions = re.findall(r"as (sidecar\S*) \(p\d, (c[01]),", mosquitto.log.read_text())
-    assert sorted(sessions) == [("sidecar", "c0"), ("sidecar-raw", "c1")]  # persistent on the private side alone
+    assert sorted(sessions) == [("sidecar", "c1"), ("sidecar-raw", "c1")]  # a broker keeps nothing for a sidecar
     meta = late.leaf("meta")[0]
     assert (meta["names"], meta["n"], meta["mechanism"]) == (list(NAMES), 32, "cfpa")
     assert len(np.frombuffer(meta["noise_sd"], "<f4")) == 52
@@ -208,11 +212,10 @@ async def test_no_row_is_released_twice_by_a_restart(mosquitto: Mosquitto, tmp_p
             await until(lambda: online(spy))
             await publisher.send(rows[40:])
             await until(lambda: len(spy.chunks()) == 4)
-            [line] = sidecar.pipeline._lines.values()
-            assert line.device.counters.refused == 24
+            assert sidecar.pipeline.rows("hmd-1").refused == 24
     chunks = spy.leaf("private")
     assert [chunk["chunk"] for chunk in chunks] == [0, 1, 0, 1]
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == 4
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 4
 
 
 async def test_a_failing_ledger_stops_the_releases_not_the_process(
@@ -293,15 +296,14 @@ async def test_a_retained_raw_message_is_no_live_row(mosquitto: Mosquitto, tmp_p
 async def test_the_broker_keeps_no_raw_rows_for_a_sidecar_that_is_away(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = settings_for(mosquitto.url, tmp_path)
     async with running(settings) as sidecar:
-        await until(lambda: sidecar._raw_stands)
+        await until(lambda: raw_stands(sidecar))
     async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
         assert await publisher.send(rows_of_a_stranger(40, 52))
         async with running(settings) as sidecar:
-            await until(lambda: sidecar._raw_stands and sidecar.private_stands)
+            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
             assert await publisher.send(rows_of_a_stranger(1, 52))
             await until(lambda: sidecar.pipeline.counters.taken > 0)
-            [line] = sidecar.pipeline._lines.values()
-            assert line.device.counters.rows == 1
+            assert sidecar.pipeline.rows("hmd-1").rows == 1
 
 
 async def test_raw_and_private_may_be_two_brokers(
@@ -352,7 +354,7 @@ async def test_restarts_under_traffic_lose_nothing_that_was_released(
 
     try:
         async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
-            await until(lambda: sidecar._raw_stands and sidecar.private_stands)
+            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
             async with subscribe(private.url, "hmd-1", client_id="app") as chunks:
                 listener = asyncio.create_task(listen(chunks))
                 for restart in range(1, 5):
@@ -370,36 +372,35 @@ async def test_restarts_under_traffic_lose_nothing_that_was_released(
         private.stop()
     assert [index for _, index in seen] == list(range(12))
     assert len({session for session, _ in seen}) == 1
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == 12
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 12
 
 
 async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_path: Path) -> None:
     """One broker for both sides, killed under traffic: rows are lost and imputed, each chunk is released once."""
     settings = settings_for(mosquitto.url, tmp_path)
     async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
-        await until(lambda: sidecar._raw_stands)
+        await until(lambda: raw_stands(sidecar))
         for _ in range(3):
             await publisher.send(rows_of_a_stranger(40, 52))
             await until(lambda: sidecar.pipeline.counters.taken > 0)
             mosquitto.stop(kill=True)
             await publisher.send(rows_of_a_stranger(8, 52))
             mosquitto.start()
-            await until(lambda: sidecar._raw_stands and sidecar.private_stands and publisher._up.is_set())
+            await until(lambda: raw_stands(sidecar) and sidecar.private_stands and publisher._up.is_set())
         await publisher.send(rows_of_a_stranger(16, 52))
         await until(lambda: sidecar.pipeline.counters.released == 5)
         await until(lambda: len(sidecar.outbox) == 0)
         assert publisher.lost > 0
         assert conserved(sidecar)
-        [line] = sidecar.pipeline._lines.values()
-        assert line.device.counters.accepted < publisher.next_seq
-    assert look(settings.sidecar.ledger)[1]["hmd-1/features"].released == 5
+        assert sidecar.pipeline.rows(StreamKey("hmd-1", "features")).accepted < publisher.next_seq
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 5
 
 
 async def test_released_bytes_wait_bounded_and_not_for_ever(tmp_path: Path, mosquitto: Mosquitto) -> None:
     limits = LimitSettings(released_chunks=3, deadline_s=0.5)
     settings = settings_for(f"mqtt://127.0.0.1:{free_port()}", tmp_path, raw_url=mosquitto.url, limits=limits)
     async with running(settings) as sidecar:
-        await until(lambda: sidecar._raw_stands)
+        await until(lambda: raw_stands(sidecar))
         await publish(mosquitto.url, recording_of(rows_of_a_stranger(32 * 5, 52)))
         await until(lambda: sidecar.pipeline.counters.released == 5)
         assert (len(sidecar.outbox), sidecar.outbox.overflow) == (3, 2)
@@ -422,5 +423,5 @@ async def test_the_last_will_says_that_a_killed_sidecar_is_lost(mosquitto: Mosqu
         async with aiomqtt.Client("127.0.0.1", mosquitto.port, identifier="sidecar"):
             await until(lambda: "lost" in said())
         await until(lambda: said()[-1] == "ready")
-        assert sidecar._private.links >= 2
+        assert links_made(sidecar)[0] >= 2
     assert said()[-1] == "stopped"

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import Mosquitto, free_port, until
 
 from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
@@ -19,6 +18,8 @@ from eyestream.rim.mqtt import reconnecting as keeper
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, connect
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto, free_port
 
 
 def endpoint(port: int) -> Endpoint:
@@ -199,7 +200,6 @@ async def test_what_deliver_raises_comes_out_as_it_is(mosquitto: Mosquitto) -> N
         await link.publish("t", b"", qos=0)
         await asyncio.Event().wait()
 
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # asyncio reports it besides
     link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=deliver)
     async with asyncio.timeout(3):
         with pytest.raises(ZeroDivisionError):
@@ -214,8 +214,7 @@ async def test_a_fault_of_deliver_is_no_weather_at_any_moment(moment: str) -> No
         raise ValueError(message.payload)
 
     message = b"\x30\x04\x00\x01tx"
-    server, _ = await scripted_peer(*([message] if moment == "greeting" else [GREETING, message]))
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    server, _ = await scripted_peer(*([GREETING + message] if moment == "greeting" else [GREETING, message]))
     async with server:
         with pytest.raises(ValueError, match="x"):
             async with connect(endpoint(server.sockets[0].getsockname()[1]), client_id=None, deliver=deliver) as link:
@@ -367,7 +366,7 @@ async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr(transport.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     backoff = transport.Backoff()
     for _ in range(200):
         await backoff.wait()

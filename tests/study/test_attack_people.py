@@ -64,9 +64,9 @@ def test_summary_and_pass_rule_by_hand():
     assert summary[0]["curve"][1] == pytest.approx((2 + 2 + 3 + 1) / 16)
     assert [record["passes"] for record in summary] == [True, False]
     verdict = identification.verdicts(summary)[0]
-    assert (verdict["passed"], verdict["attacks"], verdict["hides"]) == (1, 2, False)
+    assert (verdict["passed"], verdict["attacks"], verdict["near_chance"]) == (1, 2, False)
     assert (verdict["protocol"], verdict["rate"]) == ("raw to private", 0.75)
-    assert identification.verdicts(summary[:1])[0]["hides"]
+    assert identification.verdicts(summary[:1])[0]["near_chance"]
     # rates 1/2, 1/2, 3/4, 1/2: 0.5625 with a standard error of 0.0625 is 5 of them above chance
     middling = [
         base | {"protocol": "white box", "ranks": ranks} for ranks in ("1 1 3 4", "2 1 1 3", "1 1 1 2", "1 4 4 1")

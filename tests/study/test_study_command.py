@@ -8,6 +8,7 @@ from eyestream.cli.main import main
 from eyestream.offline.study.report import figure_text
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # half a minute of work; a shared machine may take long over it
 def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_path):
     main(["simulate", "--people", "6", "--seconds", "200", "--seed", "3", "--out", str(tmp_path / "people")])
@@ -23,7 +24,14 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     page = (out / "report.html").read_text()
     assert not re.search(r'(?:src|href)="(?!data:)', page)
     assert page.count("data:image/png;base64,") == len(list((out / "figures").glob("*.png"))) >= 14
-    for title in ("Who is hidden from whom", "Utility", "Correlation", "Classification: pair", "Steil", "no guarantee"):
+    for title in (
+        "Who is recognised by whom",
+        "Utility",
+        "Correlation",
+        "Classification: pair",
+        "Steil",
+        "no guarantee",
+    ):
         assert title in page
     settings = json.loads((out / "settings.json").read_text())
     assert settings["simulated"] is True

@@ -5,33 +5,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.laws import Law
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations
-from tape.cases import CALIBRATIONS, CHUNKS, Case, Tape, inputs
+from eyestream.testing.noise import WordNoise
+from tests.tape.cases import CALIBRATIONS, CHUNKS, Case, Tape, inputs
 
-__all__ = ["TapeNoise", "played"]
-
-
-class TapeNoise:
-    """Draws every law from the words of one tape."""
-
-    certified = False
-
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
-
-    def draw(self, law: Law) -> NDArray[np.int64]:
-        """One draw of the law."""
-        return law.sample(self._tape)
+__all__ = ["played"]
 
 
 def played(case: Case) -> NDArray[np.float64]:
     """(CHUNKS, F, n) what a session releases; (F, rows) for a whole recording."""
     calibration = calibrations.load(str(CALIBRATIONS / f"{case.calibration}.npz"))
     options: dict[str, Any] = dict(case.options)
-    options["noise"] = TapeNoise(Tape(options.pop("noise_label", case.name)))
+    options["noise"] = WordNoise(Tape(options.pop("noise_label", case.name)))
     chunks = inputs(calibration.lo, calibration.hi, calibration.n)
     rows = options.pop("whole", None)
     if rows is not None:

@@ -1,12 +1,12 @@
-"""Make `outputs.json` and `outputs.npz` anew: `PYTHONPATH=tests python -m tape.record`. Run once, on version 0.1.0."""
+"""Make `outputs.json` and `outputs.npz` anew: `python -m tests.tape.record`. Run once, on version 0.1.0."""
 
 import json
 import sys
 
 import numpy as np
 
-from tape.cases import HERE, cases, columns, digest, fingerprint
-from tape.play import played
+from tests.tape.cases import HERE, cases, columns, digest, fingerprint
+from tests.tape.play import played
 
 if __name__ == "__main__":
     hashes, some = {}, {}

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from tape.cases import HERE, Case, cases, columns, digest, fingerprint
-from tape.play import played
+from tests.tape.cases import HERE, Case, cases, columns, digest, fingerprint
+from tests.tape.play import played
 
 RECORDED = json.loads((HERE / "outputs.json").read_text())
 ALL = list(cases())

@@ -26,7 +26,6 @@ from eyestream.wire.mqtt import (
 )
 
 STREAM: list[tuple[bytes, Packet]] = [
-    (b"\x20\x02\x00\x00", Connack(0)),
     (b"\x20\x02\x01\x05", Connack(5)),
     (b"\x90\x05\x12\x34\x00\x01\x80", Suback(0x1234, (True, True, False))),
     (b"\x40\x02\x00\x01", Puback(1)),
@@ -37,6 +36,13 @@ STREAM: list[tuple[bytes, Packet]] = [
     (b"\x30\xcb\x01\x00\x01t" + bytes(200), Message("t", bytes(200), False)),
 ]
 BYTES = b"".join(data for data, _ in STREAM)
+
+
+def greeted() -> Decoder:
+    """A decoder that has read CONNACK: before it nothing else is read."""
+    decoder = Decoder()
+    assert decoder.feed(b"\x20\x02\x00\x00") == [Connack(0)]
+    return decoder
 
 
 def test_every_packet_of_a_broker() -> None:
@@ -64,9 +70,6 @@ def test_byte_by_byte_a_packet_is_there_with_its_last_byte() -> None:
     [
         b"\x00\x00",  # reserved
         b"\x10\x00",  # what a client says
-        b"\x20\x03\x00\x00\x00",  # too long
-        b"\x20\x02\x02\x00",  # reserved bits
-        b"\x21\x02\x00\x00",
         b"\x30\x00",  # no topic
         b"\x30\x02\x00\x01",  # shorter than its topic
         b"\x30\x04\x00\x02\xff\xfe",  # no UTF-8
@@ -87,17 +90,32 @@ def test_byte_by_byte_a_packet_is_there_with_its_last_byte() -> None:
 )
 def test_what_no_broker_says_ends_the_link(data: bytes) -> None:
     with pytest.raises(LinkError):
-        Decoder().feed(data)
-    decoder = Decoder()
+        greeted().feed(data)
+    decoder = greeted()
     with pytest.raises(LinkError):
         [decoder.feed(bytes([byte])) for byte in data]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x20\x03\x00\x00\x00",  # too long
+        b"\x20\x02\x02\x00",  # reserved bits
+        b"\x21\x02\x00\x00",
+        b"\x20\x02\x00\x00\x20\x02\x00\x00",  # twice
+        b"\xd0\x00",  # something else before it
+    ],
+)
+def test_what_is_no_greeting_ends_the_link(data: bytes) -> None:
+    with pytest.raises(LinkError):
+        Decoder().feed(data)
 
 
 @given(st.binary(max_size=300), st.integers(0, 300))
 @example(b"\x30\x80\x80\x80\x00", 2)
 def test_any_bytes_are_packets_or_a_lost_link(data: bytes, cut: int) -> None:
     def read(*pieces: bytes) -> list[Packet] | None:
-        decoder, packets = Decoder(), []
+        decoder, packets = greeted(), []
         try:
             for piece in pieces:
                 packets += decoder.feed(piece)
@@ -115,7 +133,7 @@ def test_a_payload_of_any_length_costs_no_more_than_the_longest_we_know(qos: int
     head = b"\x32" if qos else b"\x30"
     digits = bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14 & 0x7F | 0x80, length >> 21])
     start = b"\x00\x01t" + (b"\x00\x05" if qos else b"")
-    decoder = Decoder()
+    decoder = greeted()
     tracemalloc.start()
     packets = decoder.feed(head + digits + start)
     piece, left = bytes(65_536), length - len(start)
@@ -136,7 +154,7 @@ def test_a_long_payload_in_small_pieces_is_read_in_linear_time() -> None:
     """A piece costs what it brings: half a million of them take no square of that."""
     payload = bytes(500_000)
     data = encode_publish("t", payload, packet_id=0, retain=False)
-    decoder = Decoder()
+    decoder = greeted()
     packets = [packet for byte in data for packet in decoder.feed(bytes([byte]))]
     assert packets == [Message("t", payload, False)]
 
@@ -162,7 +180,7 @@ def test_what_we_say_is_what_the_standard_prints() -> None:
 )
 def test_what_one_client_publishes_another_reads(topic: str, payload: bytes, packet_id: int, retain: bool) -> None:
     data = encode_publish(topic, payload, packet_id=packet_id, retain=retain)
-    assert Decoder().feed(data) == [Message(topic, payload, retain, packet_id)]
+    assert greeted().feed(data) == [Message(topic, payload, retain, packet_id)]
 
 
 @pytest.mark.parametrize("topic", ["", "a/+", "#", "a\0b", "x" * 65_536, "\ud800"])

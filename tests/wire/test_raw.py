@@ -1,5 +1,6 @@
 """Rows on the wire: both ways against an independent library, and what is refused."""
 
+import math
 import struct
 import tracemalloc
 from typing import Any
@@ -289,8 +290,8 @@ def test_a_bomb_stays_small(bomb: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused_by_name(payload: bytes) -> None:
-    reason(payload)
-    reason(b"\x86\xa1v\x01" + payload)
+    assert reason(payload) in {"", *REASONS}
+    assert reason(b"\x86\xa1v\x01" + payload) in {"", *REASONS}
 
 
 @given(st.data())
@@ -298,4 +299,26 @@ def test_a_damaged_message_is_read_or_refused_by_name(data: st.DataObject) -> No
     payload = bytearray(msgpack.packb(message(end=True)))
     for _ in range(data.draw(st.integers(1, 3))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
-    reason(payload)
+    assert reason(payload) in {"", *REASONS}
+
+
+def test_rows_may_carry_the_trackers_time() -> None:
+    t = np.array([1.7e9 + 0.25, 1.7e9 + 0.75])
+    rows = np.zeros((2, FEATURES), dtype=np.float32)
+    decoded = decode_raw(encode_raw(1, 0, rows, 1, t=t), FEATURES, 1)
+    assert decoded.t is not None
+    np.testing.assert_array_equal(decoded.t, t)
+    assert decode_raw(encode_raw(1, 0, rows, 1), FEATURES, 1).t is None
+
+
+@pytest.mark.parametrize(
+    ("t", "reason"),
+    [([0.0], "length"), ([0.0, 1.0, 2.0], "length"), ([0.0, math.nan], "range"), ([math.inf, 0.0], "range")],
+)
+def test_times_that_are_none_are_refused(t: list[float], reason: str) -> None:
+    rows = np.zeros((2, FEATURES), dtype=np.float32)
+    with pytest.raises(PayloadError, match=reason):
+        encode_raw(1, 0, rows, 1, t=np.array(t))
+    good = msgpack.unpackb(encode_raw(1, 0, rows, 1))
+    with pytest.raises(PayloadError, match=reason):
+        decode_raw(msgpack.packb({**good, "t": np.array(t).tobytes()}), FEATURES, 1)

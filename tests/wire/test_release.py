@@ -77,6 +77,8 @@ def test_chunk_both_ways(session: int, index: int, t0: float, shape: tuple[int, 
         ({"delta": -1e-9}, "range"),
         ({"delta": 1.1}, "range"),
         ({"delta": np.nan}, "range"),
+        ({"at": np.nan}, "range"),
+        ({"at": -np.inf}, "range"),
         ({"values": np.zeros((0, 4), np.float32)}, "shape"),
         ({"values": np.zeros((4, 0), np.float32)}, "shape"),
         ({"values": np.zeros(4, np.float32)}, "shape"),
@@ -86,7 +88,7 @@ def test_chunk_both_ways(session: int, index: int, t0: float, shape: tuple[int, 
 def test_chunk_out_of_range_is_refused_on_both_sides(changes: dict[str, Any], word: str) -> None:
     broken = dataclasses.replace(CHUNK, **changes)
     assert refused(wire.encode_private, broken) == word
-    fields = dataclasses.asdict(broken)
+    fields = {key: value for key, value in dataclasses.asdict(broken).items() if value is not None}
     fields["shape"], fields["values"] = list(broken.values.shape), broken.values.tobytes()
     if max(fields["session"], fields["chunk"]) <= wire.MAX_U64:
         assert refused(wire.decode_private, msgpack.packb({"v": 1, **fields})) == word
@@ -169,3 +171,10 @@ def test_a_word_outside_the_list_of_reasons_is_a_fault_of_ours() -> None:
 
     with pytest.raises(KeyError):
         refuse("value 3.14")
+
+
+def test_the_trackers_time_is_written_only_where_it_is_told() -> None:
+    told = dataclasses.replace(CHUNK, at=-12.5)
+    assert wire.decode_private(wire.encode_private(told)).at == -12.5
+    assert wire.decode_private(wire.encode_private(CHUNK)).at is None
+    assert "at" not in msgpack.unpackb(wire.encode_private(CHUNK))

@@ -1,6 +1,6 @@
 """Make `eyestream/data/simulation.npz` from a corpus of feature streams.
 
-    python tools/fit_simulation.py ../shared/data/hoppe2018/features
+    python tools/make/fit_simulation.py ../shared/data/hoppe2018/features
 
 The result is a function of the recordings alone: the same files give the same bytes. It holds statistics of all
 people together; every node of a quantile function is the mean of at least 16 rows.
@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ NEAR = (*range(16), *range(16, 128, 4), *range(128, 400, 16))  # rows: lags wher
 FLOOR = 1e-3  # smallest variance of a component
 ORDER = 80  # of the Hermite series
 _DRAWN = (*TRAITS, *FOLLOWERS)
-OUT = Path(__file__).resolve().parents[1] / "eyestream" / "data" / "simulation.npz"
+OUT = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "simulation.npz"
 
 
 def traits_of(features: Floats) -> Floats:
@@ -124,7 +125,7 @@ def lagged(people: list[tuple[Floats, Floats]], lag: int) -> Floats:
     """(T, T) mean of the products of scores `lag` rows apart, made symmetric; missing scores are left out in pairs."""
     total = sum(scores[: len(scores) - lag].T @ scores[lag:] for scores, _ in people)
     count = sum(present[: len(present) - lag].T @ present[lag:] for _, present in people)
-    mean = total / count
+    mean = np.asarray(total / count)
     return np.asarray((mean + mean.T) / 2)
 
 
@@ -202,7 +203,8 @@ def fit(recordings: list[Floats]) -> dict[str, Floats]:
 def main() -> None:
     files = sorted(Path(sys.argv[1]).glob("*.npz"))
     statistics = fit([np.load(file)["features"].astype(np.float64) for file in files])
-    np.savez_compressed(OUT, **{name: np.asarray(value, np.float32) for name, value in statistics.items()})
+    tables: dict[str, Any] = {name: np.asarray(value, np.float32) for name, value in statistics.items()}
+    np.savez_compressed(OUT, **tables)
     print(f"{OUT}: {OUT.stat().st_size} bytes from {len(files)} recordings")
 
 

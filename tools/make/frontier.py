@@ -1,6 +1,6 @@
 """Utility against identity: explained variance and white-box re-identification of every mechanism and epsilon.
 
-python tools/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
+python tools/make/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
 
 People sorted by name; those at the even positions calibrate and those at the odd ones are released, or the reverse.
 Explained variance: 1 - mean over features of mean squared error / mean squared distance to the calibration mean, raw
@@ -10,17 +10,18 @@ recording and names the private chunks of the second half; per chunk, and by maj
 
 import argparse
 import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature, whole_chunks
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import recordings
 
@@ -38,7 +39,7 @@ def calibrations(corpus: Corpus) -> Iterator[tuple[str, Calibration, dict[str, b
         yield f"{name} shrink", calibration, {"shrink": True}
 
 
-def release(calibration: Calibration, epsilon: float, options: dict[str, bool], person: Array, split: bool) -> Array:
+def release(calibration: Calibration, epsilon: float, options: dict[str, Any], person: Array, split: bool) -> Array:
     """Private chunks (C, F, n) of chunks (C, F, n); a session, or one for each half."""
     mechanism = build(calibration, epsilon, **options)
     half = len(person) // 2
@@ -112,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

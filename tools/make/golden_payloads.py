@@ -1,9 +1,10 @@
-"""Write the golden payloads and their index: `python tests/golden/build.py`.
+"""Write the golden payloads and their index: `python tools/make/golden_payloads.py [--out FOLDER]`.
 
 Uses `msgpack` and the standard library only, nothing of eyestream, so that it also serves as an example for those who
 write a client of their own in another language.
 """
 
+import argparse
 import json
 import struct
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "golden"
 SCHEMA = 7
 NAMES = ["fixation_rate", "saccade_rate", "blink_rate"]
 NAN, INF = float("nan"), float("inf")
@@ -134,14 +135,21 @@ def index() -> dict[str, Any]:
     return {
         "about": "Payloads of the wire format, version 1. Arrays are little-endian float32, row after row; null is a "
         "missing value. 'holds' is what a payload says, 'refused' the word with which a sidecar refuses it. Written by "
-        "build.py with an independent msgpack library.",
+        "tools/make/golden_payloads.py with an independent msgpack library.",
         "schema": SCHEMA,
         "features": len(NAMES),
         "payloads": {f"{name}.msgpack": entry for name, (entry, _) in payloads().items()},
     }
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="default: tests/golden")
+    folder = parser.parse_args().out
     for name, (_, payload) in payloads().items():
-        (HERE / f"{name}.msgpack").write_bytes(payload)
-    (HERE / "index.json").write_text(json.dumps(index(), indent=1, allow_nan=False) + "\n")
+        (folder / f"{name}.msgpack").write_bytes(payload)
+    (folder / "index.json").write_text(json.dumps(index(), indent=1, allow_nan=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,8 +4,8 @@ import itertools
 import struct
 from collections.abc import Iterator
 
-from cases import FEATURES
-from hostile_parts import (
+from eyestream.testing.hostile.corpus import FEATURES
+from eyestream.testing.hostile.parts import (
     FITTING,
     GOOD,
     KEYS,
@@ -59,8 +59,8 @@ def keys() -> Iterator[Case]:
         yield case(f"version {number} and nothing else", "version", pack({"v": number}))
     for key in ("V", "v ", " v", "v\0", "ver", "version", "", "ѵ"):
         yield case(f"version under {key!r}", "version", pack({key: 1, **{k: GOOD[k] for k in KEYS[1:6]}}))
-    for how, key in (("text 8", b"\xd9\x01v"), ("text 16", b"\xda\0\x01v"), ("bytes", b"\xc4\x01v")):
-        yield case(f"v written as {how}", "version", b"\x86" + key + pack(GOOD)[3:])
+    for how, head in (("text 8", b"\xd9\x01v"), ("text 16", b"\xda\0\x01v"), ("bytes", b"\xc4\x01v")):
+        yield case(f"v written as {how}", "version", b"\x86" + head + pack(GOOD)[3:])
     for order in itertools.permutations(KEYS[:6]):
         if order[0] != "v" and order.index("v") == len(order) - 1:
             yield case("v last: " + " ".join(order), "version", pack({key: GOOD[key] for key in order}))

@@ -1,17 +1,33 @@
-"""Write the hostile payloads that can be written by rule: `python tests/hostile/build.py`.
+"""Write the hostile payloads that can be written by rule: `python tools/make/hostile_payloads.py [--out FOLDER]`.
 
-Uses `msgpack` and the standard library, nothing of eyestream. Where a case is made on purpose its reason stands here;
-where cases are made by the hundred (cuts, flipped bits, single bytes) `judge.py` names it. `found.jsonl`, the finds of
-the fuzzer, is not touched.
+Uses `msgpack`, the standard library and the hostile parts of `eyestream.testing`, no encoder of eyestream. Where a case
+is made on purpose its reason stands here; where cases are made by the hundred (cuts, flipped bits, single bytes)
+`eyestream.testing.hostile.judge` names it. `found.jsonl`, the finds of the fuzzer, is not touched.
 """
 
+import argparse
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
-from cases import FEATURES, SCHEMA, payload, write
 from hostile_fields import counts, keys, keys_again, numbers, other_keys, shapes, types, values
-from hostile_parts import GOOD, ODD, ROW, WHOLE, Case, as_map, case, entries, entry, judged, pack, wide
-from judge import judge
+
+from eyestream.testing.hostile.corpus import FEATURES, FOLDER, SCHEMA, payload, write
+from eyestream.testing.hostile.judge import judge
+from eyestream.testing.hostile.parts import (
+    GOOD,
+    ODD,
+    ROW,
+    WHOLE,
+    Case,
+    as_map,
+    case,
+    entries,
+    entry,
+    judged,
+    pack,
+    wide,
+)
 
 
 def cuts() -> Iterator[Case]:
@@ -220,6 +236,13 @@ def build() -> dict[str, list[Case]]:
     return {**out, "topics": topics()}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="default: tests/hostile")
+    folder = parser.parse_args().out
     for name, cases in build().items():
-        write(name, cases)
+        write(name, cases, folder)
+
+
+if __name__ == "__main__":
+    main()

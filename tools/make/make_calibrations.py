@@ -1,20 +1,21 @@
 """Make the calibrations that the package ships, from the 30-person corpus of everyday gaze (see README).
 
-python tools/make_calibrations.py CORPUS_DIR [NAME ...]     CORPUS_DIR holds PNN.npz feature recordings
+python tools/make/make_calibrations.py CORPUS_DIR [NAME ...]     CORPUS_DIR holds PNN.npz feature recordings
 """
 
 import sys
 from pathlib import Path
 
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
+from eyestream.privacy.additive.calibrate import calibrate_per_feature
+from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations, recordings
 
 DESCRIPTION = (
     "52 window features (30 s window, 0.5 s step) of 30 people's everyday gaze, from the public data release of "
     "Hoppe, Loetscher, Morey, Bulling, Frontiers in Human Neuroscience 2018 (BSD-3-Clause)"
 )
-TARGET = Path(__file__).resolve().parent.parent / "eyestream" / "data" / "calibrations"
+TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "calibrations"
 
 
 def main() -> None:

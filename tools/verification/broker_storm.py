@@ -1,7 +1,7 @@
 """Kill brokers under a sidecar at work, and put every fault on its links for a minute; hours in a nutshell.
 
-    python tools/broker_storm.py --restarts 200
-    python tools/broker_storm.py --faults 60
+    python tools/verification/broker_storm.py --restarts 200
+    python tools/verification/broker_storm.py --faults 60
 
 Restarts go round: SIGKILL of the raw broker, an orderly restart of the private one (which keeps its sessions), SIGKILL
 of the private one, a session taken over. After each, the time until all links stand is measured. A persistent
@@ -22,19 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / part) for part in ("", "service", "faults")]
+import aiomqtt
 
-import aiomqtt  # noqa: E402
-from conftest import Mosquitto, until  # noqa: E402
-from proxy import Fault, FaultProxy  # noqa: E402
-from rig import running, settings_for  # noqa: E402
-from storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching  # noqa: E402
-from test_storms import TOXICS  # noqa: E402
-
-from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.ledger.ledger import look  # noqa: E402
-from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
+from eyestream.rim.config import LimitSettings
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.proxy import TOXICS, Fault, FaultProxy
+from eyestream.testing.sidecar import raw_stands, running, settings_for
+from eyestream.testing.storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching
 
 KINDS = ("raw killed", "private restarted", "private killed", "session taken over")
 
@@ -60,7 +57,7 @@ def brokers(folder: Path) -> tuple[Mosquitto, Mosquitto]:
 def verdict(sidecar: Sidecar, heard: Ear, watch: Watch, ledger: Path) -> dict[str, Any]:
     """Figures, and under ``wrong`` what must not be."""
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    spent = look(ledger)[1]["hmd-1/features"].released
+    spent = read_ledger(ledger).odometers["hmd-1"].released
     missing = outbox.delivered - len(heard.payloads)
     wrong = {
         "conflicts": heard.conflicts,
@@ -105,7 +102,7 @@ async def storm(restarts: int, folder: Path) -> dict[str, Any]:
         settings = settings_for(private.url, folder, raw_url=raw.url)
         async with ear(private.url) as heard:
             async with running(settings) as sidecar, watching(sidecar) as watch:
-                await until(lambda: sidecar._raw_stands and sidecar.private_stands)
+                await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
                 async with traffic(raw.url, rows=32, pause_s=0.03) as load:
                     for number in range(restarts):
                         kind = KINDS[number % len(KINDS)]
@@ -169,7 +166,7 @@ async def faults(seconds: float, folder: Path) -> dict[str, Any]:
         report = verdict(sidecar, heard, watch, settings.sidecar.ledger)
         report["recovery s"], report["drops"] = recoveries, drops
         report["most waiting"] = watch.most_waiting
-        report["raw messages dropped"] = sidecar.inbox_dropped
+        report["raw messages dropped"] = sidecar.worker.dropped
         if max(recoveries.values()) > 5:
             report["wrong"]["recovery"] = max(recoveries.values())
         return report

@@ -1,7 +1,7 @@
 """Send rows that can be recognised through the real commands, and search everything that they write.
 
-    python tools/canary.py --quick
-    python tools/canary.py --bytes 100000000
+    python tools/verification/canary.py --quick
+    python tools/verification/canary.py --bytes 100000000
 
 Every value a tracker sends is a canary (`tainting/canary.py`). `eyestream run` lives many lives (`tainting/lives.py`):
 refused rows, a budget that runs out, errors whose message tells raw values, a full disk, SIGTERM, SIGINT, SIGABRT,
@@ -22,16 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
-
-from conftest import Mosquitto, free_port  # noqa: E402
-from tainting.canary import FORMS, Canary  # noqa: E402
-from tainting.capture import Process, has_strace  # noqa: E402
-from tainting.lives import LIVES, PLAIN, Ended, Life, live  # noqa: E402
-from tainting.tracker import recording  # noqa: E402
-
-from eyestream.rim.files import calibrations, recordings  # noqa: E402
+from eyestream.rim.files import calibrations, recordings
+from eyestream.testing.mosquitto import Mosquitto, free_port
+from eyestream.testing.tainting.canary import FORMS, Canary
+from eyestream.testing.tainting.capture import Process, has_strace
+from eyestream.testing.tainting.lives import LIVES, PLAIN, Ended, Life, live
+from eyestream.testing.tainting.tracker import recording
 
 BEGAN = time.monotonic()
 BULK_DEVICES = 8

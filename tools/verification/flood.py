@@ -1,13 +1,13 @@
 """A flood and a crowd at a real broker while a sidecar works: nothing grows, all is counted, the tracker is heard.
 
-    python tools/flood.py --seconds 60
+    python tools/verification/flood.py --seconds 60
 
 Beside a tracker that sends a chunk ten times a second, one publisher sends messages of 64 KiB for another device of the
 same sidecar as fast as the machine takes them, and a thousand clients come and go: whole, half, in each other's name,
 with a will on the raw topic, with noise, with RST. Then all is quiet again. The exit code is 1 unless
 
 - the sidecar's memory never passed 150 MB, and did not rise by more than 1 MB a minute (2 when that was too short to
-  judge: see tests/hostile/trend.py);
+  judge: see eyestream.testing.trend);
 - what came in = rejected + dropped + taken + held, and so on for rows and chunks, ten times a second;
 - after the flood its event loop is late by less than 50 ms (p99), and 15 chunks of the tracker come in 3 s;
 - during the flood chunks of the tracker came too; no two payloads of a chunk, none out of order; the ledger holds what
@@ -30,19 +30,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / part) for part in ("", "service", "faults", "hostile")]
-
-from conftest import Mosquitto, until  # noqa: E402
-from footprint import note_lags, open_files, p99, rss_bytes  # noqa: E402
-from rig import running, settings_for  # noqa: E402
-from storms import Ear, ear, lawful, settled, traffic  # noqa: E402
-from strangers import Strangers, churn, flood  # noqa: E402
-from trend import trend  # noqa: E402
-
-from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.ledger.ledger import look  # noqa: E402
-from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
+from eyestream.rim.config import LimitSettings
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.footprint import note_lags, open_files, p99, rss_bytes
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import Ear, ear, lawful, settled, traffic
+from eyestream.testing.strangers import Strangers, churn, flood
+from eyestream.testing.trend import trend
 
 TRACKER, FLOODED = "hmd-1", "hmd-2"
 MB = 1e6
@@ -109,7 +106,7 @@ async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
                     strangers.send(churn, broker.port, seconds, connections, FLOODED)
                     await strangers.gone(3 * seconds + 60)
                     during = len(heard.payloads) - before
-                    await until(lambda: sidecar.inbox_held == 0, 30)
+                    await until(lambda: sidecar.worker.held == 0, 30)
                     await asyncio.sleep(1)
                     watch.phase = "after"
                     mark = len(heard.payloads)
@@ -117,7 +114,7 @@ async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
                     after = len(heard.payloads) - mark
                 files = open_files() - files
             await until(lambda: settled(sidecar) == sidecar.pipeline.counters.due)
-        ledger = look(settings.sidecar.ledger)[1]
+        ledger = read_ledger(settings.sidecar.ledger).odometers
         figures = strangers.figures | {"heard during": during, "heard in 3 s after": after, "files more": files}
         return report(sidecar, watch, heard, figures, sum(account.released for account in ledger.values()))
     finally:
@@ -140,13 +137,13 @@ def report(sidecar: Sidecar, watch: Watch, heard: Ear, figures: dict[str, Any], 
         "disorder": heard.disorder > 0,
         "spent and not released": spent != counters.released,
         "due and not settled": counters.due != settled(sidecar),
-        "nothing dropped": sidecar.inbox_dropped == 0,
+        "nothing dropped": sidecar.worker.dropped == 0,
         "files": figures["files more"] > 0,
     }
     return figures | {
-        "received": sidecar.received,
+        "received": sidecar.worker.received,
         "rejected": dict(counters.rejected),
-        "dropped unread": sidecar.inbox_dropped,
+        "dropped unread": sidecar.worker.dropped,
         "chunks released": counters.released,
         "delivered": outbox.delivered,
         "expired": outbox.expired,

@@ -1,12 +1,13 @@
 """Fuzz the decoder and the life of a sidecar, guided by coverage: the long form of tests/hostile/test_fuzz.py.
 
-    python tools/fuzz.py --seconds 3600
+    python tools/verification/fuzz.py --seconds 3600
 
-The time is shared among the targets of tests/hostile/lives.py. Where `atheris` is installed (`pip install atheris`) it
-drives; else a small loop of our own, guided by the pairs of lines that an input goes through. An input that breaks a
-promise ends its target's run, is written to --folder and makes the exit code 1. Mend the fault, then append the input
-to tests/hostile/kept.jsonl, or to found.jsonl with its reason when it is a payload. `--keep` adds the inputs that are
-worth keeping to tests/hostile/kept.jsonl: a small set with the same coverage in lines and the steps between them.
+The time is shared among the targets of `eyestream.testing.hostile.lives`. Where `atheris` is installed
+(`pip install atheris`) it drives; else a small loop of our own, guided by the pairs of lines that an input goes
+through. An input that breaks a promise ends its target's run, is written to --folder and makes the exit code 1. Mend
+the fault, then append the input to tests/hostile/kept.jsonl, or to found.jsonl with its reason when it is a payload.
+`--keep` adds the inputs that are worth keeping to tests/hostile/kept.jsonl: a small set with the same coverage in lines
+and the steps between them.
 """
 
 import argparse
@@ -22,10 +23,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-HOSTILE = ROOT / "tests" / "hostile"
-sys.path[:0] = [str(HOSTILE), str(ROOT)]
-
 SHARES = {"payload": 0.1, "life": 0.5, "release": 0.1, "packets": 0.1, "configuration": 0.1, "ledger": 0.1}
 """Of the time: a life takes some thousand times as long as a payload."""
 LONGEST = 4096
@@ -36,8 +33,8 @@ def by_atheris(name: str, arguments: list[str]) -> None:
     """In a process of its own: never returns."""
     import atheris  # noqa: PLC0415  optional
 
-    with atheris.instrument_imports(include=["eyestream"]):
-        from lives import TARGETS  # noqa: PLC0415  only now, to be instrumented
+    with atheris.instrument_imports(include=["eyestream"], exclude=["eyestream.testing"]):
+        from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415  only now, to be instrumented
     atheris.Setup([__file__, *arguments], TARGETS[name])
     atheris.Fuzz()
 
@@ -49,7 +46,8 @@ class Coverage:
         self.seen: set[tuple[int, int, int]] = set()
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if "/eyestream/" not in frame.f_code.co_filename:
+        path = frame.f_code.co_filename
+        if "/eyestream/" not in path or "/eyestream/testing/" in path:
             return None
         code, last = id(frame.f_code), 0
 
@@ -62,7 +60,7 @@ class Coverage:
 
         return line
 
-    def run(self, target: Callable[[bytes], None], data: bytes) -> bool:
+    def run(self, target: Callable[[bytes], object], data: bytes) -> bool:
         """Run `target`; whether something new was seen."""
         before = len(self.seen)
         sys.settrace(self._call)
@@ -74,8 +72,8 @@ class Coverage:
 
 
 def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str, Any]:
-    from lives import TARGETS  # noqa: PLC0415  after the path is set
-    from mutation import mutants, seeds  # noqa: PLC0415
+    from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415  atheris instruments what is not imported yet
+    from eyestream.testing.hostile.mutation import mutants, seeds  # noqa: PLC0415
 
     pool, coverage, runs, finds = seeds(name), Coverage(), 0, 0
     end, first, corpus = time.monotonic() + seconds, len(pool), corpus_of(name, folder)
@@ -95,7 +93,7 @@ def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str,
 
 
 def corpus_of(name: str, folder: Path) -> Path:
-    from mutation import seeds  # noqa: PLC0415
+    from eyestream.testing.hostile.mutation import seeds  # noqa: PLC0415
 
     corpus = folder / f"corpus-{name}"
     corpus.mkdir(exist_ok=True)
@@ -131,9 +129,9 @@ def drive_atheris(name: str, seconds: float, seed: int, folder: Path) -> dict[st
 
 def keep(folder: Path) -> int:
     """Write inputs that reach all that the corpus reaches: from the smallest on, those that reach something new."""
-    from cases import write  # noqa: PLC0415
-    from lives import TARGETS  # noqa: PLC0415
-    from mutation import kept  # noqa: PLC0415
+    from eyestream.testing.hostile.corpus import write  # noqa: PLC0415
+    from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415
+    from eyestream.testing.hostile.mutation import kept  # noqa: PLC0415
 
     entries = []
     for name in SHARES:

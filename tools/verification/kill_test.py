@@ -1,12 +1,12 @@
 """Kill a small publisher at random times; what an outsider saw must be in the ledger.
 
-    python tools/kill_test.py --rounds 10000
+    python tools/verification/kill_test.py --rounds 10000
 
 Each round starts a process that opens the ledger, reserves chunks and publishes them into a pipe, and kills it with
 SIGKILL after a random time, also while it starts. Then the ledger is read and compared with what came through the pipe:
 for each device the ledger's epsilon is at least what was published, at most one block a device and kill is wasted, and
-no row was published twice. `--fault late` publishes before it reserves, to show that the comparison would notice. The
-last line sums up; exit code 1 when anything was wrong.
+no row was published twice. `--rewrite N` has the ledger rewritten after N records. `--fault late` publishes before it
+reserves, to show that the comparison would notice. The last line sums up; exit code 1 when anything was wrong.
 """
 
 import argparse
@@ -25,7 +25,11 @@ from typing import NoReturn
 
 from eyestream.privacy.accountant import LAST_ROW, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger import writer
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
 
 CHUNK = 32
 DEVICES = 3
@@ -53,22 +57,24 @@ def publish(path: Path, pipe: int, late: bool) -> NoReturn:
     When `late`, nothing is withheld: the order alone is at fault.
     """
     ceilings = Ceilings(CEILINGS.window_chunks) if late else CEILINGS
-    with Ledger(path, chunk=CHUNK, ceilings=ceilings) as ledger:
+    with Ledger(path, ceilings=ceilings) as ledger:
         places = []
         for device in range(DEVICES):
-            mark = ledger.mark(f"d{device}", "features")
-            fresh = mark is None or mark.last_row == LAST_ROW
-            places.append([0 if mark is None else mark.session + 1, 0] if fresh else [mark.session, mark.last_row + 1])
+            mark = ledger.mark(StreamKey(f"d{device}", "features"))
+            if mark is None or mark.last_row == LAST_ROW:
+                places.append([0 if mark is None else mark.session + 1, 0])
+            else:
+                places.append([mark.session, mark.last_row + 1])
         while True:
             requests = [
-                Request(f"d{i}", "features", session, row, row + CHUNK - 1, CHARGE)
+                Request(StreamKey(f"d{i}", "features"), session, row, row + CHUNK - 1, CHUNK, CHARGE)
                 for i, (session, row) in enumerate(places)
             ]
             if late:
                 os.write(pipe, b"".join(_said(request) for request in requests))
             answers = ledger.reserve(requests, 20_000)
             if not late:
-                os.write(pipe, b"".join(_said(answer.request) for answer in answers if isinstance(answer, Reservation)))
+                os.write(pipe, b"".join(_said(answer.request) for answer in answers if isinstance(answer, Granted)))
             for place in places:
                 place[1] += CHUNK
                 if place[1] == 20 * CHUNK:
@@ -76,7 +82,7 @@ def publish(path: Path, pipe: int, late: bool) -> NoReturn:
 
 
 def _said(request: Request) -> bytes:
-    return SEEN.pack(int(request.device[1:]), request.session, request.first_row, request.last_row)
+    return SEEN.pack(int(request.key.device[1:]), request.session, request.first_row, request.last_row)
 
 
 def one_round(path: Path, seconds: float, late: bool) -> list[tuple[int, int, int, int]]:
@@ -111,7 +117,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
     outcome = Outcome()
     while outcome.kills < rounds:
         path = folder / f"ledger-{outcome.kills}"
-        create_ledger(path, chunk=CHUNK, window=CEILINGS.window_chunks, created=0)
+        create_ledger(path, created=0)
         count: Counter[str] = Counter()
         last: dict[int, tuple[int, int]] = {}
         for kills in range(1, min(ROUNDS_PER_LEDGER, rounds - outcome.kills) + 1):
@@ -119,11 +125,11 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
                 if (session, first) <= last.get(device, (-1, -1)):
                     outcome.faults["row published twice"] += 1
                 last[device] = (session, end)
-                count[f"d{device}/features"] += 1
+                count[f"d{device}"] += 1
             _compare(path, count, kills, outcome)
         outcome.kills += kills
         outcome.published += count.total()
-        odometers = look(path)[1].values()
+        odometers = read_ledger(path).odometers.values()
         outcome.reserved += sum(odometer.epsilon for odometer in odometers) // CHARGE.epsilon
         outcome.unreadable += sum(odometer.unreadable for odometer in odometers)
         path.unlink()
@@ -131,7 +137,7 @@ def run(rounds: int, seed: int, folder: Path, late: bool = False) -> Outcome:
 
 
 def _compare(path: Path, published: Counter[str], kills: int, outcome: Outcome) -> None:
-    odometers = look(path)[1]
+    odometers = read_ledger(path).odometers
     for name, chunks in published.items():
         spent = odometers[name].epsilon if name in odometers else 0
         if spent < chunks * CHARGE.epsilon:
@@ -145,8 +151,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where ledgers go; on a disk, not in memory (default: /var/tmp)")
+    parser.add_argument("--rewrite", type=int, metavar="N", help="records after which the ledger is rewritten")
     parser.add_argument("--fault", choices=["late"], help="publish before reserving: must be noticed")
     args = parser.parse_args()
+    if args.rewrite:
+        writer._MANY_RECORDS = writer._TOO_MANY_RECORDS = args.rewrite
     with tempfile.TemporaryDirectory(dir=args.folder or "/var/tmp") as folder:
         outcome = run(args.rounds, args.seed, Path(folder), late=args.fault == "late")
     print(

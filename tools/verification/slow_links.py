@@ -1,7 +1,7 @@
 """Slow and blocked links for an hour, or an hour's worth in minutes: memory is bounded, nothing stale is sent.
 
-    python tools/slow_links.py --seconds 3600
-    python tools/slow_links.py --seconds 3600 --factor 20
+    python tools/verification/slow_links.py --seconds 3600
+    python tools/verification/slow_links.py --seconds 3600 --factor 20
 
 A tracker sends a chunk a second. The sidecar's link to the private broker gets 2 KB/s for a minute (a chunk has 7), is
 blocked for a minute, delayed by 0.5 s +- 0.3 s for half a minute, and free for half a minute, round and round. Beside
@@ -29,20 +29,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / part) for part in ("", "service", "faults", "hostile")]
-
-from conftest import Mosquitto, until  # noqa: E402
-from footprint import open_files, rss_bytes  # noqa: E402
-from proxy import Fault, FaultProxy  # noqa: E402
-from rig import running, settings_for  # noqa: E402
-from storms import Ear, ear, lawful, settled, traffic  # noqa: E402
-from trend import trend  # noqa: E402
-
-from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.ledger.ledger import look  # noqa: E402
-from eyestream.rim.sdk.subscriber import subscribe  # noqa: E402
-from eyestream.rim.sidecar.sidecar import Sidecar  # noqa: E402
+from eyestream.rim.config import LimitSettings
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.sdk.subscriber import subscribe
+from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.testing.footprint import open_files, rss_bytes
+from eyestream.testing.mosquitto import Mosquitto
+from eyestream.testing.proxy import Fault, FaultProxy
+from eyestream.testing.sidecar import running, settings_for
+from eyestream.testing.storms import Ear, ear, lawful, settled, traffic
+from eyestream.testing.trend import trend
 
 MB = 1e6
 MOST_RSS = 150 * MB
@@ -159,7 +156,7 @@ async def run(folder: Path, seconds: float, factor: float) -> dict[str, Any]:
                 files = open_files() - files
                 proxy.fault = application.fault = Fault()
             await asyncio.sleep(0.5)
-        spent = look(settings.sidecar.ledger)[1]["hmd-1/features"].released
+        spent = read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released
         figures = {"files more": files, "spent": spent, "slow application": [len(slow._arrived), slow.dropped]}
         return report(sidecar, heard, watch, figures, limits.deadline_s)
     finally:

@@ -1,6 +1,6 @@
 """Let a sidecar work for long under everything at once, faster than life, and watch what the process holds.
 
-    python tools/soak.py --seconds 3600
+    python tools/verification/soak.py --seconds 3600
 
 Four trackers send rows as fast as the sidecar takes them (10^5 rows a second stand for 24 hours of four trackers of
 1,000 Hz in one hour). In between come, in turn: hostile payloads, replays and new sessions, floods of 64 KiB messages
@@ -11,7 +11,7 @@ the exit code is 1 unless
 - resident memory never passed 150 MB;
 - neither resident memory nor what the heap holds, read in the quiet moment at the end of each round, rises by more than
   1 MB a minute; with --no-floods, the heap by no more than 1 MB an hour, and resident memory, which grows in pieces and
-  holds room for later, by no more than that in an hour of the trackers: tests/hostile/trend.py has slope and bounds;
+  holds room for later, by no more than that in an hour of the trackers: eyestream.testing.trend has slope and bounds;
 - the number of open files is what it was;
 - in = rejected + dropped + taken + held for messages, rows, chunks and released chunks, at every look;
 - no chunk was handed over past its deadline, and after a flood the event loop is late by less than 50 ms (p99).
@@ -39,17 +39,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "hostile"), str(ROOT)]
-
-from cases import every, payload  # noqa: E402  found beside the tests
-from flood import MOST_ROWS, Flood, N, flooding  # noqa: E402
-from footprint import heap_bytes, note_lags, open_files, p99, rss_bytes  # noqa: E402
-from trend import Trend, trend  # noqa: E402
-
-from eyestream.rim.config import LimitSettings  # noqa: E402
-from eyestream.rim.sidecar.pipeline import Arrival  # noqa: E402
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES  # noqa: E402
+from eyestream.rim.config import LimitSettings
+from eyestream.rim.sidecar.pipeline import Arrival, RowArrival
+from eyestream.streams.key import StreamKey
+from eyestream.testing.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
+from eyestream.testing.hostile.corpus import every, payload
+from eyestream.testing.load import MOST_ROWS, Flood, N, flooding
+from eyestream.testing.trend import Trend, trend
+from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 
 DEVICES = 4
 TRACKERS_ROWS_A_SECOND = 1000 * DEVICES
@@ -133,7 +130,7 @@ async def hostile(flood: Flood, seconds: float, junk: "itertools.cycle[bytes]") 
                 flood.send(data, device)
         flood.send(flood.rows(5, flood.devices[0]), flood.devices[0], retain=True)
         flood.send(bytes(2**22), flood.devices[2])
-        if flood.sidecar.received % 7 == 0:
+        if flood.sidecar.worker.received % 7 == 0:
             flood.next_session(flood.devices[1])
             flood.send(flood.rows(9, flood.devices[1], end=True), flood.devices[1])
             flood.next_session(flood.devices[1])
@@ -177,7 +174,7 @@ def plant(flood: Flood, per_hour: float) -> None:
     kept: list[bytes] = []
     began, take = time.monotonic(), flood.sidecar.pipeline.take
 
-    async def leaky(arrivals: Iterable[Arrival], now: float) -> None:
+    async def leaky(arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         await take(arrivals, now)
         while 300 * len(kept) < per_hour * (time.monotonic() - began) / 3600:
             kept.append(bytes(300 - sys.getsizeof(b"") - 8))  # and 8 for the list
@@ -215,7 +212,7 @@ def report(flood: Flood, watch: Watch, files: int, floods: bool) -> dict[str, An
     """Figures and faults."""
     sidecar, seconds = flood.sidecar, time.monotonic() - watch.began
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    rows = sum(sidecar.pipeline.rows(device).rows for device in flood.devices)
+    rows = sum(sidecar.pipeline.rows(StreamKey(device, "features")).rows for device in flood.devices)
     faults = sorted(set(watch.faults))
     if watch.rss_peak > MOST_RSS:
         faults.append("memory passed the bound")
@@ -237,9 +234,9 @@ def report(flood: Flood, watch: Watch, files: int, floods: bool) -> dict[str, An
         "mb_per_hour": {name: in_mb(seen) for name, seen in growth.items()},
         "slope": {name: in_words(seen, most[name]) for name, seen in growth.items()},
         "open_files": [files, open_files()],
-        "messages": sidecar.received,
+        "messages": sidecar.worker.received,
         "rejected": counters.rejected.total(),
-        "inbox_dropped": sidecar.inbox_dropped,
+        "inbox_dropped": sidecar.worker.dropped,
         "rows": rows,
         "hours_of_4_at_1000_hz": round(rows / TRACKERS_ROWS_A_SECOND / 3600, 2),
         "chunks": counters.due,

@@ -102,7 +102,7 @@ class _Program:
 
     def extra(self) -> int:
         """Bytes that came after the last answer and belong to none."""
-        ready = bool(select.select([self._from], [], [], 0.02)[0])
+        ready = bool(select.select([self._from.fileno()], [], [], 0.02)[0])
         return len(self._from.read(1 << 16) or b"") if ready else 0
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
-from eyestream.privacy.accountant import Granted, Request
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
+from eyestream.privacy.reservation import Granted, Request
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.release.ports import Ledger
 from eyestream.release.recording import RecordingRelease
@@ -59,14 +59,14 @@ class Released:
     epsilon, delta
         Of the recording: the sum over its chunks.
     calibrated_on_itself
-        The calibration was made from this recording: then there is no guarantee.
+        Share of its rows that the calibration was made from; above 0 there is no guarantee.
     """
 
     recording: Recording
     chunks: int
     epsilon: float
     delta: float
-    calibrated_on_itself: bool
+    calibrated_on_itself: float
 
 
 def privatize(
@@ -127,7 +127,7 @@ def _released(
         chunks=chunks,
         epsilon=chunks * mechanism.epsilon,
         delta=chunks * mechanism.delta,
-        calibrated_on_itself=calibration.made_from(recording.features),
+        calibrated_on_itself=calibration.overlap(recording.features),
     )
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.calibrate import whole_chunks
 from eyestream.offline.study.cells import Cell, Record
 from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.sources import World
-from eyestream.privacy.ball import l2_factor
+from eyestream.privacy.additive.ball import l2_factor
+from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise
 from eyestream.privacy.calibration import PerFeatureTables
-from eyestream.privacy.error_model import cfpa_noise, dcfpa_noise
+from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.whole import release_rows
 from eyestream.spectrum.fourier import coordinate_weights

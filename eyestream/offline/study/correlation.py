@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.calibrate import whole_chunks
 from eyestream.offline.study import leakage
 from eyestream.offline.study.cells import Cell, Record
 from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.sources import World
+from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.spectrum.difference import difference
 
 __all__ = ["autocorrelation", "cells", "measure", "states_of"]

@@ -136,8 +136,9 @@ def verdicts(summary: Sequence[Record]) -> list[Record]:
     """For every source, chunk length and epsilon: how many attacks stay within 2 standard errors of chance, and the
     strongest one.
 
-    A source *hides* when the strongest attack stays within the limit that takes the number of attacks into account: the
-    one-sided level of 2 standard errors, shared among them (Bonferroni).
+    A source is *near chance* when the strongest attack stays within the limit that takes the number of attacks into
+    account: the one-sided level of 2 standard errors, shared among them (Bonferroni). That proves nothing: with few
+    people a real effect stays within it.
     """
     groups: dict[tuple[str, int, float], list[Record]] = {}
     for record in summary:
@@ -146,9 +147,9 @@ def verdicts(summary: Sequence[Record]) -> list[Record]:
     for (source, n, epsilon), group in groups.items():
         width = NormalDist().inv_cdf(1 - NormalDist().cdf(-2) / len(group))
         best = max(group, key=lambda record: record["rate"])
-        hides = all(r["rate"] <= r["chance"] + width * r["standard_error"] + 1e-12 for r in group)
+        near_chance = all(r["rate"] <= r["chance"] + width * r["standard_error"] + 1e-12 for r in group)
         row = {"source": source, "n": n, "epsilon": epsilon, "attacks": len(group)}
-        row |= {"passed": sum(r["passes"] for r in group), "hides": hides, "strongest": best["attacker"]}
+        row |= {"passed": sum(r["passes"] for r in group), "near_chance": near_chance, "strongest": best["attacker"]}
         row |= {name: best[name] for name in ("protocol", "rate", "standard_error", "chance")}
         for protocol in (*PROTOCOLS, "raw"):
             rates = [r["rate"] for r in group if r["protocol"] == protocol]

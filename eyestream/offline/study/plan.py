@@ -12,7 +12,7 @@ class Plan:
     Attributes
     ----------
     epsilons : of a chunk (of a recording for FPA), all features together; the grid of the papers.
-    wall : larger ones, to see where a mechanism stops to hide people.
+    wall : larger ones, to see at which epsilon attacks begin to recognise people.
     chunks : rows a chunk.
     attack_chunks : those that are attacked and classified.
     runs : noisy releases of each chunk for the utility.

@@ -59,10 +59,10 @@ class Population:
         """
         by_name = {Path(recording.path).name.split(".")[0]: recording for recording in recordings}
         if len(by_name) < len(recordings):
-            raise RecordingError("two recordings have the same name: the study could not tell them apart")
+            raise RecordingError("two recordings have the same name; the study needs a name of its own for each")
         missing = sorted(set(by_name) - set(labels)) if labels is not None else []
         if missing:
-            raise ConfigError(f"the labels say nothing about recording {missing[0]}")
+            raise ConfigError(f"the labels have no line for recording {missing[0]}")
         labelled = {name: labels[name] if labels is not None else {"person": name} for name in by_name}
         person = {name: row["person"] for name, row in labelled.items()}
         order = sorted(by_name, key=lambda name: (person[name], name))
@@ -149,6 +149,6 @@ def read_labels(path: Path) -> dict[str, dict[str, str]]:
     for row in rows:
         name = row.pop("recording").split(".")[0]
         if name in table or None in row or None in row.values():
-            raise ConfigError(f"{path}: recording {name} stands there twice, or has too many or too few columns")
+            raise ConfigError(f"{path}: recording {name}: expected one line, with as many columns as the header")
         table[name] = row
     return table

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.calibrate import whole_chunks
 from eyestream.offline.study.cells import Cell, Record
 from eyestream.offline.study.dynamics import Dynamics, filtered, smoothed
 from eyestream.offline.study.measures import explained_variance, tame
 from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.sources import SOURCES, World
+from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.whole import release_rows

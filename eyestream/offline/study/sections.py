@@ -62,18 +62,19 @@ def _verdict(summary: list[Record]) -> Section:
         ("rate", "rank-1 rate"),
         ("standard_error", "s.e."),
         ("chance", "chance"),
-        ("hides", "hides people"),
+        ("near_chance", "all near chance"),
     )
     return Section(
-        "Who is hidden from whom",
+        "Who is recognised by whom",
         (
             "People at even positions of the sorted names calibrate; those at odd positions are released and "
             "attacked. Epsilon is the total over all features: of one chunk, and of a whole recording for FPA and "
             "the baselines. What a person has spent is the sum over all chunks.",
             "An attack passes when its rank-1 rate is at most 2 standard errors above chance, over random splits. "
-            "'Hides people' asks that of the strongest of all attacks, with the limit widened for their number "
-            "(Bonferroni): among two dozen attacks one is likely to exceed 2 standard errors by luck. It is a "
-            "measurement against these attackers on these people, not a proof.",
+            "'All near chance' asks that of the strongest of all attacks, with the limit widened for their number "
+            "(Bonferroni): among two dozen attacks one is likely to exceed 2 standard errors by luck. It does not say "
+            "that people are hidden: with few people a real effect lies within these limits, and other attackers "
+            "may find more.",
         ),
         tables=(Table("Re-identification, all attackers and protocols", columns, table),),
     )

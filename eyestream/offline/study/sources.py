@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.calibrate import Corpus, calibrate_per_feature
-from eyestream.offline.corpus.calibrate_joint import calibrate_joint
 from eyestream.offline.study import steil
 from eyestream.offline.study.population import Population
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.mechanisms.entry import StudyForm
+from eyestream.privacy.mechanisms.registry import entries
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations as files
 from eyestream.rim.files.recordings import Recording
@@ -46,23 +49,39 @@ class Source:
     mechanism: str
     colour: str
     chunked: bool = True
-    options: tuple[tuple[str, bool], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
     attacked: bool = True
     estimate: bool = False
 
 
 RAW = Source("raw", "raw", "#000000", chunked=False)
 
-SOURCES = (
-    Source("LPA", "lpa", "#E69F00"),
-    Source("FPA", "fpa", "#CC79A7", chunked=False),
-    Source("CFPA", "cfpa", "#0072B2"),
-    Source("DCFPA", "dcfpa", "#009E73"),
-    Source("KLT", "klt", "#D55E00", estimate=True),
-    Source("KLT, sheds identity", "klt-shed", "#8C2D04", estimate=True),
-    Source("CFPA, shrunk", "cfpa", "#0072B2", options=(("shrink", True),), attacked=False),
-    Source("DCFPA, shrunk", "dcfpa", "#009E73", options=(("shrink", True),), attacked=False),
-)
+
+def _key(name: str, form: StudyForm) -> str:
+    """Under which the calibration of a form is kept: forms of a mechanism that are calibrated alike share it."""
+    return "-".join([name, *(f"{key}={value:g}" for key, value in sorted(form.calibration.items()))])
+
+
+def _registered() -> list[Source]:
+    """Plain forms of every mechanism in the order of the registry, then those that are not attacked."""
+    forms = [(_key(entry.name, form), form) for entry in entries() for form in entry.study]
+    made = [
+        Source(
+            form.label,
+            key,
+            form.colour,
+            options=tuple(form.options.items()),
+            attacked=form.attacked,
+            estimate=form.estimate,
+        )
+        for key, form in forms
+    ]
+    return sorted(made, key=lambda source: not source.attacked)
+
+
+FPA_SOURCE = Source("FPA", "fpa", "#CC79A7", chunked=False)
+
+SOURCES = (*_registered()[:1], FPA_SOURCE, *_registered()[1:])
 """Mechanisms under study."""
 
 BASELINES = (
@@ -74,13 +93,11 @@ BASELINES = (
 COLOURS = {source.label: source.colour for source in (RAW, *SOURCES, *BASELINES)}
 
 CALIBRATORS: dict[str, Callable[[Corpus], Calibration]] = {
-    "lpa": lambda corpus: calibrate_per_feature(corpus, "lpa"),
-    "cfpa": lambda corpus: calibrate_per_feature(corpus, "cfpa"),
-    "dcfpa": lambda corpus: calibrate_per_feature(corpus, "dcfpa"),
-    "klt": calibrate_joint,
-    "klt-shed": lambda corpus: calibrate_joint(corpus, shed_identity=4.0),
+    _key(entry.name, form): partial(entry.calibrated, options=form.calibration)
+    for entry in entries()
+    for form in entry.study
 }
-"""How each mechanism is calibrated, at its defaults."""
+"""How each mechanism is calibrated."""
 
 
 @dataclass(frozen=True, eq=False)

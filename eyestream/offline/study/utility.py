@@ -87,7 +87,7 @@ def published_values(path: Path) -> list[Record]:
             reader = csv.DictReader(file)
             columns = [name for name in reader.fieldnames or () if name.startswith("NMSE_")]
             if not columns:
-                raise ValueError("no column of values")
+                raise ValueError("expected a column of values")
             return [
                 {
                     "dataset": row["dataset"],

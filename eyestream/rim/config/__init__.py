@@ -12,6 +12,7 @@ from eyestream.rim.config.tables import (
     PrivacySettings,
     Settings,
     SidecarSettings,
+    SourceEntry,
     StreamBudgetSettings,
     StreamSettings,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "PrivacySettings",
     "Settings",
     "SidecarSettings",
+    "SourceEntry",
     "StreamBudgetSettings",
     "StreamSettings",
     "load",

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.rim.config.tables import NAME_PATTERN, ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
+from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
+from eyestream.wire.topics import refuse_shared
 
 __all__ = ["load", "load_login"]
 
@@ -67,9 +68,14 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not a text file in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
-    for where, number in _floats(table, "$"):
-        if not math.isfinite(number):
+    for where, leaf in _leaves(table, "$"):
+        if isinstance(leaf, float) and not math.isfinite(leaf):
             raise ConfigError(f"{path}: {_place(where)}: expected a finite number")
+        if isinstance(leaf, str):
+            try:
+                refuse_shared(leaf)
+            except ConfigError as error:
+                raise ConfigError(f"{path}: {_place(where)}: {error}") from None
     return table
 
 
@@ -81,15 +87,15 @@ def _typed(path: Path, table: dict[str, Any], kind: type[Table], *, flat: bool =
         raise ConfigError(f"{path}: {_sentence(str(error), flat)}") from None
 
 
-def _floats(value: object, where: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, float):
-        yield where, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _floats(inner, f"{where}.{key}")
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _floats(inner, f"{where}[{index}]")
+def _leaves(table: object, where: str) -> Iterator[tuple[str, object]]:
+    if isinstance(table, dict):
+        for key, inner in table.items():
+            yield from _leaves(inner, f"{where}.{key}")
+    elif isinstance(table, list):
+        for index, inner in enumerate(table):
+            yield from _leaves(inner, f"{where}[{index}]")
+    else:
+        yield where, table
 
 
 def _path(kind: type, value: object) -> object:
@@ -112,6 +118,11 @@ def _check_together(path: Path, settings: Settings) -> None:
         unknown = set(device.streams or ()) - set(streams)
         if unknown or device.streams == ():
             raise ConfigError(f"{path}: [[device]] streams: expected names of {', '.join(streams)}")
+    sent = {(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)}
+    for source in settings.source:
+        if (source.device, source.stream) not in sent:
+            raise ConfigError(f"{path}: [[source]] device, stream: expected a device of the file, and a stream of it")
+    _once(path, "[[source]] device, stream", "one source", [f"{one.device}/{one.stream}" for one in settings.source])
     if settings.sidecar.name in {device.id for device in settings.device}:
         raise ConfigError(f"{path}: [sidecar] name: expected another name than those of the devices")
     for table, broker in (("[private]", settings.private), ("[raw]", settings.raw)):
@@ -172,13 +183,13 @@ def _sentence(message: str, flat: bool) -> str:
         return f"{_place(where, unknown[1])}: unknown key"
     if "matching regex" in what:
         name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
-        return f"{_place(where)}: expected {name if NAME_PATTERN in what else 'a text without control characters'}"
+        return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"
     plain = what.replace("`", "").replace("object", "table")
     return f"{_place(where)}: {plain[0].lower()}{plain[1:]}"
 
 
 def _place(where: str, key: str = "") -> str:
-    """``$.device[0].id`` as ``[[device]] (number 1) id``; of ``$.stream[0].privacy.k``: ``[stream.privacy] (number 1)``."""
+    """``$.device[0].id`` as ``[[device]] (number 1) id``; ``$.stream[0].privacy.k`` as ``[stream.privacy] ... k``."""
     parts = [*where.split(".")[1:], *([key] if key else [])]
     if not parts:
         return "the file"

@@ -1,7 +1,7 @@
 """The tables of the configuration, as frozen settings. `config/sidecar.toml` is the commented example."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -20,6 +20,7 @@ __all__ = [
     "PrivacySettings",
     "Settings",
     "SidecarSettings",
+    "SourceEntry",
     "StreamBudgetSettings",
     "StreamSettings",
 ]
@@ -115,6 +116,15 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lifetime_delta: Share | None = None
 
 
+class SourceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[source]]``: rows of one stream of one device that come from somewhere else than the raw broker."""
+
+    kind: Text
+    device: Name
+    stream: Name = "features"
+    options: dict[str, Any] = {}
+
+
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[limits]``: what the process holds at most; what is past it is dropped, oldest first, and counted."""
 
@@ -160,6 +170,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: BudgetSettings
     device: Annotated[tuple[DeviceEntry, ...], msgspec.Meta(min_length=1)]
     raw: BrokerSettings | None = None
+    source: tuple[SourceEntry, ...] = ()
     limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings | None = None

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import CalibrationError
-from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, JointTables, PerFeatureTables, Provenance
+from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
+from eyestream.privacy.calibration.tables import STORED_NAMES
+from eyestream.privacy.mechanisms.registry import entry_of
 
 __all__ = ["load", "save", "shipped"]
 
 _SHIPPED = "data/calibrations"
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
-_TABLES = {"klt": JointTables}
 
 
 def shipped() -> list[str]:
@@ -64,16 +65,25 @@ def load(source: str | Path) -> Calibration:
 def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     if header["schema_version"] != SCHEMA_VERSION:
         raise CalibrationError(f"calibration of schema version {header['schema_version']}, {SCHEMA_VERSION} is wanted")
+    made_for = header["mechanism"]
     tables = {name.removeprefix("tables."): arrays[name] for name in arrays if name.startswith("tables.")}
+    extra = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     return Calibration(
-        mechanism=header["mechanism"],
+        mechanism=made_for,
         names=tuple(header["names"]),
         units=tuple(header["units"]),
         rate_hz=header["rate_hz"],
         n=header["n"],
         k=header["k"],
         **{name: arrays[name] for name in ("declared", "lo", "hi", "fill")},
-        tables=_TABLES.get(header["mechanism"], PerFeatureTables)(**tables),
+        tables=_tables(entry_of(made_for).tables, tables),
         provenance=Provenance(**provenance),
+        **extra,
     )
+
+
+def _tables(kind: type[Tables], arrays: dict[str, Any]) -> Tables:
+    """The figures out of their arrays, which have other names in files."""
+    names = {stored: name for name, stored in STORED_NAMES.items()}
+    return kind(**{names.get(stored, stored): array for stored, array in arrays.items()})

@@ -1,7 +1,7 @@
 """The 52 window features of the eye-tracking privacy literature, in their order (Bulling et al. 2011; Steil et al.
 2019)."""
 
-__all__ = ["FEATURES_52"]
+__all__ = ["FEATURES_52", "WINDOW_52_S"]
 
 FEATURES_52 = (
     "rate_fixations",
@@ -58,3 +58,6 @@ FEATURES_52 = (
     "wb4_var",
 )
 """Names of the columns of a 52-feature stream."""
+
+WINDOW_52_S = 30.0
+"""Seconds of gaze that one row of them describes, in the corpus that the calibrations come from."""

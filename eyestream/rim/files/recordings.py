@@ -80,7 +80,8 @@ def load(path: str | Path) -> Recording:
 
 def save(recording: Recording, path: str | Path) -> None:
     """Write a recording in the format that the name of `path` says; values as float32, names only when `named`."""
-    path, features = Path(path), recording.features.astype(np.float32)
+    with np.errstate(all="ignore"):  # what float32 cannot hold becomes infinite, that is, missing
+        path, features = Path(path), recording.features.astype(np.float32)
     if path.name.lower().endswith(".npz"):
         arrays: dict[str, Any] = {"t": recording.t, "features": features}
         if recording.named:
@@ -105,11 +106,13 @@ def _check(recording: Recording, first_line: int) -> Recording:
     """The recording, if it is one; `first_line` is the number of its first row in messages."""
     path, t, shape = recording.path, recording.t, recording.features.shape
     if t.ndim != 1 or len(shape) != 2 or len(t) != shape[0]:
-        raise RecordingError(f"{path}: t must be (m,) and features (m, F), not {t.shape} and {shape}")
+        raise RecordingError(
+            f"{path}: expected t of shape (m,) and features of shape (m, F), found {t.shape} and {shape}"
+        )
     if len(t) == 0:
         raise RecordingError(f"{path}: holds no rows")
     if len(recording.names) != shape[1] or len(set(recording.names)) != shape[1]:
-        raise RecordingError(f"{path}: {shape[1]} features need as many names, each once, not {len(recording.names)}")
+        raise RecordingError(f"{path}: expected {shape[1]} different names, found {len(set(recording.names))}")
     if not np.isfinite(t).all():
         raise RecordingError(f"{path}: line {first_line + int(np.argmax(~np.isfinite(t)))}: the time is not a number")
     falls = np.flatnonzero(np.diff(t) <= 0)
@@ -124,7 +127,7 @@ def _default_names(features: int) -> tuple[str, ...]:
 
 def _load_npz(path: Path) -> Recording:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays, np.errstate(all="ignore"):
             missing = {"t", "features"} - set(arrays.files)
             if missing:
                 raise RecordingError(f"{path}: has no array {' and no array '.join(sorted(missing))}")
@@ -162,16 +165,17 @@ def _load_csv(path: Path) -> Recording:
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise RecordingError(f"{path}: is not a .csv recording ({type(error).__name__})") from None
     if not rows or len(rows[0]) < 2:
-        raise RecordingError(f"{path}: line 1: a header with a column of seconds and at least one feature is wanted")
+        raise RecordingError(f"{path}: line 1: expected a header with a column of seconds and at least one feature")
     header, width = rows[0], len(rows[0])
     if any(_is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
-        raise RecordingError(f"{path}: line 1: a header with names is wanted, it holds numbers")
+        raise RecordingError(f"{path}: line 1: expected a header with names, found numbers")
     values = np.empty((len(rows) - 1, width))
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != width:
-            raise RecordingError(f"{path}: line {line}: {len(row)} values, {width} wanted")
+            raise RecordingError(f"{path}: line {line}: expected {width} values, found {len(row)}")
         try:
             values[line - 2] = [float(cell) if cell.strip() else np.nan for cell in row]
         except ValueError:
-            raise RecordingError(f"{path}: line {line}: holds something that is not a number") from None
+            wrong = next(name for name, cell in zip(header, row, strict=True) if cell.strip() and not _is_number(cell))
+            raise RecordingError(f"{path}: line {line}: column {wrong}: expected a number") from None
     return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=2)

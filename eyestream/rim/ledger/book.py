@@ -1,53 +1,70 @@
 """What a ledger's bytes add up to. Pure: fed with bytes, gives accounts.
 
-Torn tails
-----------
-Only records that were not yet durable can be torn: an append that a power cut, a kill or a full disk broke off. Nothing
-was released under them, but the file cannot prove that, so **each record that cannot be read counts as spent**: for its
-device when that much can be read, else for every device, with the largest charge that the device ever had (or the one
-that can be read, when larger), and the device's session is closed.
+Damaged records
+---------------
+At the end of the file a record may be damaged: by an append that was broken off, under which nothing was released, or
+later, by the disk or by somebody, and then something may have been. The file cannot tell which. So **each record there
+that cannot be read counts as spent by every device**, as none of its fields can be believed: for each of its streams at
+the largest charge that the stream announced, with every announced session closed (`Account.take_unreadable`). One
+damaged record of any kind and content - a flipped bit, zeros - is covered by this, also when it was the newest one that
+something was released under: announcements are durable before the first slot that they are for.
 
-Every record says how many records before it might not have been durable when it was written. A damaged record that a
-later one vouches for is no torn tail: the ledger is refused. So is one with an undamaged record at another place than
-that where it was written, whole records apart or not: something before it was cut out, put in or moved, which no torn
-append does. Before a writer appends behind a torn tail it leaves the damaged bytes where they are, fills them up to
-whole records with zeros and appends a MENDED record that covers them; so every later reading meets the same bytes and
-comes to the same sums.
+What nobody can notice from the file alone: an older whole copy put back in its place; newest records cut off, at the
+border of a record or with a damaged rest of one, which then counts as one; and, where several of the newest records are
+damaged, what an announcement among them said: a device that was new, a session that had just begun, a charge higher
+than any before.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Account
-from eyestream.rim.ledger.records import (
-    MENDED,
-    NAME,
-    RECORD_BYTES,
-    RELEASED,
-    WITHHELD,
-    Header,
-    NamePiece,
-    Seal,
-    name_piece,
-    read_header,
-    slot,
-)
+from eyestream.rim.ledger import records
+from eyestream.rim.ledger.checksum import Checksum, Header, read_header, write_header
+from eyestream.rim.ledger.legacy import LegacyReader
+from eyestream.rim.ledger.records import NamePiece, SlotFields
+from eyestream.rim.ledger.snapshot import DeviceLine, StreamFacts, Unsettled, read_snapshot, write_snapshot
+from eyestream.rim.ledger.tail import Source, Tail
+from eyestream.streams.key import StreamKey
 
 __all__ = ["MOST_UNSYNCED", "Book", "Entry"]
 
-MOST_UNSYNCED = 8192
-"""Records that may wait for `sync`; a longer stretch of damage is not a torn tail."""
+MOST_UNSYNCED = 512
+"""Records that may wait to be made durable; a longer stretch of damage is not a torn append."""
+
+_MOST_UNSETTLED = 256
+"""Spans of a stream that are remembered as unsettled; an older one is forgotten, which loses its chunk."""
+_SECONDS_A_DAY = 86_400
 
 
 @dataclasses.dataclass(slots=True)
 class Entry:
-    """One (device, stream): its account, and the largest charge it ever had, (epsilon, delta)."""
+    """One stream: its number in the records, the account of its device, and what is known beside sums."""
 
-    key: int
+    number: int
+    key: StreamKey
     account: Account
-    largest: int
-    largest_delta: int = 0
+    front_end: str = ""
+    calibration: str = ""
+    upgrades: int = 0
+    unsettled: deque[Unsettled] = dataclasses.field(default_factory=lambda: deque(maxlen=_MOST_UNSETTLED))
+
+    def note_upgrade(self, front_end: str, calibration: str) -> None:
+        """It is made with these from now on."""
+        self.front_end, self.calibration, self.upgrades = front_end, calibration, self.upgrades + 1
+
+    def settle(self, session: int, last_row: int) -> None:
+        """Forget the span that ends there."""
+        for span in self.unsettled:
+            if (span.session, span.last_row) == (session, last_row):
+                self.unsettled.remove(span)
+                return
+
+    def facts(self) -> StreamFacts:
+        """All of it but the account."""
+        return StreamFacts(self.front_end, self.calibration, self.upgrades, tuple(self.unsettled))
 
 
 class Book:
@@ -58,114 +75,154 @@ class Book:
     pieces
         The bytes of the file from its beginning, cut anywhere.
 
+    Attributes
+    ----------
+    header : as it stands in the file.
+    accounts, entries : by device, by stream.
+    tail : the records behind the snapshot.
+    day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
+
     Raises
     ------
     LedgerError
-        Not a ledger, or damaged other than by a torn append; the message begins behind the file's name.
+        Not a ledger, or damaged other than at its end; the message begins behind the file's name.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        records = _records(pieces)
-        self.header: Header = read_header(next(records, b""))
-        self.seal = Seal(self.header.ledger_id)
-        self.entries: dict[str, Entry] = {}
-        """By "device/stream"."""
-        self.records = 0
-        """How many, damaged ones included."""
-        self.padding = 0
-        """Bytes that the last record lacks."""
-        self.next_key = 0
-        self._by_key: dict[int, Entry] = {}
+        source = Source(pieces)
+        self.header: Header = read_header(source.take(64))
+        self.accounts: dict[str, Account] = {}
+        self.entries: dict[StreamKey, Entry] = {}
+        self.day = self.header.created // _SECONDS_A_DAY
+        self._by_number: list[Entry] = []
+        self._by_device: dict[str, list[Entry]] = {}
         self._name: list[NamePiece] = []
-        self._first_damaged: int | None = None
-        self._tail = bytearray()
-        for record in records:
-            self.padding = RECORD_BYTES - len(record)
-            self._read(record.ljust(RECORD_BYTES, b"\0"))
-        if self.damaged > MOST_UNSYNCED:
-            raise LedgerError(f"has {self.damaged} damaged records at its end, more than a torn append leaves")
-        self._check_tail()
+        if self.header.legacy is not None:
+            self._read_legacy(source, self.header.legacy)
+            return
+        if self.header.snapshot_bytes:
+            self._read_snapshot(source.take(self.header.snapshot_bytes))
+        self._begin_tail()
+        damaged = 0
+        for record in source.records():
+            if self.tail.admit(record):
+                damaged = self._count_as_spent(damaged)
+                self._read(record)
+            else:
+                damaged += 1
+        self._count_as_spent(damaged)
+        self.tail.check_end()
 
-    @property
-    def damaged(self) -> int:
-        """Length of the torn tail in records, from the first damaged one; 0 when there is none."""
-        return 0 if self._first_damaged is None else self.records - self._first_damaged
-
-    def add(self, name: str, key: int, epsilon: int) -> Entry:
-        """Open the account of a device that is new to the ledger and came with a charge of `epsilon`."""
-        entry = Entry(key, Account(self.header.chunk, self.header.window), epsilon)
-        self.entries[name] = self._by_key[key] = entry
-        self.next_key = max(self.next_key, key + 1)
+    def add(self, key: StreamKey) -> Entry:
+        """Open a stream that is new to the ledger."""
+        account = self.accounts.setdefault(key.device, Account())
+        entry = Entry(len(self._by_number), key, account)
+        self._by_number.append(entry)
+        self._by_device.setdefault(key.device, []).append(entry)
+        self.entries[key] = entry
         return entry
 
+    def see_day(self, day: int) -> None:
+        """Days never go backwards."""
+        self.day = max(self.day, day)
+
+    def rewritten(self) -> tuple[Header, bytes]:
+        """The header and the whole bytes of a file that says the same with a snapshot and no records."""
+        header = self.header._replace(generation=self.header.generation + 1, legacy=None)
+        lines = [
+            DeviceLine(device, account.state(), {entry.key.stream: entry.facts() for entry in self._streams_of(device)})
+            for device, account in self.accounts.items()
+        ]
+        snapshot = write_snapshot(self.day, lines, header.file_key)
+        header = header._replace(snapshot_bytes=len(snapshot))
+        return header, write_header(header) + snapshot
+
+    def begin_anew(self, header: Header) -> None:
+        """Go on behind the snapshot of `header`, as if it had been read."""
+        self.header = header
+        self._by_number = [entry for device in self.accounts for entry in self._streams_of(device)]
+        for number, entry in enumerate(self._by_number):
+            entry.number = number
+        self._begin_tail()
+
+    def _begin_tail(self) -> None:
+        self.checksum = Checksum(self.header.file_key)
+        self.tail = Tail(self.checksum, MOST_UNSYNCED)
+
+    def _streams_of(self, device: str) -> list[Entry]:
+        return self._by_device[device]
+
+    def _read_snapshot(self, data: bytes) -> None:
+        day, lines = read_snapshot(data, self.header.snapshot_bytes, self.header.file_key)
+        self.see_day(day)
+        for device, state, facts in lines:
+            self.accounts[device] = Account.restored(state)
+            for stream, known in facts.items():
+                entry = self.add(StreamKey(device, stream))
+                entry.front_end, entry.calibration, entry.upgrades = known.front_end, known.calibration, known.upgrades
+                entry.unsettled.extend(known.unsettled)
+
+    def _read_legacy(self, source: Source, shape: tuple[int, int]) -> None:
+        reader = LegacyReader(self.header.file_key, shape, self._account_of)
+        reader.read(source)
+        self.tail = reader.tail
+        for account in self.accounts.values():
+            self.see_day(account.day)
+
+    def _account_of(self, key: StreamKey) -> Account:
+        return self.add(key).account
+
+    def _count_as_spent(self, damaged: int) -> int:
+        """Charge so many damaged records; gives how many are left to charge."""
+        if damaged:
+            for account in self.accounts.values():
+                account.take_unreadable(damaged)
+        return 0
+
     def _read(self, record: bytes) -> None:
-        index = self.records
-        self.records += 1
-        place = self.seal.place(record)
-        if place is None:
-            if self._first_damaged is None:
-                self._first_damaged = index
-            self._tail += record
-            self._count_as_spent(record)
-            return
-        if place != index:
-            raise LedgerError(f"is damaged: record {place} stands at place {index}")
-        kind, unsynced, key, session, first_row, rows, chunk, window, day, epsilon, delta = fields = slot(record)
-        if self._first_damaged is not None and self._first_damaged < index - unsynced:
-            raise LedgerError(f"is damaged: record {self._first_damaged} was durable and cannot be read")
-        if kind in {RELEASED, WITHHELD}:
-            entry = self._by_key.get(key)
-            if entry is None:  # its name was torn
-                self._count_as_spent(record)
-                return
-            entry.account.take(
-                session, first_row + rows - 1, chunk=chunk, window=window, day=day, epsilon=epsilon, delta=delta
-            )
-            if epsilon > entry.largest or delta > entry.largest_delta:
-                entry.largest = max(epsilon, entry.largest)
-                entry.largest_delta = max(delta, entry.largest_delta)
-        elif kind == NAME:
-            self._read_name(record)
-        elif kind == MENDED:
-            self._first_damaged = None
-            self._tail.clear()
+        kind = record[0] | record[1] << 8
+        if kind == records.NAME:
+            self._read_name(records.name_piece(record))
+        elif kind == records.REPAIRED:
+            self.tail.repaired()
+        elif kind == records.DAY:
+            self.see_day(records.day_of(record))
+        elif (entry := self._entry(int.from_bytes(record[4:8], "little"))) is None:
+            self._count_as_spent(1)
+        elif kind in {records.RELEASED, records.WITHHELD}:
+            self.take(entry, records.slot(record))
+        elif kind == records.ANNOUNCED:
+            entry.account.announce(entry.key.stream, records.announcement(record))
+        elif kind == records.SETTLED:
+            entry.settle(*records.settled(record)[:2])
+        elif kind == records.UPGRADED:
+            front_end, calibration = records.upgraded(record)
+            entry.note_upgrade(front_end.hex(), calibration.hex())
         else:
-            raise LedgerError(f"has a record of kind {fields.kind}, which this program does not know")
+            raise LedgerError(f"has a record of kind {kind}, which this program does not know")
 
-    def _check_tail(self) -> None:
-        """Look for an undamaged record between the places: a part of a record before it was cut out or put in."""
-        for start in range(len(self._tail) - RECORD_BYTES):
-            place = self.seal.place(bytes(self._tail[start : start + RECORD_BYTES]))
-            if place is not None:
-                raise LedgerError(f"is damaged: record {place} stands between two places")
+    def _entry(self, number: int) -> Entry | None:
+        """The stream of a record; None: its name is among the damaged records before it."""
+        if number < len(self._by_number):
+            return self._by_number[number]
+        if not self.tail.damaged:
+            raise LedgerError(f"is damaged: a record is of stream {number}, which has no name")
+        return None
 
-    def _read_name(self, record: bytes) -> None:
-        piece = name_piece(record)
+    def take(self, entry: Entry, fields: SlotFields) -> None:
+        """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""
+        _, _, _, session, first_row, rows, day, wearer, flags, epsilon, delta = fields
+        last_row, stream = first_row + rows - 1, entry.key.stream
+        entry.account.take(stream, session, last_row, day=day, epsilon=epsilon, delta=delta, wearer=wearer)
+        self.day = max(self.day, day)
+        if flags & records.WRITE_AHEAD:
+            chunk = entry.account.chunk_of(stream)
+            entry.unsettled.append(Unsettled(session, first_row, last_row, chunk, epsilon, delta, wearer))
+
+    def _read_name(self, piece: NamePiece) -> None:
         if piece.piece == 0:
             self._name = []
         self._name.append(piece)
-        if [(p.key, p.piece) for p in self._name] == [(piece.key, i) for i in range(piece.pieces)]:
-            self.add(b"".join(p.text for p in self._name).decode(), piece.key, piece.epsilon)
-
-    def _count_as_spent(self, record: bytes) -> None:
-        fields = slot(record)
-        entry = self._by_key.get(fields.key) if fields.kind in {RELEASED, WITHHELD} else None
-        if entry is not None:
-            largest = max(entry.largest, fields.epsilon)
-            entry.account.take_unreadable(fields.session, largest, entry.largest_delta)
-            return
-        for entry in self._by_key.values():
-            entry.account.take_unreadable(None, entry.largest, entry.largest_delta)
-
-
-def _records(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut into records; the last one may be short."""
-    rest = b""
-    for piece in pieces:
-        data = rest + piece
-        whole = len(data) - len(data) % RECORD_BYTES
-        for start in range(0, whole, RECORD_BYTES):
-            yield data[start : start + RECORD_BYTES]
-        rest = data[whole:]
-    if rest:
-        yield rest
+        if [(p.key, p.piece) for p in self._name] == [(len(self._by_number), i) for i in range(piece.pieces)]:
+            device, _, stream = b"".join(p.text for p in self._name).decode().partition("/")
+            self.add(StreamKey(device, stream))

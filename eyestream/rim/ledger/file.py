@@ -1,8 +1,18 @@
-"""The ledger's file: created once, locked, read, appended to, made durable. The only part that touches the disk."""
+"""The ledger's file: created once, locked, read, appended to, made durable, replaced. Nothing else touches a disk.
+
+**Replacing.** A rewritten ledger goes into a new file beside the old one, which is locked, made durable, renamed over
+the old one and then made durable in its directory; only after that is anything appended to it. Whatever the power
+leaves is either the old file or the new one, whole: what lies beside without having been renamed is removed by the next
+writer.
+
+**Lock.** It is on the file, not on its name. Whoever waited for the old file's lock looks whether the name still leads
+to it.
+"""
 
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +21,7 @@ from eyestream.errors import LedgerError
 __all__ = ["LedgerFile", "create_file", "read_pieces"]
 
 _PIECE_BYTES = 1 << 22
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create_file(path: Path, data: bytes) -> None:
@@ -21,17 +32,15 @@ def create_file(path: Path, data: bytes) -> None:
     LedgerError
         There is something at `path` already, or it cannot be written.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        fd = os.open(path, flags, 0o600)
+        fd = os.open(path, _NEW_FILE, 0o600)
     except FileExistsError:
         raise LedgerError(f"{path} exists already; a ledger is never overwritten") from None
     except OSError as error:
         raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
     try:
         try:
-            if os.write(fd, data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            _write(fd, data)
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -39,6 +48,12 @@ def create_file(path: Path, data: bytes) -> None:
     except OSError as error:
         path.unlink(missing_ok=True)
         raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
+
+
+def _write(fd: int, data: bytes) -> None:
+    """All of `data`, or OSError."""
+    if os.write(fd, data) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _sync_directory(path: Path) -> None:
@@ -83,6 +98,15 @@ def _pieces(path: Path, fd: int) -> Iterator[bytes]:
         raise LedgerError(f"{path}: cannot read the ledger: {error.strerror}") from None
 
 
+def _check_rights(path: Path, fd: int) -> None:
+    """Refuse a ledger that others can write, or replace."""
+    if os.fstat(fd).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise LedgerError(f"{path}: others than its owner can write the ledger; chmod 600 {path}")
+    mode = os.stat(path.parent).st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise LedgerError(f"{path}: everybody can replace the ledger in its directory; chmod o-w {path.parent}")
+
+
 class LedgerFile:
     """An existing file, held by this process alone.
 
@@ -92,20 +116,32 @@ class LedgerFile:
     Raises
     ------
     LedgerError
-        Missing, unreadable, not writable, or held by another process.
+        Missing, unreadable, not writable, writable for others, or held by another process.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._beside = path.with_name(f".{path.name}.rewritten")
         self._fd = _open(path, os.O_RDWR | os.O_APPEND)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _check_rights(path, self._fd)
+            self._lock(self._fd)
             os.fsync(self._fd)
+            self._beside.unlink(missing_ok=True)
         except OSError as error:
             os.close(self._fd)
-            if isinstance(error, BlockingIOError):
-                raise LedgerError(f"{path}: the ledger is in use by another process") from None
             raise LedgerError(f"{path}: cannot lock the ledger and make it durable: {error.strerror}") from None
+        except LedgerError:
+            os.close(self._fd)
+            raise
+
+    def _lock(self, fd: int) -> None:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LedgerError(f"{self._path}: the ledger is in use by another process") from None
+        if not os.path.samestat(os.fstat(fd), os.stat(self._path)):
+            raise LedgerError(f"{self._path}: the ledger is in use by another process, which has just rewritten it")
 
     def pieces(self) -> Iterator[bytes]:
         """The bytes of the file, from its beginning."""
@@ -113,12 +149,41 @@ class LedgerFile:
 
     def append(self, data: bytes) -> None:
         """Write at the end; not durable yet. Raises OSError, also when only a part was written."""
-        if os.write(self._fd, data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        _write(self._fd, data)
 
     def sync(self) -> None:
         """Make everything appended durable. Raises OSError."""
         os.fdatasync(self._fd)
+
+    def prepare(self, data: bytes) -> int:
+        """Write `data` durably into a locked file beside this one, and give it to `replace`.
+
+        Raises
+        ------
+        OSError
+            It cannot be written: it is removed, and this file is as it was.
+        """
+        fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _write(fd, data)
+            os.fsync(fd)
+        except OSError:
+            os.close(fd)
+            self._beside.unlink(missing_ok=True)
+            raise
+        return fd
+
+    def replace(self, prepared: int) -> None:
+        """Put the prepared file durably into this one's place. After an OSError nobody knows which of them is there."""
+        try:
+            os.rename(self._beside, self._path)
+        except OSError:
+            os.close(prepared)
+            raise
+        os.close(self._fd)
+        self._fd = prepared
+        _sync_directory(self._path.parent)
 
     def close(self) -> None:
         """Give the file and its lock up; a second call does nothing."""

@@ -1,9 +1,9 @@
 """The durable ledger: what was spent, and which rows are gone for ever, for all devices of one process.
 
 **Order.** `Ledger.reserve` returns a `Granted` only after `fdatasync`; noise is bound to a chunk, and its release
-published, only under a reservation. Reserve when a chunk opens or falls due unopened: the disk is then off the path of
-the release. A block is one chunk, so a crash wastes at most one chunk a device; what is reserved in one call shares one
-`fdatasync`, so a thousand devices cost little more than one.
+published, only under a grant. Reserve when a chunk opens or falls due unopened: the disk is then off the path of the
+release. A block is one chunk, so a crash wastes at most one chunk a stream; what is reserved in one call shares one
+`fdatasync`, up to a page of records.
 
 **Restart.** Every row up to the last reserved one is refused for ever, and its epsilon is spent.
 
@@ -13,110 +13,83 @@ the kernel may have dropped the pages (PostgreSQL's "fsyncgate", 2018). So does 
 **Withheld slots** are written but not waited for: losing one makes the window move later, never earlier
 (`eyestream.privacy.accountant`).
 
-**Size.** 64 bytes a chunk: 115 kB for eight hours of 16 s chunks, 42 MB for a year of such days. Nothing is compacted:
-rewriting the one file that must not lose anything would be the riskiest thing done to it.
+**Size.** 64 bytes a chunk, behind a snapshot of all accounts. When the records are many, the ledger is rewritten: a new
+snapshot and no records, put into place by one `rename` (`eyestream.rim.ledger.file`). That is done on opening and when
+the records have become too many since; a rewriting that cannot be prepared leaves the ledger as it was, and is said in
+the log. A ledger of format 2 is rewritten on opening or not used.
 
-**Limit.** An older copy of the file put back in place, or its end cut off, cannot be noticed from the file alone; what
-is cut out of its middle, moved or put in is, and the ledger is refused. Who can write the ledger can reset the budget:
-keep it where only the sidecar's user can.
+**Clock.** A day that is further ahead of the ledger's last day than a year and a day is refused: once written, it would
+stay the day until then, and the ceiling of a day one of all that time. `Ledger.vouch_for` says that it is right.
+
+**Limits.** What nobody can notice from the file alone is said in `eyestream.rim.ledger.book`. Who can write the ledger
+can reset the budget: one that others than its owner can write is not opened.
 """
 
 import os
-import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Granted, Odometer, Request, RowMark, Withheld
-from eyestream.privacy.charge import Ceilings
-from eyestream.rim.ledger.book import MOST_UNSYNCED, Book, Entry
-from eyestream.rim.ledger.file import LedgerFile, create_file, read_pieces
-from eyestream.rim.ledger.records import (
-    LAST_DAY,
-    MOST_PIECES,
-    RELEASED,
-    WITHHELD,
-    Header,
-    SlotFields,
-    check_name,
-    mended_body,
-    name_bodies,
-    slot_body,
-    write_header,
-)
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
+from eyestream.rim.ledger import records
+from eyestream.rim.ledger.checksum import LEGACY_VERSION, Header
+from eyestream.rim.ledger.records import LAST_DAY, check_name
+from eyestream.rim.ledger.writer import Writer
 from eyestream.streams.key import StreamKey
 
-__all__ = ["Ledger", "create_ledger", "look"]
+__all__ = ["MOST_DAYS_AHEAD", "Ledger"]
 
-_BATCH = MOST_UNSYNCED // (2 * MOST_PIECES)
-_MOST_WAITING = MOST_UNSYNCED // 4
+MOST_DAYS_AHEAD = 366
+"""How far the host's clock may be ahead of the ledger's last day."""
 
+_BATCH = 64
+"""Requests whose records are appended, and made durable, together: one page."""
 
-def create_ledger(path: Path, *, chunk: int, window: int, created: int) -> None:
-    """Make an empty ledger for chunks of n = `chunk` rows and windows of w = `window` slots (0: none).
-
-    `created` is in seconds since 1970.
-
-    Raises
-    ------
-    LedgerError
-        There is something at `path` already, or it cannot be written.
-    """
-    create_file(path, write_header(Header(secrets.token_bytes(16), chunk, window, created)))
-
-
-def look(path: Path) -> tuple[Header, dict[str, Odometer]]:
-    """Header and odometers by "device/stream", without a lock: also while a sidecar is at work.
-
-    Raises
-    ------
-    LedgerError
-        Missing or unreadable.
-    """
-    with _said_of(path):
-        book = Book(read_pieces(path))
-    return book.header, {name: entry.account.odometer() for name, entry in book.entries.items()}
+_NO_CEILINGS = Ceilings()
 
 
 class Ledger:
-    """A ledger in use: `with Ledger(path, chunk=32, ceilings=...) as ledger`.
+    """A ledger in use: `with Ledger(path, ceilings=...) as ledger`.
 
     Safe to call from several threads; the calls wait for one another.
 
     Parameters
     ----------
     path
-        A file made by `create_ledger`.
-    chunk
-        n, the rows of a full chunk.
+        A file made by `create_ledger`, or by 0.1.0.
     ceilings
-        The budget of every (device, stream).
+        The budget of every device, over all its streams.
+    streams
+        Ceilings of single streams beneath, by the stream's name; both must hold.
+
+    Attributes
+    ----------
+    upgraded_from : the format that the file had before it was opened, or None when it had the present one.
 
     Raises
     ------
     LedgerError
-        Missing, unreadable, foreign, in use by another process, or not writable.
+        Missing, unreadable, foreign, in use by another process, not writable, or writable for others.
     """
 
-    def __init__(self, path: Path, *, chunk: int, ceilings: Ceilings) -> None:
-        if not 0 < chunk < 2**32:
-            raise ValueError("expected a chunk of at least one row")
-        self._path, self._chunk, self._ceilings = path, chunk, ceilings
-        self._file = LedgerFile(path)
+    def __init__(self, path: Path, *, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
+        self._path, self._ceilings, self._own = path, ceilings, dict(streams or {})
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._usable = True
+        self._writer = Writer(path)
+        self._book = self._writer.book
+        self.upgraded_from = LEGACY_VERSION if self._book.header.legacy else None
         try:
-            with _said_of(path):
-                self._book = Book(self._file.pieces())
-            self._unsynced = 0
-            self._pid = os.getpid()
-            self._lock = threading.Lock()
-            self._usable = True
-            with self._writing():
-                self._mend()
+            with self._lock, self._writing():
+                self._writer.settle_in()
         except LedgerError:
-            self._file.close()
+            self._writer.close()
             raise
 
     def __enter__(self) -> "Ledger":
@@ -131,28 +104,36 @@ class Ledger:
         """Give the file and its lock up."""
         with self._lock:
             self._usable = False
-            self._file.close()
+            self._writer.close()
 
     @property
     def header(self) -> Header:
-        """What the ledger was made with."""
-        return self._book.header
+        """What the file begins with."""
+        with self._lock:
+            return self._book.header
 
-    def lower(self, ceilings: Ceilings) -> None:
+    def lower(self, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
         """Let lower ceilings hold from the next reservation on; `ValueError` when one of them is higher."""
-        if not ceilings.within(self._ceilings):
-            raise ValueError("expected ceilings that are no higher")
-        self._ceilings = ceilings
+        own = dict(streams or {})
+        with self._lock:
+            names = self._own.keys() | own.keys()
+            if not ceilings.within(self._ceilings) or not all(
+                own.get(name, _NO_CEILINGS).within(self._own.get(name, _NO_CEILINGS)) for name in names
+            ):
+                raise ValueError("expected ceilings that are no higher")
+            self._ceilings, self._own = ceilings, own
 
     def mark(self, key: StreamKey) -> RowMark | None:
         """Up to where the rows of the stream are refused for ever; None: it has none."""
-        entry = self._book.entries.get(check_name(*key))
-        return None if entry is None else entry.account.mark
+        with self._lock:
+            entry = self._book.entries.get(check_name(key))
+            return None if entry is None else entry.account.mark(key.stream)
 
-    def odometer(self, device: str, stream: str) -> Odometer | None:
-        """What the device has spent; None: the ledger does not know it."""
-        entry = self._book.entries.get(check_name(device, stream))
-        return None if entry is None else entry.account.odometer()
+    def odometer(self, device: str) -> Odometer | None:
+        """What the device has spent, over all streams and in each; None: the ledger does not know it."""
+        with self._lock:
+            account = self._book.accounts.get(device)
+            return None if account is None else account.odometer()
 
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         """Reserve the chunks that the budget allows; each answer stands at the place of its request.
@@ -167,96 +148,99 @@ class Ledger:
         Raises
         ------
         LedgerError
-            The ledger could not be written, now or before, or `day` is no day: none of the requests may be released.
+            The ledger could not be written, now or before, or `day` cannot be right: none of the requests may be
+            released.
         ValueError
-            A request with more rows than a chunk has, or a name that cannot be one. Nothing was recorded.
+            A name that cannot be one. Nothing was recorded.
         """
         for request in requests:
-            check_name(*request.key)
-            if request.last_row - request.first_row >= self._chunk:
-                raise ValueError("expected at most a chunk of rows")
-        if day > LAST_DAY:  # days never go back: once written, it would stay the day for ever
-            raise LedgerError(f"{self._path}: the host's clock is past every day that a ledger can hold")
+            check_name(request.key)
+        with self._lock:
+            self._check_day(day)
+            with self._writing():
+                answers: list[Granted | Withheld] = []
+                for start in range(0, len(requests), _BATCH):
+                    answers += [self._answer(request, day) for request in requests[start : start + _BATCH]]
+                    self._writer.flush()
+                self._writer.shorten()
+                return answers
+
+    def vouch_for(self, day: int) -> None:
+        """Let it be `day`, which somebody has looked at: days go on from there. Raises LedgerError."""
+        if not 0 <= day <= LAST_DAY:
+            raise LedgerError(f"{self._path}: {day} is no day that a ledger can hold")
         with self._lock, self._writing():
+            self._writer.append([records.day_body(day)])
+            self._book.see_day(day)
+            self._writer.sync()
+
+    def upgrade(self, key: StreamKey, front_end: bytes, calibration: bytes) -> bool:
+        """Record, durably, what a stream is made with, when that is another than before; says whether it was.
+
+        Parameters
+        ----------
+        key
+            Of the stream, which may be new.
+        front_end, calibration
+            Hashes of 16 bytes.
+        """
+        if len(front_end) != 16 or len(calibration) != 16:
+            raise ValueError("expected two hashes of 16 bytes")
+        with self._lock, self._writing():
+            entry = self._writer.entry(check_name(key))
+            changed = (entry.front_end, entry.calibration) != (front_end.hex(), calibration.hex())
+            if changed:
+                self._writer.flush()
+                self._writer.append([records.upgraded_body(entry.number, front_end, calibration)])
+                entry.note_upgrade(front_end.hex(), calibration.hex())
+                self._writer.sync()
+            return changed
+
+    def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
+        """Say that the bytes of the chunk that ends at `span` lie durably in the outbox at `reference` (u64).
+
+        Not waited for: when it is lost, the outbox itself tells. Raises LedgerError; KeyError for an unknown stream.
+        """
+        with self._lock:
+            entry = self._book.entries[check_name(key)]
+            with self._writing():
+                what = records.Settled(span.session, span.last_row, reference)
+                self._writer.append([records.settled_body(entry.number, what)])
+                entry.settle(span.session, span.last_row)
+                self._writer.flush()
+
+    def unsettled(self, key: StreamKey) -> list[Request]:
+        """What was reserved for the outbox and not settled, oldest first (`WriteAheadPort.unsettled`)."""
+        with self._lock:
+            entry = self._book.entries.get(check_name(key))
             return [
-                answer
-                for start in range(0, len(requests), _BATCH)
-                for answer in self._reserve(requests[start : start + _BATCH], day)
+                Request(key, s.session, s.first_row, s.last_row, s.chunk, Charge(s.epsilon, s.delta), s.wearer, True)
+                for s in (() if entry is None else entry.unsettled)
             ]
 
-    def _reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
-        self._introduce(requests)
-        answers: list[Granted | Withheld] = []
-        bodies: list[bytes] = []
-        released = False
-        for request in requests:
-            entry = self._book.entries[check_name(*request.key)]
-            obstacle = entry.account.obstacle(request, self._chunk, self._ceilings, day)
-            answers.append(Granted(request) if obstacle is None else Withheld(request, obstacle))
-            if obstacle not in {"rows", "change"}:
-                bodies.append(self._take(entry, request, obstacle is None, day, self._unsynced + len(bodies)))
-            released = released or obstacle is None
-        self._append(bodies)
-        if released or self._unsynced > _MOST_WAITING:
-            self._sync()
-        return answers
-
-    def _take(self, entry: Entry, request: Request, released: bool, day: int, unsynced: int) -> bytes:
-        """Take the slot in the account, and give the body of its record."""
-        account = entry.account
-        epsilon, delta = (request.charge.epsilon, request.charge.delta) if released else (0, 0)
-        rows, window, day = request.last_row - request.first_row + 1, self._ceilings.window_chunks, account.day_of(day)
-        account.take(
-            request.session, request.last_row, chunk=self._chunk, window=window, day=day, epsilon=epsilon, delta=delta
-        )
-        return slot_body(
-            SlotFields(
-                kind=RELEASED if released else WITHHELD,
-                unsynced=unsynced,
-                key=entry.key,
-                session=request.session,
-                first_row=request.first_row,
-                rows=rows,
-                chunk=self._chunk,
-                window=window,
-                day=day,
-                epsilon=epsilon,
-                delta=delta,
+    def _check_day(self, day: int) -> None:
+        if day > LAST_DAY:  # days never go back: once written, it would stay the day for ever
+            raise LedgerError(f"{self._path}: the host's clock is past every day that a ledger can hold")
+        ahead = day - self._book.day
+        if self._book.day and ahead > MOST_DAYS_AHEAD:
+            raise LedgerError(
+                f"{self._path}: the host's clock is {ahead} days ahead of the ledger's last day; set the clock, or, "
+                "when it is right, say so with `eyestream budget --today`"
             )
-        )
 
-    def _introduce(self, requests: Sequence[Request]) -> None:
-        """Name the devices that are new, durably: what is torn after this can be counted for them."""
-        bodies: list[bytes] = []
-        for request in requests:
-            name = check_name(*request.key)
-            if name not in self._book.entries:
-                key, epsilon = self._book.next_key, request.charge.epsilon
-                bodies += name_bodies(name, key, epsilon, self._unsynced + len(bodies))
-                self._book.add(name, key, epsilon)
-        if bodies:
-            self._append(bodies)
-            self._sync()
-
-    def _mend(self) -> None:
-        """Close a torn tail, which has been counted as spent, so that records can follow it."""
-        if self._book.padding:
-            self._file.append(bytes(self._book.padding))
-        if self._book.damaged:
-            self._append([mended_body(self._book.damaged)])
-        if self._book.padding or self._book.damaged:
-            self._sync()
-
-    def _append(self, bodies: list[bytes]) -> None:
-        if bodies:
-            first, seal = self._book.records, self._book.seal.seal
-            self._file.append(b"".join(seal(body, first + i) for i, body in enumerate(bodies)))
-            self._book.records += len(bodies)
-            self._unsynced += len(bodies)
-
-    def _sync(self) -> None:
-        self._file.sync()
-        self._unsynced = 0
+    def _answer(self, request: Request, day: int) -> Granted | Withheld:
+        """Take the slot in the account, and hand its record to the writer."""
+        writer, own = self._writer, self._own.get(request.key.stream, _NO_CEILINGS)
+        entry = writer.entry(request.key)
+        account = entry.account
+        obstacle = account.obstacle(request, self._ceilings, day, own)
+        if obstacle in NO_SLOT:
+            return Withheld(request, obstacle)
+        announced = account.announcement(request, self._ceilings, own, granted=obstacle is None)
+        if announced is not None:
+            writer.announce(entry, announced)
+        writer.take(entry, request, account.day_of(day), granted=obstacle is None)
+        return Granted(request) if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -269,17 +253,3 @@ class Ledger:
         except OSError as error:
             raise LedgerError(f"{self._path}: cannot write the ledger durably: {error.strerror}") from None
         self._usable = True
-
-
-@contextmanager
-def _said_of(path: Path) -> Iterator[None]:
-    """Put the file's name, and the way out, into what is raised about its contents."""
-    try:
-        yield
-    except LedgerError as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise LedgerError(
-            f"{path} {error}; move it away and make a new one with `eyestream budget --new`, "
-            "which forgets what was spent and which rows were released"
-        ) from None

@@ -1,76 +1,78 @@
-"""The ledger's bytes: a header and records of 64 bytes, little-endian. Pure.
+"""The records behind the snapshot: 64 bytes each, little-endian. Pure.
 
-A record never crosses a sector of a disk. It ends with a BLAKE2b of its other fields, keyed by the ledger's random id,
-plus its place (counted from 0) times an odd constant, modulo 2^64: so a damaged record can be told from one that was
-written at another place.
+A record never crosses a sector of a disk. All begin with kind and `unsynced` (u16 each: how many of the records before
+this one may not have been durable when it was written) and the number of the stream (u32), and end with a checksum that
+knows their place (`eyestream.rim.ledger.checksum`). Between them, bytes 8 to 55, zeros where nothing is named:
 
-| bytes | NAME: one piece of "device/stream"       | RELEASED, WITHHELD: one slot                | MENDED         |
-|-------|------------------------------------------|---------------------------------------------|----------------|
-| 0-1   | kind                                     | kind                                        | kind           |
-| 2-3   | unsynced: how many of the records before this one may not have been durable when it was written  | | |
-| 4-7   | key, counted from 0                      | key                                         | 0              |
-| 8-55  | piece, pieces, length (u8), text, epsilon | session, first row, rows, n, w, day, epsilon, delta | 0     |
-| 56-63 | checksum, and place                      | checksum, and place                         | the same       |
+| kind       | what |
+|------------|------|
+| NAME       | one piece of "device/stream": its number, how many pieces, its length (u8), text |
+| ANNOUNCED  | what the next slots may be: session (u64), n, w, w' (u32), 4 bytes, epsilon, delta (u64) |
+| RELEASED   | one slot: session, first row (u64), rows, day, wearer, flags (u32), epsilon, delta (u64) |
+| WITHHELD   | the same, epsilon and delta 0 |
+| SETTLED    | the released bytes of a slot lie in the outbox: session, last row, reference (u64) |
+| UPGRADED   | front end or calibration changed: hash of each (16 bytes) |
+| DAY        | somebody said that this is the day: day (u32) |
+| REPAIRED   | the damaged ones among the `unsynced` records before this one have been counted as spent |
 
-A NAME's epsilon is the charge that the device came with: what a torn first slot counts for.
-
-Kinds leave room for a record of zCDP (rho); a reader refuses what it does not know.
+Flag 1: the driver writes the released bytes ahead. Kinds leave room for a record of zCDP (rho); a reader refuses what
+it does not know.
 """
 
-import hashlib
 import struct
 from typing import NamedTuple
 
-from eyestream.errors import LedgerError
+from eyestream.privacy.stream_account import Announcement
+from eyestream.rim.ledger.checksum import BODY_BYTES
+from eyestream.streams.key import StreamKey
 
 __all__ = [
+    "ANNOUNCED",
+    "DAY",
     "LAST_DAY",
-    "MENDED",
     "MOST_PIECES",
     "NAME",
-    "RECORD_BYTES",
     "RELEASED",
+    "REPAIRED",
+    "SETTLED",
+    "UPGRADED",
     "WITHHELD",
-    "Header",
+    "WRITE_AHEAD",
     "NamePiece",
-    "Seal",
+    "Settled",
     "SlotFields",
+    "announced_body",
+    "announcement",
     "check_name",
-    "mended_body",
+    "day_body",
+    "day_of",
     "name_bodies",
     "name_piece",
-    "read_header",
+    "repaired_body",
+    "settled",
+    "settled_body",
     "slot",
     "slot_body",
-    "write_header",
+    "upgraded",
+    "upgraded_body",
+    "waiting",
 ]
 
-RECORD_BYTES = 64
-NAME, RELEASED, WITHHELD, MENDED = 1, 2, 3, 4
+NAME, RELEASED, WITHHELD, REPAIRED, ANNOUNCED, SETTLED, UPGRADED, DAY = 1, 2, 3, 4, 5, 6, 7, 8
+WRITE_AHEAD = 1
 
-_BODY_BYTES = 56
+_HEAD = struct.Struct("<HHI")
+_NAME = struct.Struct("<HHIBBB45s")
 _SLOT = struct.Struct("<HHIQQIIIIQQ")
-_NAME = struct.Struct("<HHIBBB37sQ")
-_PIECE = 37
-_HEADER = struct.Struct("<8sIIIIQ16s8s8s")
-_MAGIC = b"EYELEDGR"
-_VERSION = 2
-_MOST_RECORDS = 2**32
-_SPREAD = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: one wrong bit in a checksum never looks like another place."""
-_GATHER = pow(_SPREAD, -1, 2**64)
+_ANNOUNCED = struct.Struct("<HHIQIII4xQQ8x")
+_SETTLED = struct.Struct("<HHIQQQ24x")
+_UPGRADED = struct.Struct("<HHI16s16s16x")
+_DAY = struct.Struct("<HHII44x")
+_PIECE = 45
 MOST_PIECES = 4
+_LONGEST_NAME = 148
 LAST_DAY = 2**32 - 1
 """The last day that a record has room for; eleven million years from now."""
-
-
-class Header(NamedTuple):
-    """What the first 64 bytes say: a random id, n and w of a device without a slot, seconds since 1970."""
-
-    ledger_id: bytes
-    chunk: int
-    window: int
-    created: int
 
 
 class SlotFields(NamedTuple):
@@ -78,88 +80,36 @@ class SlotFields(NamedTuple):
 
     kind: int
     unsynced: int
-    key: int
+    number: int
     session: int
     first_row: int
     rows: int
-    chunk: int
-    window: int
     day: int
+    wearer: int
+    flags: int
     epsilon: int
     delta: int
 
 
 class NamePiece(NamedTuple):
-    """One piece of the name of `key`: number `piece` of `pieces`, and the charge that the device came with."""
+    """One piece of the name of `key`: number `piece` of `pieces`."""
 
     key: int
     piece: int
     pieces: int
     text: bytes
-    epsilon: int
 
 
-def write_header(header: Header) -> bytes:
-    """The header's 64 bytes."""
-    fields = _HEADER.pack(
-        _MAGIC,
-        _VERSION,
-        RECORD_BYTES,
-        header.chunk,
-        header.window,
-        header.created,
-        header.ledger_id,
-        bytes(8),
-        bytes(8),
-    )
-    return fields[:_BODY_BYTES] + _digest(fields[:_BODY_BYTES])
+class Settled(NamedTuple):
+    """The chunk that ended at `last_row` of `session` lies in the outbox at `reference`."""
 
-
-def read_header(data: bytes) -> Header:
-    """Read what `write_header` wrote.
-
-    Raises
-    ------
-    LedgerError
-        It is not one of ours, damaged, or of another version; the message begins behind the file's name.
-    """
-    if len(data) < RECORD_BYTES or data[:8] != _MAGIC:
-        raise LedgerError("is not a ledger")
-    _, version, record_bytes, chunk, window, created, ledger_id, _, check = _HEADER.unpack(data[:RECORD_BYTES])
-    if check != _digest(data[:_BODY_BYTES]):
-        raise LedgerError("has a damaged header")
-    if version != _VERSION or record_bytes != RECORD_BYTES:
-        raise LedgerError(f"is a ledger of version {version}; this program reads version {_VERSION}")
-    return Header(ledger_id, chunk, window, created)
-
-
-class Seal:
-    """Puts the checksum on records of one ledger, and tells where an undamaged one was written."""
-
-    def __init__(self, ledger_id: bytes) -> None:
-        self._keyed = hashlib.blake2b(key=ledger_id, digest_size=8)
-
-    def seal(self, body: bytes, place: int) -> bytes:
-        """The whole record for the 56 bytes `body` at `place`."""
-        return body + ((self._check(body) + place * _SPREAD) % 2**64).to_bytes(8, "little")
-
-    def place(self, record: bytes) -> int | None:
-        """Where `record` was written; None: it is damaged, or of another ledger.
-
-        Damage passes for a record of some place once in 2^32 times, for one of a given place once in 2^64.
-        """
-        beyond = int.from_bytes(record[_BODY_BYTES:], "little") - self._check(record[:_BODY_BYTES])
-        place = beyond * _GATHER % 2**64
-        return place if place < _MOST_RECORDS else None
-
-    def _check(self, body: bytes) -> int:
-        check = self._keyed.copy()
-        check.update(body)
-        return int.from_bytes(check.digest(), "little")
+    session: int
+    last_row: int
+    reference: int
 
 
 def slot(record: bytes) -> SlotFields:
-    """The fields of a slot's record, which may be damaged: nothing is checked."""
+    """The fields of a slot's record."""
     return SlotFields._make(_SLOT.unpack_from(record))
 
 
@@ -168,40 +118,81 @@ def slot_body(fields: SlotFields) -> bytes:
     return _SLOT.pack(*fields)
 
 
-def name_bodies(text: str, key: int, epsilon: int, unsynced: int) -> list[bytes]:
-    """The bodies that give `key` its name; the first has `unsynced` records before it that may not be durable."""
-    raw = text.encode()
+def name_bodies(key: StreamKey, number: int) -> list[bytes]:
+    """The bodies that give stream `number` its name."""
+    raw = str(key).encode()
     pieces = [raw[i : i + _PIECE] for i in range(0, len(raw), _PIECE)]
-    return [
-        _NAME.pack(NAME, unsynced + i, key, i, len(pieces), len(piece), piece, epsilon)
-        for i, piece in enumerate(pieces)
-    ]
+    return [_NAME.pack(NAME, 0, number, i, len(pieces), len(piece), piece) for i, piece in enumerate(pieces)]
 
 
 def name_piece(record: bytes) -> NamePiece:
     """The fields of a NAME record."""
-    _, _, key, piece, pieces, length, text, epsilon = _NAME.unpack_from(record)
-    return NamePiece(key, piece, pieces, text[:length], epsilon)
+    _, _, key, piece, pieces, length, text = _NAME.unpack_from(record)
+    return NamePiece(key, piece, pieces, text[:length])
 
 
-def mended_body(unsynced: int) -> bytes:
-    """The body that says: the damaged ones among the `unsynced` records before this one have been counted as spent."""
-    return _SLOT.pack(MENDED, unsynced, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+def announced_body(number: int, announced: Announcement) -> bytes:
+    """The body that announces what the next slots of stream `number` may be."""
+    chunk, window, own_window, session, epsilon, delta = announced
+    return _ANNOUNCED.pack(ANNOUNCED, 0, number, session, chunk, window, own_window, epsilon, delta)
 
 
-def check_name(device: str, stream: str) -> str:
-    """The name of a key: "device/stream".
+def announcement(record: bytes) -> Announcement:
+    """The fields of an ANNOUNCED record."""
+    _, _, _, session, chunk, window, own_window, epsilon, delta = _ANNOUNCED.unpack_from(record)
+    return Announcement(chunk, window, own_window, session, epsilon, delta)
+
+
+def settled_body(number: int, what: Settled) -> bytes:
+    """The body that says where the released bytes of a slot lie."""
+    return _SETTLED.pack(SETTLED, 0, number, *what)
+
+
+def settled(record: bytes) -> Settled:
+    """The fields of a SETTLED record."""
+    return Settled._make(_SETTLED.unpack_from(record)[3:])
+
+
+def upgraded_body(number: int, front_end: bytes, calibration: bytes) -> bytes:
+    """The body that says what stream `number` is made with from now on; two hashes of 16 bytes."""
+    return _UPGRADED.pack(UPGRADED, 0, number, front_end, calibration)
+
+
+def upgraded(record: bytes) -> tuple[bytes, bytes]:
+    """Hashes of front end and calibration in an UPGRADED record, 16 bytes each."""
+    front_end, calibration = _UPGRADED.unpack_from(record)[3:]
+    return front_end, calibration
+
+
+def day_body(day: int) -> bytes:
+    """The body that says that it is `day`."""
+    return _DAY.pack(DAY, 0, 0, day)
+
+
+def day_of(record: bytes) -> int:
+    """The day in a DAY record."""
+    return int(_DAY.unpack_from(record)[3])
+
+
+def repaired_body() -> bytes:
+    """The body that says: the damaged ones among the records before this one have been counted as spent."""
+    return _HEAD.pack(REPAIRED, 0, 0).ljust(BODY_BYTES, b"\0")
+
+
+def waiting(body: bytes, unsynced: int) -> bytes:
+    """The same body, of a record with `unsynced` records before it that may not be durable."""
+    return body[:2] + unsynced.to_bytes(2, "little") + body[4:]
+
+
+def check_name(key: StreamKey) -> StreamKey:
+    """`key`, whose name is "device/stream".
 
     Raises
     ------
     ValueError
         Empty, with a slash in the device, or too long.
     """
-    text = f"{device}/{stream}"
-    if not device or not stream or "/" in device or len(text.encode()) > _PIECE * MOST_PIECES:
+    device, stream = key
+    if not device or not stream or "/" in device or len(str(key).encode()) > _LONGEST_NAME:
         raise ValueError("expected the names of a device and a stream")
-    return text
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=8).digest()
+    return key

@@ -6,12 +6,12 @@ several times as much in the library that stood here (CHOICES.md there). What it
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast
 
 from eyestream.errors import LinkError
 from eyestream.wire import mqtt
-from eyestream.wire.mqtt import Connack, Decoder, Message, Puback, Suback
+from eyestream.wire.mqtt import Connack, Decoder, Message, Packet, Puback, Suback
 
 __all__ = ["Client"]
 
@@ -56,6 +56,11 @@ class Client(asyncio.Protocol):
         self.ended: asyncio.Future[None] = loop.create_future()
         """Fails when the connection has ended, whoever ended it: with `LinkError`, or with what `deliver` raised."""
 
+    @property
+    def reason(self) -> Exception | None:
+        """Why we ended the connection: a fault of the broker's, or what `deliver` raised; None: we did not."""
+        return self._reason
+
     # What we say
 
     async def greet(self, connect: bytes) -> int:
@@ -64,9 +69,10 @@ class Client(asyncio.Protocol):
         return await self._greeting
 
     async def subscribe(self, topic_filters: Sequence[str], qos: int) -> tuple[bool, ...]:
-        """Subscribe; whether each filter was granted.
+        """Subscribe, with one packet; whether each filter was granted.
 
-        Raises LinkError when the link is lost or a filter cannot be written; what `deliver` raised, as it is.
+        Raises LinkError when the link is lost, a filter cannot be written or not all are answered; what `deliver`
+        raised, as it is.
         """
         packet_id = self._next_id()
         answer: asyncio.Future[tuple[bool, ...]] = asyncio.get_running_loop().create_future()
@@ -77,9 +83,12 @@ class Client(asyncio.Protocol):
         self._granted[packet_id] = answer
         try:
             self._write(packet)
-            return await answer
+            granted = await answer
         finally:
             self._granted.pop(packet_id, None)
+        if len(granted) != len(topic_filters):  # 3.8.4-5
+            raise LinkError("the broker does not answer for each topic filter")
+        return granted
 
     def publish(self, topic: str, payload: bytes, retain: bool, acknowledged: Callable[[], None]) -> None:
         """Publish at QoS 1; `acknowledged` is called when the broker has it, and never when the link is lost before.
@@ -96,13 +105,14 @@ class Client(asyncio.Protocol):
         self._write(mqtt.encode_publish(topic, payload, packet_id=0, retain=retain))
         await self._room.wait()
 
-    async def leave(self, wait_s: float) -> None:
-        """Say goodbye, if the link stands, and close the socket; by force after `wait_s` seconds."""
+    async def leave(self, wait_s: float, *, goodbye: bool) -> None:
+        """Close the socket, by force after `wait_s` seconds; without a `goodbye` the last will is said (3.1.2-8)."""
         if self._transport is None:
             return
         try:
             if not self._transport.is_closing():
-                self._transport.write(mqtt.DISCONNECT)
+                if goodbye:
+                    self._transport.write(mqtt.DISCONNECT)
                 self._transport.close()
             await asyncio.wait({self.ended}, timeout=wait_s)
         finally:
@@ -130,12 +140,20 @@ class Client(asyncio.Protocol):
         """Bytes of the broker: each packet goes where it is waited for."""
         self._heard = True
         try:
-            packets = self._decoder.feed(data)
-        except LinkError as error:
+            received = self._sort(self._decoder.feed(data))
+        except Exception as error:  # the broker's fault, or one of ours behind `deliver`: raised to who has the link
             self._reason = error
             if self._transport is not None:
                 self._transport.abort()
             return
+        if received and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(mqtt.encode_pubacks(received))
+            if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+                self._reason = LinkError("the broker sends and does not read")
+                self._transport.abort()
+
+    def _sort(self, packets: Iterable[Packet]) -> list[int]:
+        """Hand on what came; packet ids of what is to be acknowledged."""
         received: list[int] = []
         for packet in packets:
             if isinstance(packet, Message):
@@ -150,11 +168,7 @@ class Client(asyncio.Protocol):
                 _answer(self._granted.get(packet.packet_id), packet.granted)
             elif isinstance(packet, Connack):
                 _answer(self._greeting, packet.code)
-        if received and self._transport is not None and not self._transport.is_closing():
-            self._transport.write(mqtt.encode_pubacks(received))
-            if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
-                self._reason = LinkError("the broker sends and does not read")
-                self._transport.abort()
+        return received
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nothing more will come: whoever waits for an answer is told."""
@@ -163,7 +177,7 @@ class Client(asyncio.Protocol):
         self._acknowledged.clear()
         self._room.set()
         if error is not None and not isinstance(error, OSError):
-            self._reason = error  # a fault of ours, in what `deliver` calls
+            self._reason = error  # no weather: a fault between us and the socket
         _fail(self._greeting, self._reason or LinkError("it hung up before it answered"))
         lost = self._reason or LinkError("the link to the broker is lost")
         _fail(self.ended, lost)

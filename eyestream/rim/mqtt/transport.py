@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from eyestream.rim.mqtt.client import Client
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.lookup import addresses
 from eyestream.wire.mqtt import REFUSALS, Message, Will, encode_connect
+from eyestream.wire.topics import refuse_shared
 
 __all__ = ["Backoff", "Link", "Message", "Will", "connect"]
 
@@ -27,6 +28,9 @@ CONNECT_SECONDS = 3.0
 KEEPALIVE_SECONDS = 20
 """A link that is silent for so long is lost; a question after half of it makes a broker speak that is there."""
 
+SUBSCRIBE_BYTES = 8192
+"""Topic filters in one packet, at most: far below the least packet that the brokers of `config/mosquitto` take."""
+
 
 class Link:
     """An open connection. Made by `connect`."""
@@ -34,21 +38,31 @@ class Link:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def subscribe(self, topic: str, qos: int) -> None:
-        """Subscribe to a topic filter.
+    async def subscribe(self, topic_filter: str, qos: int) -> None:
+        """Subscribe to one topic filter. Raises as `subscribe_all`."""
+        await self.subscribe_all([topic_filter], qos)
+
+    async def subscribe_all(self, topic_filters: Sequence[str], qos: int) -> None:
+        """Subscribe to topic filters in their order, many with one packet: a round trip for a hundred and more.
 
         Raises
         ------
+        ConfigError
+            A shared subscription (``$share/...``): the broker gives each of those who hold it a part of the messages.
         LinkError
-            The broker refused the filter, or did not answer.
+            The broker refuses a filter, or does not answer; a filter cannot be written.
         """
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                granted = await self._client.subscribe([topic], qos)
-        except TimeoutError:
-            raise LinkError("cannot subscribe: no answer") from None
-        if not all(granted):
-            raise LinkError(f"the broker refuses the subscription to {topic}")
+        for topic_filter in topic_filters:
+            refuse_shared(topic_filter)
+        for group in _groups(topic_filters):
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    granted = await self._client.subscribe(group, qos)
+            except TimeoutError:
+                raise LinkError("cannot subscribe: no answer") from None
+            for topic_filter, is_granted in zip(group, granted, strict=True):
+                if not is_granted:
+                    raise LinkError(f"the broker refuses the subscription to {topic_filter}")
 
     async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
         """Publish; returns when the broker has acknowledged (QoS 1) or the bytes are with the socket (QoS 0).
@@ -130,7 +144,7 @@ async def connect(
     clean_session
         False: the broker keeps subscriptions and QoS 1 messages while we are away.
     will
-        Last will, retained, QoS 1.
+        Last will, retained, QoS 1: said when the link is lost, and when the body ends with an error or is cancelled.
 
     Raises
     ------
@@ -138,12 +152,14 @@ async def connect(
         No connection, refused, or lost while the body ran.
     """
     client = Client(deliver, KEEPALIVE_SECONDS)
+    in_order = False
     try:
         await _enter(client, endpoint, client_id, clean_session, will)
-        async with _until_lost(Link(client)) as link:
-            yield link
-    finally:
-        await client.leave(CONNECT_SECONDS)
+        async with _until_lost(client):
+            yield Link(client)
+        in_order = True
+    finally:  # who falls over has not taken back what stands in the will
+        await client.leave(CONNECT_SECONDS, goodbye=in_order or will is None)
 
 
 async def _enter(
@@ -210,6 +226,21 @@ async def _open_at(client: Client, endpoint: Endpoint, address: str) -> None:
         )
 
 
+def _groups(topic_filters: Iterable[str]) -> Iterator[list[str]]:
+    """The filters in their order, in groups that a packet of `SUBSCRIBE_BYTES` has room for."""
+    group: list[str] = []
+    room = SUBSCRIBE_BYTES
+    for topic_filter in topic_filters:
+        size = len(topic_filter.encode(errors="replace")) + 3  # its length before it, the QoS behind it (3.8.3)
+        if group and size > room:
+            yield group
+            group, room = [], SUBSCRIBE_BYTES
+        group.append(topic_filter)
+        room -= size
+    if group:
+        yield group
+
+
 @contextlib.contextmanager
 def _refusing() -> Iterator[None]:
     """What cannot be published is a fault of the link, like a link that is lost."""
@@ -225,19 +256,20 @@ def _settle(acknowledged: "asyncio.Future[None]") -> None:
 
 
 @contextlib.asynccontextmanager
-async def _until_lost(link: Link) -> AsyncIterator[Link]:
-    """Cancel the body when `link` is lost, and raise that as one error instead of a group."""
+async def _until_lost(client: Client) -> AsyncIterator[None]:
+    """Cancel the body when the link is lost, and raise that as one error instead of a group."""
     try:
         async with asyncio.TaskGroup() as group:
-            watch = group.create_task(link.lost(), name="link watch")
-            yield link
+            watch = group.create_task(Link(client).lost(), name="link watch")
+            yield
             watch.cancel()
     except ExceptionGroup as errors:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # before Python 3.13 a group prefers its errors
             raise asyncio.CancelledError from None
-        ours = [error for error in errors.exceptions if not isinstance(error, LinkError)]
-        raise (ours or errors.exceptions)[0] from None
+        known = [error for error in (client.reason, *errors.exceptions) if error is not None]
+        ours = [error for error in known if not isinstance(error, LinkError)]
+        raise (ours or known)[0] from None
 
 
 class Backoff:

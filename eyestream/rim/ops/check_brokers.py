@@ -16,6 +16,7 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
+from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.wire.topics import meta_topic, private_topic, raw_topic
 
@@ -42,8 +43,8 @@ async def broker_findings(
     """
     apart = "raw rows have a listener of their own"
     shared = settings.raw is None or settings.raw.url == settings.private.url
-    mend = "Add a [raw] table, and run the two brokers of config/mosquitto"
-    findings = [bad(apart, "raw and private are one", mend) if shared else good(apart)]
+    remedy = "Add a [raw] table, and run the two brokers of config/mosquitto"
+    findings = [bad(apart, "raw and private are one", remedy) if shared else good(apart)]
     for side, broker, others in (
         ("raw", settings.raw_broker, {_TRACKER: tracker, _APPLICATION: application}),
         ("private", settings.private, {_APPLICATION: application, _TRACKER: tracker}),
@@ -77,7 +78,10 @@ async def _side(
     entry = await _entry(side, own, stranger)
     if not entry[0].passed:
         people[_ANONYMOUS] = stranger
-    rights = await (_raw_rights(people, settings) if side == "raw" else _private_rights(people))
+    if side == "raw":
+        rights = await _raw_rights(people, settings)
+    else:
+        rights = [*await _private_rights(people), await size_finding(own, people.values(), settings)]
     return [good(what), await _encryption(side, broker, own), *entry, *rights]
 
 
@@ -105,8 +109,8 @@ async def _encryption(side: str, broker: BrokerSettings, own: Endpoint) -> Findi
     if own.unix:
         return good(what)
     if own.tls is None:
-        mend = f"Use unix:///... on one machine and mqtts://... between two in [{side}] url"
-        return bad(what, f"{broker.url} is neither, and an impostor there would be told password and rows", mend)
+        remedy = f"Use unix:///... on one machine and mqtts://... between two in [{side}] url"
+        return bad(what, f"{broker.url} is neither, and an impostor there would be told password and rows", remedy)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             _, writer = await asyncio.open_connection(
@@ -127,13 +131,13 @@ async def _entry(side: str, own: Endpoint, stranger: Endpoint) -> list[Finding]:
         f"{side} broker: nobody gets in with a wrong login",
     )
     entered = await _refusal(stranger) is None
-    mend = "Set allow_anonymous false on the listener"
-    first = bad(nobody, "an anonymous client was let in", mend) if entered else good(nobody)
+    remedy = "Set allow_anonymous false on the listener"
+    first = bad(nobody, "an anonymous client was let in", remedy) if entered else good(nobody)
     names = [_client_id(), *([] if own.username is None else [own.username])]
     guesses = [dataclasses.replace(stranger, username=name, password=secrets.token_hex(8)) for name in names]
     accepted = [name for name, guess in zip(names, guesses, strict=True) if await _refusal(guess) is None]
-    mend = "Give the listener a password_file, or require_certificate and use_identity_as_username"
-    return [first, bad(wrong, "a made-up password was accepted", mend) if accepted else good(wrong)]
+    remedy = "Give the listener a password_file, or require_certificate and use_identity_as_username"
+    return [first, bad(wrong, "a made-up password was accepted", remedy) if accepted else good(wrong)]
 
 
 async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> list[Finding]:
@@ -169,7 +173,7 @@ async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> lis
 
 async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: str) -> Finding:
     """Whether rows that are published as retained, by whoever may, are there for a late subscriber."""
-    what, mend = "raw broker: raw rows are not retained", "Set retain_available false for the raw broker"
+    what, remedy = "raw broker: raw rows are not retained", "Set retain_available false for the raw broker"
     topics = [raw_topic(device.id) for device in settings.device]
     for endpoint in people.values():
         await _publish(endpoint, probe, b"kept", retain=True)
@@ -180,7 +184,7 @@ async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: 
     heard = await _overhear({_SIDECAR: people[_SIDECAR]}, [probe, *topics], wait)
     for endpoint in people.values():
         await _publish(endpoint, probe, b"", retain=True)  # forget the probe
-    return bad(what, "a retained message is there", mend) if any(m.retain for m in heard[_SIDECAR]) else good(what)
+    return bad(what, "a retained message is there", remedy) if any(m.retain for m in heard[_SIDECAR]) else good(what)
 
 
 async def _private_rights(people: Mapping[str, Endpoint]) -> list[Finding]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from eyestream.errors import OperatorError
 from eyestream.rim.config import Settings
-from eyestream.rim.ledger.ledger import look
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import is_sealed, seal
 from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of
+from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
 from eyestream.rim.sidecar.description import served_streams
 
 __all__ = ["host_findings"]
@@ -104,7 +104,9 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
 def _calibration(settings: Settings) -> Finding:
     what = "calibration, epsilon and budget fit"
     try:
-        ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms_of(settings).values()])
+        mechanisms = mechanisms_of(settings)
+        ceilings_of(settings, mechanisms)
+        own_ceilings(settings, mechanisms)
     except OperatorError as error:
         return bad(what, str(error), "Correct [[stream]], [stream.privacy] or [budget]")
     return good(what)
@@ -114,29 +116,29 @@ def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
     """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
     what = "the ledger opens and fits"
     try:
-        header, odometers = look(settings.sidecar.ledger)
+        odometers = read_ledger(settings.sidecar.ledger).odometers
         mechanisms = mechanisms_of(settings)
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
         return
     window = settings.budget.window_chunks
-    chunks = {str(served.key): mechanism.n for served, mechanism in served_streams(settings, mechanisms)}
-    ours = {name: odometer for name, odometer in odometers.items() if name in chunks}
-    counted = {(name, odometer.chunk, odometer.window) for name, odometer in ours.items()}
-    if not ours:
-        counted = {(name, header.chunk, header.window) for name in chunks}
-    other = sorted(counted - {(name, chunk, window) for name, chunk in chunks.items()})
+    ours = [odometers[device.id] for device in settings.device if device.id in odometers]
+    other = [
+        (served.key, counted.chunk, counted.window, mechanism.n)
+        for served, mechanism in served_streams(settings, mechanisms)
+        if served.id in odometers and (counted := odometers[served.id].streams.get(served.stream)) is not None
+        if (counted.chunk, counted.window) != (mechanism.n, window)
+    ]
     if other:
-        name, chunk, slots = other[0]
+        key, chunk, slots, n = other[0]
         yield bad(
             what,
-            f"it counts {name} in chunks of {chunk} rows and windows of {slots}, the configuration in {chunks[name]} "
-            f"and {window}",
+            f"it counts {key} in chunks of {chunk} rows and windows of {slots}, the configuration in {n} and {window}",
             "The next session starts with a full window: run it once to take that over, or go back to the old values",
         )
     else:
         yield good(what)
-    if any(odometer.day > today for odometer in ours.values()):
+    if any(odometer.day > today for odometer in ours):
         yield bad("the ledger's days lie in the past", "the clock went back", "Set the clock")
     else:
         yield good("the ledger's days lie in the past")

@@ -7,11 +7,11 @@ __all__ = ["Finding", "bad", "good"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that must hold, and, when it does not, what is the matter and how to mend it."""
+    """Something that must hold, and, when it does not, what is wrong, and the remedy."""
 
     what: str
     fault: str | None = None
-    mend: str = ""
+    remedy: str = ""
 
     @property
     def passed(self) -> bool:
@@ -19,7 +19,9 @@ class Finding:
         return self.fault is None
 
     def __str__(self) -> str:
-        return f"pass  {self.what}" if self.fault is None else f"fail  {self.what}: {self.fault}. {self.mend}."
+        return (
+            f"pass  {self.what}" if self.fault is None else f"fail  {self.what}: {self.fault}. {self.remedy}"
+        )  # no full stop: it may end with a command
 
 
 def good(what: str) -> Finding:
@@ -27,6 +29,6 @@ def good(what: str) -> Finding:
     return Finding(what)
 
 
-def bad(what: str, fault: str, mend: str) -> Finding:
-    """`what` does not hold, because of `fault`; do `mend`."""
-    return Finding(what, fault, mend)
+def bad(what: str, fault: str, remedy: str) -> Finding:
+    """`what` does not hold, because of `fault`; do `remedy`."""
+    return Finding(what, fault, remedy)

@@ -24,7 +24,7 @@ GOODBYE_SECONDS = 3.0
 
 
 @dataclass(eq=False, slots=True)
-class _Parcel:
+class _Pending:
     payload: bytes
     taken: "asyncio.Future[bool]"
 
@@ -83,7 +83,7 @@ class Publisher:
         self._topic = topics.raw_topic(device)
         self._schema = schema
         self._wait_s = wait_s
-        self._parcels: asyncio.Queue[_Parcel] = asyncio.Queue(1)
+        self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
         self._stack = contextlib.AsyncExitStack()
         self._up = asyncio.Event()
         self.names = tuple(names)
@@ -96,8 +96,8 @@ class Publisher:
         """Rows that no broker took."""
 
     async def __aenter__(self) -> Self:
-        keeper = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=lambda message: None)
-        await self._stack.enter_async_context(keeper.beside(self._wait_s))
+        link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=lambda message: None)
+        await self._stack.enter_async_context(link.beside(self._wait_s))
         return self
 
     async def __aexit__(
@@ -154,26 +154,26 @@ class Publisher:
     async def _hand_over(self, payload: bytes) -> bool:
         if not self._up.is_set():
             return False
-        entry = _Parcel(payload, asyncio.get_running_loop().create_future())
-        await self._parcels.put(entry)
+        entry = _Pending(payload, asyncio.get_running_loop().create_future())
+        await self._pending.put(entry)
         return await entry.taken
 
     async def _serve(self, link: Link) -> None:
         """Publish one entry after the other for as long as the link stands."""
         self._up.set()
-        entry: _Parcel | None = None
+        entry: _Pending | None = None
         try:
             while True:
-                entry = await self._parcels.get()
+                entry = await self._pending.get()
                 await link.publish(self._topic, entry.payload, qos=1)
                 _answer(entry, taken=True)
         finally:
             self._up.clear()
             _answer(entry, taken=False)
-            while not self._parcels.empty():
-                _answer(self._parcels.get_nowait(), taken=False)
+            while not self._pending.empty():
+                _answer(self._pending.get_nowait(), taken=False)
 
 
-def _answer(entry: _Parcel | None, *, taken: bool) -> None:
+def _answer(entry: _Pending | None, *, taken: bool) -> None:
     if entry is not None and not entry.taken.done():
         entry.taken.set_result(taken)

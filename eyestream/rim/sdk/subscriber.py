@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import LinkError, PayloadError
+from eyestream.errors import ConfigError, LinkError, PayloadError
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
@@ -71,6 +71,8 @@ class Chunks:
         """The sidecar's last word on the device; None until it has said one."""
         self.refused = 0
         """Messages that were no message of ours, or not of the stream that was described."""
+        self.foreign = 0
+        """Messages of topics that were not asked for: the client id has a session with other subscriptions."""
 
     def __aiter__(self) -> "Chunks":
         return self
@@ -84,13 +86,15 @@ class Chunks:
         return self._arrived.dropped + self._early.dropped
 
     async def _serve(self, link: Link) -> None:
-        for topic in self._topics:  # the description first
-            await link.subscribe(topic, 1)
+        await link.subscribe_all(self._topics, 1)  # the description first
         self._subscribed.set()
         await asyncio.Event().wait()
 
     def _deliver(self, message: Message) -> None:
-        meta, status, _ = self._topics
+        meta, status, private = self._topics
+        if message.topic not in self._topics:  # nobody asked for it here: another's is never taken for this device's
+            self.foreign += 1
+            return
         try:
             if message.topic == meta:
                 self.meta = messages.decode_meta(message.payload)
@@ -98,7 +102,7 @@ class Chunks:
                     self._accept(early)
             elif message.topic == status:
                 self.status = messages.decode_status(message.payload)
-            else:
+            elif message.topic == private:
                 self._accept(messages.decode_private(message.payload))
         except PayloadError:
             self.refused += 1
@@ -148,7 +152,8 @@ async def subscribe(
     device
         The tracker's pseudonym.
     client_id
-        A fixed one makes the session persistent: the broker keeps chunks while we are away.
+        A fixed one makes the session persistent: the broker keeps chunks while we are away. Each device has a session
+        of its own, under the MQTT client id ``<client_id>:<device>``.
     buffer
         Chunks held at most for a slow consumer; then the oldest are dropped and counted.
     wait_s
@@ -157,7 +162,7 @@ async def subscribe(
     Raises
     ------
     ConfigError
-        The URL or the device cannot be used.
+        The URL, the device or an empty client id cannot be used.
     LinkError
         The broker cannot be reached within `wait_s`, or refuses the subscription.
 
@@ -170,18 +175,26 @@ async def subscribe(
     """
     endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
     chunks = Chunks(device, buffer)
-    keeper = ReconnectingLink(
+    if client_id == "":
+        raise ConfigError("client_id: expected at least one character, or None")
+    # A broker holds the subscriptions of a kept session until somebody ends each of them by name, and nobody can ask
+    # which there are. Under one id for all devices, the one that was watched yesterday would go on coming today, and
+    # two that are watched at once would take each other's connection over. No device has ':' in its name.
+    session = None if client_id is None else f"{client_id}:{device}"
+    link = ReconnectingLink(
         endpoint,
         chunks._serve,
         what="private",
-        client_id=client_id,
+        client_id=session,
         deliver=chunks._deliver,
         clean_session=client_id is None,
     )
-    async with keeper.beside(wait_s):
+    async with link.beside(wait_s):
         try:
             async with asyncio.timeout(wait_s):
                 await chunks._subscribed.wait()
         except TimeoutError:
-            raise LinkError(f"the broker at {endpoint} does not let us subscribe to {device}") from None
+            raise LinkError(
+                f"the broker at {endpoint} refused the subscription to {device}, or did not answer in {wait_s:g} s"
+            ) from None
         yield chunks

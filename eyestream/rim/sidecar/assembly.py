@@ -1,7 +1,8 @@
 """A sidecar out of its configuration: calibrations, mechanisms, ledger, and whether they fit one another."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
@@ -10,11 +11,17 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
-from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
+from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
+from eyestream.rim.sidecar.description import stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sources.registry import make_source
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
 
-__all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger"]
+__all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
 
 def fitting_calibration(stream: StreamSettings) -> Calibration:
@@ -24,9 +31,14 @@ def fitting_calibration(stream: StreamSettings) -> Calibration:
     ------
     CalibrationError
         There is none, or it was made for another stream.
+    ConfigError
+        The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
+        would be too low.
     """
     calibration = calibrations.load(stream.privacy.calibration)
     calibration.check_stream(stream.names, stream.rate_hz)
+    if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
+        raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
     return calibration
 
 
@@ -38,10 +50,11 @@ def new_ledger(settings: Settings, created: int) -> None:
     LedgerError
         It exists already, or cannot be written.
     CalibrationError
-        The chunk length is unknown: the calibration does not fit.
+        As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
-    chunk = fitting_calibration(settings.stream[0]).n
-    create_ledger(settings.sidecar.ledger, chunk=chunk, window=settings.budget.window_chunks, created=created)
+    for stream in settings.stream:
+        fitting_calibration(stream)
+    create_ledger(settings.sidecar.ledger, created=created)
 
 
 def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) -> dict[str, Mechanism]:
@@ -64,6 +77,15 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     return made
 
 
+def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
+    """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
+    specs = {s.name: stream_spec(s, mechanisms[s.name].calibration.units) for s in settings.stream}
+    return {
+        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
+        for entry in settings.source
+    }
+
+
 class Assembly:
     """A sidecar that is ready to run, and its ledger, which is open.
 
@@ -76,8 +98,7 @@ class Assembly:
     def __init__(self, settings: Settings, mechanisms: dict[str, Mechanism], ledger: Ledger, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
         self.guarantees = {name: mechanism.guarantee for name, mechanism in mechanisms.items()}
-        self._settings, self._ledger = settings, ledger
-        self._epsilons = [mechanism.epsilon for mechanism in mechanisms.values()]
+        self._settings, self._mechanisms, self._ledger = settings, mechanisms, ledger
 
     def reload(self, settings: Settings) -> None:
         """Let the lower ceilings of another configuration hold from now on.
@@ -87,13 +108,13 @@ class Assembly:
         ConfigError
             It differs in anything else, or a ceiling is higher; nothing has changed.
         """
-        self._ledger.lower(lowered(self._settings, settings, self._epsilons))
+        self._ledger.lower(*lowered(self._settings, settings, self._mechanisms))
         self._settings = settings
         self.sidecar.describe_anew(settings)
 
 
 @contextmanager
-def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Assembly]:
+def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
     Parameters
@@ -102,20 +123,21 @@ def assemble(settings: Settings, today: Callable[[], int]) -> Iterator[Assembly]
         The configuration.
     today
         Days since 1970, UTC.
+    base
+        What paths in the options of sources are relative to: the directory of the configuration.
 
     Raises
     ------
     ConfigError
-        Epsilon, an option, a ceiling or a broker's settings cannot be used.
+        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used.
     CalibrationError
         As `fitting_calibration`.
     LedgerError
         There is no ledger, or it cannot be used.
     """
     mechanisms = mechanisms_of(settings)
-    if any(mechanism.delta > 0 for mechanism in mechanisms.values()) and settings.budget.lifetime_delta is None:
-        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    ceilings = ceilings_of(settings.budget, [mechanism.epsilon for mechanism in mechanisms.values()])
-    chunk = max(mechanism.n for mechanism in mechanisms.values())
-    with Ledger(settings.sidecar.ledger, chunk=chunk, ceilings=ceilings) as ledger:
-        yield Assembly(settings, mechanisms, ledger, Sidecar(settings, mechanisms, ledger, today=today))
+    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
+    with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
+        sources = sources_of(settings, mechanisms, base)
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        yield Assembly(settings, mechanisms, ledger, sidecar)

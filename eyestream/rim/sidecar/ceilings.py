@@ -4,42 +4,72 @@ A lower ceiling only withholds more, so it may be taken over without a restart. 
 ceiling, another broker), or is bound to what is reserved already and to what applications were told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_units
-from eyestream.rim.config import BudgetSettings, Settings
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, ceiling_units
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.rim.config import BudgetSettings, Settings, StreamBudgetSettings, StreamSettings
 
-__all__ = ["ceilings_of", "lowered"]
+__all__ = ["ceilings_of", "lowered", "own_ceilings"]
 
-_EPSILONS = ("window_epsilon", "session_epsilon", "day_epsilon")
+_SCOPES = ("window", "session", "day", "lifetime")
 
 
-def ceilings_of(budget: BudgetSettings, epsilons: Iterable[float]) -> Ceilings:
-    """The ceilings of ``[budget]``, each of which lets one chunk through, of whichever stream.
+def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceilings:
+    """The ceilings of a device, each of which lets one chunk through, of whichever stream.
 
     Parameters
     ----------
-    budget
-        The table.
-    epsilons
-        Of one chunk of each stream.
+    settings
+        The configuration.
+    mechanisms
+        Of its streams, by name.
 
     Raises
     ------
     ConfigError
-        A ceiling is below the charge of one chunk.
+        A ceiling is below the charge of one chunk; or a mechanism has a delta, and nothing bounds the sum of deltas.
     """
-    charge = max(charge_units(epsilon) for epsilon in epsilons)
-    for key in _EPSILONS:
-        if ceiling_units(getattr(budget, key)) < charge:
-            least = f"{charge / EPSILON_UNITS:.15g}"
-            raise ConfigError(f"[budget] {key}: expected at least the epsilon of one chunk as it is booked, {least}")
-    return Ceilings.of(budget.window_chunks, budget.window_epsilon, budget.session_epsilon, budget.day_epsilon)
+    charges = [Charge.of(mechanism.epsilon, mechanism.delta) for mechanism in mechanisms.values()]
+    charge = Charge(max(c.epsilon for c in charges), max(c.delta for c in charges))
+    if charge.delta and settings.budget.lifetime_delta is None:
+        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
+    return _read("[budget]", settings.budget, settings.budget.window_chunks, charge)
 
 
-def lowered(old: Settings, new: Settings, epsilons: Iterable[float]) -> Ceilings:
-    """The ceilings of `new`, none of which is above that of `old`.
+def own_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[str, Ceilings]:
+    """The ceilings of single streams beneath, by name; raises as `ceilings_of`."""
+    own = {}
+    for stream in settings.stream:
+        if stream.budget is not None:
+            charge = Charge.of(mechanisms[stream.name].epsilon, mechanisms[stream.name].delta)
+            own[stream.name] = _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charge)
+    return own
+
+
+def _read(where: str, table: BudgetSettings | StreamBudgetSettings, window_chunks: int, charge: Charge) -> Ceilings:
+    epsilons = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
+    deltas = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
+    for scope, ceiling in epsilons.items():
+        if ceiling is not None and ceiling_units(ceiling) < charge.epsilon:
+            least = f"{charge.epsilon / EPSILON_UNITS:.15g}"
+            raise ConfigError(
+                f"{where} {scope}_epsilon: expected at least the epsilon of one chunk as it is booked, {least}"
+            )
+    for key, ceiling in deltas.items():
+        if ceiling is not None and ceiling_units(ceiling, DELTA_UNITS) < charge.delta:
+            raise ConfigError(
+                f"{where} {key}: expected at least the delta of one chunk, {charge.delta / DELTA_UNITS:g}"
+            )
+    return Ceilings.of(window_chunks, **epsilons, **deltas)
+
+
+def lowered(old: Settings, new: Settings, mechanisms: Mapping[str, Mechanism]) -> tuple[Ceilings, dict[str, Ceilings]]:
+    """The ceilings of `new`, of a device and of single streams, none of which is above that of `old`.
 
     Raises
     ------
@@ -47,12 +77,31 @@ def lowered(old: Settings, new: Settings, epsilons: Iterable[float]) -> Ceilings
         A ceiling is higher, or too low for one chunk, or anything else differs.
     """
     for table in Settings.__struct_fields__:
-        if table != "budget" and getattr(new, table) != getattr(old, table):
+        if _without_ceilings(table, getattr(new, table)) != _without_ceilings(table, getattr(old, table)):
             raise ConfigError(f"[{table}] is another; without a restart only the ceilings of [budget] can be lowered")
-    for key in BudgetSettings.__struct_fields__:
-        before, after = getattr(old.budget, key), getattr(new.budget, key)
-        if key not in _EPSILONS and after != before:
-            raise ConfigError("[budget] is another; without a restart only the ceilings of [budget] can be lowered")
-        if key in _EPSILONS and after > before:
-            raise ConfigError(f"[budget] {key} is higher; without a restart it can only be lowered")
-    return ceilings_of(new.budget, epsilons)
+    pairs: list[tuple[str, Any, Any]] = [("[budget]", old.budget, new.budget)]
+    pairs += [("[stream.budget]", a.budget, b.budget) for a, b in zip(old.stream, new.stream, strict=True)]
+    for where, before, after in pairs:
+        for key in _ceiling_keys(before, after):
+            first, second = getattr(before, key, None), getattr(after, key, None)
+            if first is not None and (second is None or second > first):
+                raise ConfigError(f"{where} {key} is higher; without a restart it can only be lowered")
+    return ceilings_of(new, mechanisms), own_ceilings(new, mechanisms)
+
+
+def _ceiling_keys(*tables: BudgetSettings | StreamBudgetSettings | None) -> list[str]:
+    fields = {field for table in tables if table is not None for field in table.__struct_fields__}
+    return sorted(fields - {"window_chunks"})
+
+
+def _without_ceilings(name: str, table: Any) -> Any:
+    """What of a table must stay as it is."""
+    if isinstance(table, BudgetSettings):
+        return table.window_chunks
+    if name == "stream":
+        return tuple(_without_budget(stream) for stream in table)
+    return table
+
+
+def _without_budget(stream: StreamSettings) -> StreamSettings:
+    return msgspec.structs.replace(stream, budget=None)

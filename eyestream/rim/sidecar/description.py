@@ -7,9 +7,10 @@ from eyestream.privacy.guarantee import Deployment, text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.streams.key import StreamKey
+from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
-__all__ = ["deployment_of", "meta_of", "metas", "served_streams"]
+__all__ = ["deployment_of", "meta_of", "metas", "served_streams", "stream_spec"]
 
 
 def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> list[tuple[DeviceSettings, Mechanism]]:
@@ -39,12 +40,25 @@ def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
     """What stands around the mechanism of a stream, for the words of the guarantee."""
     budget = settings.budget
     return Deployment(
-        rate_hz=stream.rate_hz,
-        window_s=stream.window_s,
+        stream=stream_spec(stream, ("1",) * len(stream.names)),
         window_chunks=budget.window_chunks,
         window_epsilon=budget.window_epsilon,
         session_epsilon=budget.session_epsilon,
         day_epsilon=budget.day_epsilon,
+        lifetime_epsilon=budget.lifetime_epsilon,
+    )
+
+
+def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
+    """What the rows of a configured stream are; `units` come with its calibration."""
+    return StreamSpec(
+        name=stream.name,
+        schema=stream.schema,
+        names=stream.names,
+        units=units,
+        rate_hz=stream.rate_hz,
+        window_s=stream.window_s,
+        memory_s=stream.memory_s,
     )
 
 

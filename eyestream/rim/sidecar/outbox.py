@@ -53,6 +53,11 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._under_way)
 
+    @property
+    def oldest_under_way(self) -> OutboxEntry | None:
+        """What a link that is lost now was lost over, perhaps."""
+        return self._under_way[0][0] if self._under_way else None
+
     def put(self, topic: str, payload: bytes, now: float) -> None:
         """Append a released chunk."""
         self._waiting.append(OutboxEntry(topic, payload, now + self._lifetime_s))

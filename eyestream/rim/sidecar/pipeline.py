@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.accountant import Granted, Request, Withheld
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Ledger, Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams.key import StreamKey
-from eyestream.wire.messages import decode_raw
+from eyestream.wire.messages import RawRows, decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 
-__all__ = ["Arrival", "Counters", "Pipeline"]
+__all__ = ["Arrival", "Counters", "Pipeline", "RowArrival"]
 
 _LOG = logging.getLogger("eyestream.release")
 
@@ -33,6 +33,15 @@ class Arrival:
 
     topic: str
     payload: bytes
+    at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowArrival:
+    """Rows of a source in this process, and when they came."""
+
+    key: StreamKey
+    rows: RawRows
     at: float
 
 
@@ -139,8 +148,16 @@ class Pipeline:
         """Count a message that was refused before it came here."""
         self._messages.rejected[reason] += 1
 
-    def feed(self, arrival: Arrival) -> None:
+    def feed(self, arrival: Arrival | RowArrival) -> None:
         """Take one message: a chunk that it completes is released at once when it is reserved, else by `take`."""
+        if isinstance(arrival, RowArrival):
+            served = self._served[arrival.key]
+            self._messages.taken += 1
+            self._note(served, served.stream.feed(arrival.rows, arrival.at))
+        else:
+            self._feed_message(arrival)
+
+    def _feed_message(self, arrival: Arrival) -> None:
         served = self._by_topic.get(arrival.topic)
         if served is None:
             self.reject("topic")
@@ -154,7 +171,7 @@ class Pipeline:
         self._messages.taken += 1
         self._note(served, served.stream.feed(rows, arrival.at))
 
-    async def take(self, arrivals: Iterable[Arrival], now: float) -> None:
+    async def take(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve.
 
         Messages may be fed while the ledger is asked; what they ask waits for the next call.

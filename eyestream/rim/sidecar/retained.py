@@ -21,6 +21,11 @@ class RetainedMessages:
         """A new link: say everything again."""
         self._unsaid = dict(self._standing)
 
+    def again(self, topic: str) -> None:
+        """Say what stands at `topic` once more, if anything does."""
+        if topic in self._standing:
+            self._unsaid[topic] = self._standing[topic]
+
     def __len__(self) -> int:
         """How many the broker does not have."""
         return len(self._unsaid)

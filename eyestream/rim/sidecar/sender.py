@@ -6,6 +6,7 @@ again, the same bytes in the same order, on the next link.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from functools import partial
 
@@ -15,6 +16,14 @@ from eyestream.rim.sidecar.outbox import Outbox, OutboxEntry
 from eyestream.rim.sidecar.retained import RetainedMessages
 
 __all__ = ["Sender"]
+
+_LOG = logging.getLogger("eyestream.link")
+
+SUSPICIOUS_LOSSES = 3
+"""Links in a row that were lost over the same bytes, after which these are named as the likely cause."""
+
+SMALL_BYTES = 1024
+"""No broker refuses so little: a link that is lost over it was lost for another reason."""
 
 _AT_ONCE = 64
 """Retained messages that may be under way: those of 1,000 devices take 32 round trips, for which the chunks wait."""
@@ -35,12 +44,20 @@ class Sender:
         self._carrier: Link | None = None
         self._wake = asyncio.Event()
         self._goodbye: list[tuple[str, bytes]] | None = None
+        self._suspect = b""
+        self._losses = 0
+        self._named = False
         self.stands = False
         """Whether a link is up."""
 
     def say(self, topic: str, payload: bytes) -> None:
         """Let `payload` stand, retained, at `topic`; it goes before every chunk that is not under way yet."""
         self._statements.say(topic, payload)
+        self._wake.set()
+
+    def say_again(self, topic: str) -> None:
+        """Say what stands at `topic` once more, in case somebody else has overwritten it at the broker."""
+        self._statements.again(topic)
         self._wake.set()
 
     def post(self, topic: str, payload: bytes) -> None:
@@ -76,6 +93,24 @@ class Sender:
         finally:
             self.stands = False
             self._carrier = None
+            self._note_end()
+
+    def _note_end(self) -> None:
+        """A link has ended: was it over the same bytes as those before it? Said once, until something is delivered."""
+        entry = self._outbox.oldest_under_way
+        unsaid = (payload for _, payload in self._statements.first(_AT_ONCE))
+        suspect = entry.payload if entry is not None else max(unsaid, key=len, default=b"")
+        self._losses = self._losses + 1 if suspect is self._suspect else 1
+        self._suspect = suspect
+        if self._losses < SUSPICIOUS_LOSSES or self._named or len(suspect) < SMALL_BYTES:
+            return
+        self._named = True
+        _LOG.warning(
+            "private broker: %d links in a row were lost while the same message of %d bytes was under way: the broker "
+            "probably takes none so large (mosquitto: max_packet_size); `eyestream check` tries it",
+            self._losses,
+            len(suspect),
+        )
 
     def _send_on(self) -> None:
         """Hand the link what waits, as far as it may be under way; not before the statements."""
@@ -92,6 +127,7 @@ class Sender:
 
     def _acknowledged(self, entry: OutboxEntry) -> None:
         self._outbox.acknowledge(entry, asyncio.get_running_loop().time())
+        self._named = False
         self._send_on()
         if self._goodbye is not None:
             self._wake.set()

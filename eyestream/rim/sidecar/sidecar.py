@@ -1,14 +1,15 @@
 """The sidecar: raw rows in from one link, private chunks out through another, for many devices.
 
-The two links are two connections even where there is one broker. The private one has a persistent session and a last
-will, and a broker keeps messages for persistent sessions: raw rows must never be kept. Besides, the two have different
-rights, and neither may stall the other.
+The two links are two connections even where there is one broker: the private one has a last will, the two have
+different rights, and neither may stall the other. Both have clean sessions, so a broker keeps nothing for us: raw rows
+must never be kept, and what was released is kept by the outbox.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.release.ports import Ledger
@@ -17,13 +18,16 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.sidecar.description import metas, served_streams
+from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_meta
-from eyestream.wire.topics import meta_topic, raw_topic
+from eyestream.wire.topics import meta_topic
 
 __all__ = ["Sidecar"]
 
@@ -31,6 +35,9 @@ _LOG = logging.getLogger("eyestream.sidecar")
 
 GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
+
+AGAIN_SECONDS = (1.0, 10.0)
+"""So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
 
 
 class Sidecar:
@@ -46,6 +53,8 @@ class Sidecar:
         Open, and ours alone.
     today
         Days since 1970, UTC: the host's clock, and the only use of it.
+    sources
+        What serves a stream in this process, by its key; all others come from the raw broker.
 
     Attributes
     ----------
@@ -64,6 +73,7 @@ class Sidecar:
         ledger: Ledger,
         *,
         today: Callable[[], int],
+        sources: Mapping[StreamKey, Source] = MappingProxyType({}),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
         self._settings, self._mechanisms = settings, mechanisms
@@ -78,21 +88,28 @@ class Sidecar:
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.say)
-        self._raw_stands = self._leaving = self._status_is_due = False
-        self._raw = ReconnectingLink(
-            Endpoint.of(settings.raw_broker),
-            self._serve_raw,
-            what="raw broker",
-            client_id=f"{name}-raw",
-            deliver=self.worker.receive,
+        self._leaving = self._status_is_due = False
+        from_broker = [key for key in self.pipeline.keys if key not in sources]
+        self._raw = (
+            RawLink(
+                Endpoint.of(settings.raw_broker),
+                f"{name}-raw",
+                from_broker,
+                self.worker.receive,
+                self._note_change,
+            )
+            if from_broker
+            else None
         )
+        self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
         self._private = ReconnectingLink(
             Endpoint.of(settings.private),
-            self._sender.serve,
+            self._serve_private,
             what="private broker",
             client_id=name,
             deliver=lambda message: None,
-            clean_session=False,
+            clean_session=True,  # no subscription to keep; and in a kept session the outbox would have to resend with
+            # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
             will=Will(self._status.own_topic, LAST_WILL),
         )
         self._describe()
@@ -100,8 +117,8 @@ class Sidecar:
 
     @property
     def raw_stands(self) -> bool:
-        """Whether the link to the raw broker is up."""
-        return self._raw_stands
+        """Whether the link to the raw broker is up, if one is needed."""
+        return self._raw is None or self._raw.stands
 
     @property
     def private_stands(self) -> bool:
@@ -111,16 +128,19 @@ class Sidecar:
     @property
     def links(self) -> dict[str, int]:
         """Links that stood since the start, by side."""
-        return {"raw": self._raw.links, "private": self._private.links}
+        return {"raw": 0 if self._raw is None else self._raw.links, "private": self._private.links}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return."""
         async with asyncio.TaskGroup() as group:
-            raw = group.create_task(self._raw.run(), name="raw link")
+            inputs = [group.create_task(self._sources.run(), name="sources")]
+            if self._raw is not None:
+                inputs.append(group.create_task(self._raw.run(), name="raw link"))
             work = group.create_task(self.worker.run(), name="streams")
             private = group.create_task(self._private.run(), name="private link")
             await stop.wait()
-            raw.cancel()
+            for task in inputs:
+                task.cancel()
             self._leaving = True
             self.worker.stop()
             await work
@@ -143,16 +163,18 @@ class Sidecar:
         for key, meta in metas(self._settings, self._mechanisms).items():
             self._sender.say(meta_topic(*key), encode_meta(meta))
 
-    async def _serve_raw(self, link: Link) -> None:
+    async def _serve_private(self, link: Link) -> None:
+        """Serve; some time into the link, state again what a last will of the link before it may have overwritten.
+
+        A broker of many threads may take our new status first and publish that will after it.
+        """
+        loop, own = asyncio.get_running_loop(), self._status.own_topic
+        again = [loop.call_later(after_s, self._sender.say_again, own) for after_s in AGAIN_SECONDS]
         try:
-            for key in self.pipeline.keys:  # at QoS 1 mosquitto 2.0 counts what it drops as under way, and falls silent
-                await link.subscribe(raw_topic(*key), 0)
-            self._raw_stands = True
-            self._say_status()
-            await asyncio.Event().wait()
+            await self._sender.serve(link)
         finally:
-            self._raw_stands = False
-            self._say_status()
+            for timer in again:
+                timer.cancel()
 
     def _note_change(self) -> None:
         """The condition of a stream has changed, perhaps of a thousand at once: say all of them once in this turn."""
@@ -164,7 +186,9 @@ class Sidecar:
         self._status_is_due = False
         if not self._leaving:  # then the goodbye is all that is left to say
             self._status.update(
-                raw_link=self._raw_stands, ledger=not self.pipeline.failed, condition=self.pipeline.condition
+                stands=lambda key: self.raw_stands and self._sources.stands(key),
+                ledger=not self.pipeline.failed,
+                condition=self.pipeline.condition,
             )
 
     def _log_totals(self) -> None:

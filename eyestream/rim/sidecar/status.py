@@ -46,11 +46,15 @@ class StatusBoard:
         self._topics = {key: status_topic(*key) for key in keys}
         self._say = say
 
-    def update(self, *, raw_link: bool, ledger: bool, condition: Callable[[StreamKey], Condition]) -> None:
-        """Say it anew: whether the raw link stands, whether the ledger can be written, and each stream's condition."""
-        link = _READY if raw_link else _RAW_LINK
-        worst = link if ledger else _LEDGER
+    def update(
+        self, *, stands: Callable[[StreamKey], bool], ledger: bool, condition: Callable[[StreamKey], Condition]
+    ) -> None:
+        """Say it anew: whether that stands which each stream comes from, whether the ledger works, each condition."""
+        worst = _READY if ledger else _LEDGER
         for key, topic in self._topics.items():
+            link = _READY if stands(key) else _RAW_LINK
+            if worst.state == "online":
+                worst = link
             status = _OF_CONDITION[condition(key)] if ledger else _LEDGER
             if status.state == "degraded":  # a fault of the chunks weighs more than one of the link
                 worst = status

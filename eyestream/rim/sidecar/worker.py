@@ -6,8 +6,9 @@ import math
 
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.mqtt.transport import Message
-from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, RowArrival
+from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import MAX_PAYLOAD_BYTES, RawRows
 
 __all__ = ["Worker"]
 
@@ -28,7 +29,7 @@ class Worker:
 
     def __init__(self, pipeline: Pipeline, length: int) -> None:
         self._pipeline = pipeline
-        self._inbox: DropOldest[Arrival] = DropOldest(length)
+        self._inbox: DropOldest[Arrival | RowArrival] = DropOldest(length)
         self._wake = asyncio.Event()
         self._came_round = asyncio.Event()
         self._fed_in_this_turn = False
@@ -55,15 +56,22 @@ class Worker:
         elif message.retain:
             self._pipeline.reject("retained")
         else:
-            loop = asyncio.get_running_loop()
-            arrival = Arrival(message.topic, message.payload, loop.time())
-            if self._inbox or self._fed_in_this_turn:  # in a flood all but one in a turn of the loop queue up
-                self._inbox.put(arrival)
-                self._wake.set()
-            else:
-                self._fed_in_this_turn = True
-                self._pipeline.feed(arrival)
-                loop.call_soon(self._look)
+            self._take(Arrival(message.topic, message.payload, asyncio.get_running_loop().time()))
+
+    def receive_rows(self, key: StreamKey, rows: RawRows) -> None:
+        """From a source in this process, in the event loop."""
+        self.received += 1
+        self._take(RowArrival(key, rows, asyncio.get_running_loop().time()))
+
+    def _take(self, arrival: Arrival | RowArrival) -> None:
+        """Treat it at once when nothing is before it."""
+        if self._inbox or self._fed_in_this_turn:  # in a flood all but one in a turn of the loop queue up
+            self._inbox.put(arrival)
+            self._wake.set()
+        else:
+            self._fed_in_this_turn = True
+            self._pipeline.feed(arrival)
+            asyncio.get_running_loop().call_soon(self._look)
 
     async def run(self) -> None:
         """Take what arrives and what falls due until `stop`; then end every session."""

@@ -10,20 +10,27 @@ import json
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+import eyestream
+
+__all__ = ["CHECKOUT", "FEATURES", "FOLDER", "SCHEMA", "every", "payload", "read", "write"]
+
+CHECKOUT = Path(eyestream.__file__).resolve().parents[1]
+FOLDER = CHECKOUT / "tests" / "hostile"
+"""Where the files are: they are no part of the package."""
+
 FEATURES, SCHEMA = 3, 7
 
 
 def read(name: str) -> list[dict[str, Any]]:
     """The cases of one file."""
-    lines = (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-def write(name: str, cases: list[dict[str, Any]]) -> None:
-    """Replace one file."""
+def write(name: str, cases: list[dict[str, Any]], folder: Path = FOLDER) -> None:
+    """Replace one file of `folder`."""
     lines = [json.dumps(case, ensure_ascii=True, allow_nan=False) for case in cases]
-    (HERE / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def payload(case: dict[str, Any]) -> bytes:
@@ -35,5 +42,5 @@ def payload(case: dict[str, Any]) -> bytes:
 
 def every() -> list[dict[str, Any]]:
     """All cases with bytes."""
-    files = [read(path.stem) for path in sorted(HERE.glob("*.jsonl")) if path.stem not in ("kept", "topics")]
+    files = [read(path.stem) for path in sorted(FOLDER.glob("*.jsonl")) if path.stem not in ("kept", "topics")]
     return [case for cases in files for case in cases]

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
-from cases import FEATURES, SCHEMA
-from judge import NESTING_DEPENDS, judge
-from readers import read_configuration, read_ledger, read_packets, read_release
-from world import N, World
-
 from eyestream.errors import PayloadError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.sidecar.pipeline import Arrival
+from eyestream.testing.hostile.corpus import FEATURES, SCHEMA
+from eyestream.testing.hostile.judge import NESTING_DEPENDS, judge
+from eyestream.testing.hostile.readers import read_configuration, read_ledger, read_packets, read_release
+from eyestream.testing.world import N, World
 from eyestream.wire.messages import MAX_U64, REASONS, RawRows, decode_raw
 
 __all__ = ["TARGETS", "live", "read_payload"]
@@ -97,9 +96,14 @@ class _Life:
         self.sent: list[Arrival] = []
         self.highest = [1, 1]
 
+    @property
+    def name(self) -> str:
+        """Of the device that sends."""
+        return f"d{self.device}"
+
     def send(self, seq: int, m: int, session: int, end: bool = False) -> None:
         self.highest[self.device] = max(self.highest[self.device], session)
-        self.batch.append(self.world.rows(min(max(seq, 0), MAX_U64 - m), m, session, end=end, device=self.device))
+        self.batch.append(self.world.rows(min(max(seq, 0), MAX_U64 - m), m, session, end=end, device=self.name))
         self.sent.append(self.batch[-1])
 
     def next_rows(self) -> None:
@@ -137,14 +141,14 @@ class _Life:
         read_payload(data)
         read = _read(data)
         if isinstance(read, str):
-            self.batch.append(self.world.arrival(data, self.device))
+            self.batch.append(self.world.arrival(data, self.name))
         else:
             self.send(read.seq, min(len(read.rows), 32), read.session, read.end)
 
     def replay(self) -> None:
         if self.sent:
             old = self.sent[-1 - self.orders.byte() % len(self.sent)]
-            self.batch.append(Arrival(old.topic, old.payload, self.world.now))
+            self.batch.append(Arrival(old.topic, old.payload, self.world.clock.now))
 
     def odd_time(self) -> None:
         odd = self.orders.one_of(ODD_TIMES)
@@ -156,7 +160,7 @@ class _Life:
         _finish(self.world.wait(self.orders.one_of(SECONDS)))
 
     def stamp(self) -> None:
-        self.world.now += self.orders.one_of(SECONDS)
+        self.world.clock.now += self.orders.one_of(SECONDS)
 
     def flush(self, now: float | None = None) -> None:
         batch, self.batch = self.batch, []
@@ -166,7 +170,7 @@ class _Life:
     def restart(self) -> None:
         if self.orders.byte() % 2:
             self.flush()
-            self.world.pipeline.close(self.world.now)
+            self.world.close()
             self.world.check()
         self.batch = []
         self.world.restart()
@@ -175,7 +179,7 @@ class _Life:
         self.world.deliver(acknowledge=bool(self.orders.byte() % 2))
 
     def day(self) -> None:
-        self.world.day = self.orders.one_of(DAYS)
+        self.world.clock.day = self.orders.one_of(DAYS)
 
     def switch(self) -> None:
         self.device = 1 - self.device
@@ -189,7 +193,7 @@ class _Life:
             return
         due = self.world.pipeline.counters.due
         for seq in range(2 * N):
-            self.world.now += 0.5
+            self.world.clock.now += 0.5
             _finish(self.world.wait(0.0))
             self.send(seq, 1, session)
             self.flush()
@@ -223,7 +227,7 @@ class _Life:
                 break
             _timed(self.orders.one_of(steps))
         self.still_works()
-        self.world.pipeline.close(self.world.now)
+        self.world.close()
         self.world.check()
         self.world.kill()
 
@@ -250,8 +254,8 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(path)
 
 
-def live(data: bytes) -> None:
-    """A sidecar's life as ordered by `data`."""
+def live(data: bytes) -> int:
+    """A sidecar's life as ordered by `data`; how many chunks it published."""
     orders = _Orders(data)
     ceilings = orders.one_of(
         [Ceilings(), Ceilings.of(2, 4.8), Ceilings.of(3, 9.6, 48.0, 96.0), Ceilings.of(0, None, 14.4, 24.0)]
@@ -268,9 +272,10 @@ def live(data: bytes) -> None:
             _Life(world, orders).run()
         finally:
             world.kill()
+        return len(world.published)
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {
+TARGETS: dict[str, Callable[[bytes], object]] = {
     "payload": read_payload,
     "life": live,
     "release": read_release,

@@ -3,9 +3,9 @@
 import random
 from collections.abc import Iterator, Sequence
 
-from cases import HERE, every, payload, read
-from hostile_parts import GOOD, KEYS, ODD, pack
-from readers import seeds_of
+from eyestream.testing.hostile.corpus import FOLDER, every, payload, read
+from eyestream.testing.hostile.parts import GOOD, KEYS, ODD, pack
+from eyestream.testing.hostile.readers import seeds_of
 
 __all__ = ["kept", "mutants", "seeds"]
 
@@ -14,7 +14,7 @@ _PIECES = [pack(key) for key in KEYS] + list(ODD.values()) + [bytes([byte]) for 
 
 def kept(target: str) -> list[bytes]:
     """Inputs that were worth keeping for `target`: each reached something that the others do not, or was a find."""
-    if not (HERE / "kept.jsonl").exists():
+    if not (FOLDER / "kept.jsonl").exists():
         return []
     return [bytes.fromhex(entry["hex"]) for entry in read("kept") if entry["target"] == target]
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgpack
-from cases import FEATURES, SCHEMA
-from judge import judge
+
+from eyestream.testing.hostile.corpus import FEATURES, SCHEMA
+from eyestream.testing.hostile.judge import judge
 
 Case = dict[str, Any]
 U64 = 2**64 - 1
@@ -17,10 +18,12 @@ KEYS = list(WHOLE)
 
 
 def pack(value: Any) -> bytes:
-    return msgpack.packb(value, use_bin_type=True)
+    """`value` as msgpack."""
+    return bytes(msgpack.packb(value, use_bin_type=True))
 
 
 def entry(key: str, value: bytes) -> bytes:
+    """A key before the bytes of its value."""
     return pack(key) + value
 
 
@@ -35,6 +38,7 @@ def with_bytes(key: str, value: bytes) -> bytes:
 
 
 def case(name: str, reason: str | None, data: bytes, **more: Any) -> Case:
+    """One case of the corpus."""
     return {"name": name, "hex": data.hex(), "reason": reason, **more}
 
 
@@ -47,6 +51,7 @@ def judged(named: Iterable[tuple[str, bytes]]) -> Iterator[Case]:
 
 
 def entries(message: dict[str, Any]) -> list[bytes]:
+    """Each entry of a message as bytes."""
     return [entry(key, pack(value)) for key, value in message.items()]
 
 

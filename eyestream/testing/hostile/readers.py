@@ -5,14 +5,16 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from world import CHARGE
-
 from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
-from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.reservation import Request
 from eyestream.rim import config
 from eyestream.rim.ledger.book import Book
-from eyestream.rim.ledger.ledger import Ledger, create_ledger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.hostile.corpus import CHECKOUT
+from eyestream.testing.world import CHARGE
 from eyestream.wire import mqtt
 from eyestream.wire.messages import (
     decode_meta,
@@ -23,7 +25,6 @@ from eyestream.wire.messages import (
     encode_status,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -43,6 +44,7 @@ def read_release(data: bytes) -> None:
 def _packets(pieces: list[bytes]) -> list[mqtt.Packet] | None:
     """What a client makes of a broker's bytes; None: the link is lost."""
     decoder, packets = mqtt.Decoder(), []
+    decoder.feed(b"\x20\x02\x00\x00")  # before its greeting nothing else is read
     try:
         for piece in pieces:
             packets += decoder.feed(piece)
@@ -72,17 +74,17 @@ def good_ledger() -> bytes:
     """The bytes of a ledger with two devices and some spends."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder) / "ledger"
-        create_ledger(path, chunk=4, window=2, created=0)
-        with Ledger(path, chunk=4, ceilings=Ceilings.of(2, 4.8)) as ledger:
+        create_ledger(path, created=0)
+        with Ledger(path, ceilings=Ceilings.of(2, 4.8)) as ledger:
             for i in range(6):
-                requests = [Request(f"d{d}", "features", 1, 4 * i, 4 * i + 3, CHARGE) for d in range(2)]
+                requests = [Request(StreamKey(f"d{d}", "features"), 1, 4 * i, 4 * i + 3, 4, CHARGE) for d in range(2)]
                 ledger.reserve(requests, 20_000)
         return path.read_bytes()
 
 
 def spent(data: bytes) -> int:
     """All that a ledger of these bytes says was spent."""
-    return sum(entry.account.odometer().epsilon for entry in Book([data]).entries.values())
+    return sum(account.odometer().epsilon for account in Book([data]).accounts.values())
 
 
 def read_ledger(data: bytes) -> None:
@@ -102,14 +104,14 @@ def read_ledger(data: bytes) -> None:
 def seeds_of(target: str) -> list[bytes]:
     """Good ones of each kind."""
     if target == "release":
-        golden = ROOT / "tests" / "golden"
+        golden = CHECKOUT / "tests" / "golden"
         return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
     if target == "packets":
         message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
-        answers = [b"\x20\x02\0\0", b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
+        answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
         return [b"\x02" + b"".join([*answers, message]), b"\0" + message, b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300)]
     if target == "configuration":
-        return [path.read_bytes() for path in sorted((ROOT / "config").glob("*.toml"))]
+        return [path.read_bytes() for path in sorted((CHECKOUT / "config").glob("*.toml"))]
     if target == "ledger":
         good = good_ledger()
         return [good, good[:64], good[:200], good[192:256], good[-64:], b"\x01\x40" + good[256:320]]

@@ -9,24 +9,21 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from tainting.canary import Canary
-from tainting.capture import Process, Proxy
-from tainting.tracker import Tracker, hostile
-
 import eyestream
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.ledger import create_ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.testing.tainting.canary import Canary
+from eyestream.testing.tainting.capture import Process, Proxy
+from eyestream.testing.tainting.tracker import Tracker, hostile
 
 __all__ = ["LIVES", "PLAIN", "Ended", "Life", "Plant", "live"]
 
 PLAIN = "from eyestream.cli.main import main\nmain()\n"
 
 _PLANTED = """
-import importlib
-home, name, first = importlib.import_module({module!r}), {name!r}, {first!r}
-for part in {owner!r}.split(".") if {owner!r} else ():
-    home = getattr(home, part)
-real, calls = getattr(home, name), 0
+from eyestream.testing.seams import SEAMS, original
+name, first = {seam!r}, {first!r}
+real, calls = original(name), 0
 def told(value):
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -37,23 +34,21 @@ def fault(*given, **named):
     if calls >= first:
         raise {error}
     return real(*given, **named)
-setattr(home, name, fault)
+setattr(SEAMS[name].home(), SEAMS[name].attribute, fault)
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Plant:
-    """From its `first` call on, `owner.name` of `module` raises `error`, which tells its arguments: raw values."""
+    """From its `first` call on, what stands at `seam` raises `error`, which tells its arguments: raw values."""
 
-    module: str
-    owner: str
-    name: str
+    seam: str
     first: int = 2
     error: str = "RuntimeError([told(one) for one in given], named)"
 
     def code(self) -> str:
         """Python that plants it, for the sidecar's process to run first."""
-        return _PLANTED.format(module=self.module, owner=self.owner, name=self.name, first=self.first, error=self.error)
+        return _PLANTED.format(seam=self.seam, first=self.first, error=self.error)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +76,13 @@ class Life:
 _JSON = ('# [log]\n# format = "text"', '[log]\nformat = "json"')
 _DROPPED = "dropped: the mechanism failed with RuntimeError"
 _UNFORESEEN = "RuntimeError .its message is kept back"
-_ENCODER = Plant("eyestream.rim.sidecar.pipeline", "", "encode_private")
-_DECODER = Plant("eyestream.rim.sidecar.pipeline", "", "decode_raw")
-_DOMAIN = Plant("eyestream.privacy.domain", "Domain", "admit")
-_DEVICE = Plant("eyestream.chunking.device", "Device", "feed")
-_OUTBOX = Plant("eyestream.rim.sidecar.outbox", "Outbox", "put")
-_RECEIVER = Plant("eyestream.rim.sidecar.sidecar", "Sidecar", "_receive")
-_DISK = Plant("os", "", "fdatasync", 3, "OSError(5, 'EIO')")
+_ENCODER = Plant("stream encoder")
+_DECODER = Plant("pipeline decoder")
+_DOMAIN = Plant("Domain.admit")
+_DEVICE = Plant("Device.feed")
+_OUTBOX = Plant("Outbox.put")
+_RECEIVER = Plant("worker receives")
+_DISK = Plant("disk", 3, "OSError(5, 'EIO')")
 
 LIVES = (
     Life("work", hostile=True, metrics=True, chunks=6),
@@ -129,7 +124,6 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
     """A configuration beside its ledger, outside of the folder that the sidecar works in."""
     example = Path(eyestream.__file__).parent / "data" / "sidecar.toml"
     text = example.read_text(encoding="utf-8")
-    known = calibrations.load(life.calibration)
     pairs = [
         ("mqtt://localhost:1883", f"mqtt://127.0.0.1:{port}"),
         ('"everyday-klt-shed-64"', f'"{life.calibration}"'),
@@ -146,7 +140,7 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
     if life.metrics:
         text += f"\n[metrics]\nport = {metrics_port}\n"
     (folder / "sidecar.toml").write_text(text)
-    create_ledger(folder / "ledger", chunk=known.n, window=2, created=int(time.time()))
+    create_ledger(folder / "ledger", created=int(time.time()))
     return folder / "sidecar.toml"
 
 

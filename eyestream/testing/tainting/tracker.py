@@ -8,8 +8,9 @@ from typing import Self
 import msgspec
 import numpy as np
 import paho.mqtt.client as mqtt
-from tainting.canary import Canary
+from paho.mqtt.enums import CallbackAPIVersion
 
+from eyestream.testing.tainting.canary import Canary
 from eyestream.wire.messages import encode_raw
 
 __all__ = ["Tracker", "hostile"]
@@ -34,7 +35,7 @@ class Tracker:
         self.ready: set[str] = set()
         self._seq = 0
         self._change = threading.Condition()
-        self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
         self._client.max_inflight_messages_set(1000)
         self._client.on_message = self._hear
         self._client.connect("127.0.0.1", port)

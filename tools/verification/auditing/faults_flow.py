@@ -1,5 +1,6 @@
-"""Faults by which a row is released twice, in the wrong chunk, or as it is."""
+"""Faults by which a row is released twice, too early, unpaid, in the wrong chunk, or as it is."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -7,27 +8,30 @@ from typing import Any
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.chunking import chunks, device, session
-from eyestream.privacy import accountant, additive
-from eyestream.rim.sidecar import outbox, pipeline
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Granted
+from eyestream.release.effects import Release
+from eyestream.release.stream import Outcome
+from eyestream.testing.seams import original
 
 # Once
 
 
 def _rows_forgotten(changed_only: bool) -> Patch:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
-    def forgetting(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
-        found = obstacle(self, request, chunk, ceilings, today)
-        excused = found in {"rows", "change"} and (chunk != self._chunk or not changed_only)
+    def forgetting(self: Any, request: Any, *given: Any) -> Any:
+        found = obstacle(self, request, *given)
+        changed = request.key.stream in self._streams and request.chunk != self.chunk_of(request.key.stream)
+        excused = found in {"rows", "change"} and (changed or not changed_only)
         return None if excused else found
 
-    return accountant.Account, "obstacle", forgetting
+    return "Account.obstacle", forgetting
 
 
 def _mark_forgotten() -> Patch:
-    create = device.Device.__init__
-    return device.Device, "__init__", lambda self, settings, refused=None: create(self, settings, None)
+    create = original("Device.__init__")
+    return "Device.__init__", lambda self, settings, refused=None: create(self, settings, None)
 
 
 @fault("a change of chunk length that re-releases rows", "once")
@@ -47,14 +51,14 @@ def _() -> list[Patch]:
 
 @fault("a mark that is not rounded to the chunk", "once")
 def _() -> list[Patch]:
-    create = device.Device.__init__
+    create = original("Device.__init__")
 
     def exact(self: Any, settings: Any, refused: Any = None) -> None:
         create(self, settings, refused)
         if refused is not None:
             self._refused = refused
 
-    return [(device.Device, "__init__", exact)]
+    return [("Device.__init__", exact)]
 
 
 @fault("an account that forgets its rows (the device is left)", "once")
@@ -64,32 +68,23 @@ def _() -> list[Patch]:
 
 @fault("sessions that are over come back", "once")
 def _() -> list[Patch]:
-    return [(device.Device, "_is_over", lambda self, number: False)]
+    return [("session is over", lambda self, number: False)]
 
 
 @fault("fresh noise on a retry", "once")
 def _() -> list[Patch]:
-    release, first = pipeline.Pipeline._release, outbox.Outbox.first
+    release, first = original("stream releases"), original("Outbox.first")
     again: dict[bytes, Callable[[], bytes]] = {}
     handed: set[bytes] = set()
 
-    def remembering(self: Any, line: Any, chunk: Any) -> None:
-        publish = self._publish
-
+    def remembering(self: Any, chunk: Any, outcome: Outcome) -> None:
         def anew() -> bytes:
-            payloads: list[bytes] = []
-            self._publish = lambda topic, payload: payloads.append(payload)
-            release(self, line, chunk)
-            self._publish = publish
-            return payloads[0]
+            fresh = Outcome()
+            release(self, chunk, fresh)
+            return fresh.payloads[0]
 
-        def keep(topic: str, payload: bytes) -> None:
-            again[payload] = anew
-            publish(topic, payload)
-
-        self._publish = keep
-        release(self, line, chunk)
-        self._publish = publish
+        release(self, chunk, outcome)
+        again[outcome.payloads[-1]] = anew
 
     def fresh(self: Any, now: float) -> Any:
         entry = first(self, now)
@@ -99,7 +94,114 @@ def _() -> list[Patch]:
             handed.add(entry.payload)
         return entry
 
-    return [(pipeline.Pipeline, "_release", remembering), (outbox.Outbox, "first", fresh)]
+    return [("stream releases", remembering), ("Outbox.first", fresh)]
+
+
+@fault("a chunk released twice", "once", "order")
+def _() -> list[Patch]:
+    settle = original("order settles")
+
+    def twice(self: Any) -> list[Any]:
+        effects = settle(self)
+        return [effect for effect in effects for _ in range(1 + isinstance(effect, Release))]
+
+    return [("order settles", twice)]
+
+
+@fault("a restored state keeps its grants", "restored")
+def _() -> list[Patch]:
+    restored = original("order restored")
+
+    def trusting(settings: Any, charge: Any, data: bytes) -> Any:
+        order, _ = restored(settings, charge, data)
+        spans = [*(chunk.span for chunk in order._due), *order._device.coming]
+        order._answers.update(dict.fromkeys(spans))
+        return order, order._settle()
+
+    return [("order restored", staticmethod(trusting))]
+
+
+# Order
+
+
+@fault("spend after publish", "order")
+def _() -> list[Patch]:
+    def publishing(self: Any, chunks: Any) -> list[Any]:
+        self._add(chunks)
+        asks = self._ask()
+        self._answers.update({chunk.span: None for chunk in self._due})
+        return [*self._settle(), *asks]
+
+    return [("order collects", publishing)]
+
+
+@fault("nothing made durable", "order")
+def _() -> list[Patch]:
+    return [("LedgerFile.sync", lambda self: None)]
+
+
+@fault("noise drawn before the reservation, and kept", "order")
+def _() -> list[Patch]:
+    feed, noisy = original("stream feeds"), original("noisy integers")
+    ready: list[Any] = []
+
+    def early(self: Any, rows: Any, now: float) -> Any:
+        ready.append(self._mechanism.noise.draw(self._mechanism.core.private.law))
+        return feed(self, rows, now)
+
+    class Kept:
+        def __init__(self, source: Any) -> None:
+            self._source = source
+
+        def draw(self, law: Any) -> Any:
+            return ready.pop() if ready else self._source.draw(law)
+
+    return [("stream feeds", early), ("noisy integers", lambda self, chunk, source: noisy(self, chunk, Kept(source)))]
+
+
+@fault("a withheld chunk is released all the same", "order")
+def _() -> list[Patch]:
+    answer = original("order answers")
+    return [("order answers", lambda self, answers: answer(self, [Granted(one.request) for one in answers]))]
+
+
+@fault("an answer taken for another chunk", "order")
+def _() -> list[Patch]:
+    """The one that has waited for longest, whichever the ledger was asked about."""
+    place = original("place of an answer")
+    return [("place of an answer", lambda self, asked: self._due[0].span if self._due else place(self, asked))]
+
+
+@fault("what is due at the end is released unreserved", "order")
+def _() -> list[Patch]:
+    def hasty(self: Any, now: float) -> list[Any]:
+        self._add(self._device.close(now))
+        for chunk in self._due:
+            self._answers.setdefault(chunk.span, None)
+        effects: list[Any] = self._settle()
+        return effects
+
+    return [("order closes", hasty)]
+
+
+@fault("one feature's share charged for a chunk", "order")
+def _() -> list[Patch]:
+    class Share(Charge):
+        @classmethod
+        def of(cls, epsilon: Any, delta: Any = 0) -> Any:
+            return Charge.of(epsilon / 2, delta)
+
+    return [("stream charge", Share)]
+
+
+@fault("what waits when the ledger fails is released", "durable")
+def _() -> list[Patch]:
+    def generous(self: Any) -> list[Any]:
+        self._answers.update({chunk.span: None for chunk in self._due})
+        effects: list[Any] = self._settle()
+        return effects
+
+    return [("order fails", generous)]
 
 
 # Device and faults on the way
@@ -107,7 +209,7 @@ def _() -> list[Patch]:
 
 @fault("rows of one chunk left in the buffer of the next", "border")
 def _() -> list[Patch]:
-    values = chunks.ChunkBuffer.values
+    values = original("ChunkBuffer.values")
     kept: dict[tuple[int, ...], Any] = {}
 
     def reusing(self: Any) -> Any:
@@ -116,31 +218,31 @@ def _() -> list[Patch]:
         kept[own.shape] = own
         return own
 
-    return [(chunks.ChunkBuffer, "values", reusing)]
+    return [("ChunkBuffer.values", reusing)]
 
 
 @fault("late rows taken into the open chunk", "border")
 def _() -> list[Patch]:
-    take = session.Session.take
+    take = original("Session.take")
 
-    def lenient(self: Any, seq: int, rows: Any, time: float) -> int:
-        begin = self._current * self._settings.n
-        return take(self, max(seq, begin), rows, time)
+    def lenient(self: Any, seq: int, *rest: Any) -> int:
+        left: int = take(self, max(seq, self._current * self._settings.n), *rest)
+        return left
 
-    return [(session.Session, "take", lenient)]
+    return [("Session.take", lenient)]
 
 
 @fault("pass-through when the mechanism fails", "closed")
 def _() -> list[Patch]:
-    release = additive.AdditiveMechanism.release
+    release = original("mechanism releases")
 
-    def open_(self: Any, chunk: Any) -> Any:
+    def open_(self: Any, chunk: Any, turn: int, state: Any) -> Any:
         try:
-            return release(self, chunk)
+            return release(self, chunk, turn, state)
         except Exception:  # the fault itself
-            return chunk
+            return chunk, state
 
-    return [(additive.AdditiveMechanism, "release", open_)]
+    return [("mechanism releases", open_)]
 
 
 @fault("the error's words in the log", "closed")
@@ -149,4 +251,9 @@ def _() -> list[Patch]:
         def __init__(self, error: Exception) -> None:
             self.__name__ = str(error)
 
-    return [(pipeline, "type", Words)]
+    return [("stream names an error", Words)]
+
+
+@fault("a special value told in a warning of numpy", "closed")
+def _() -> list[Patch]:
+    return [("numpy's silence", lambda **ignored: contextlib.nullcontext())]

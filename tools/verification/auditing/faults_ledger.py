@@ -1,120 +1,74 @@
-"""Faults of the ledger, the window and the order of things."""
+"""Faults of the ledger and the budget."""
 
 import contextlib
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import accountant, charge
-from eyestream.rim.ledger import book as ledger_book
-from eyestream.rim.ledger import file as ledger_file
-from eyestream.rim.ledger import ledger
-from eyestream.rim.sidecar import pipeline
+from eyestream.errors import LedgerError
+from eyestream.privacy import charge
+from eyestream.privacy.accountant import Account
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.testing.seams import original
 
-# Ledger and window
-
-
-@fault("spend after publish", "order")
-def _() -> list[Patch]:
-    collect = pipeline.Pipeline._collect
-
-    def unasked(self: Any, line: Any, chunks: Any) -> None:
-        for chunk in chunks:
-            line.answers[chunk.span] = None
-        collect(self, line, chunks)
-
-    return [(pipeline.Pipeline, "_collect", unasked)]
-
-
-@fault("nothing made durable", "order")
-def _() -> list[Patch]:
-    return [(ledger_file.LedgerFile, "sync", lambda self: None)]
-
-
-@fault("a withheld chunk is released all the same", "order")
-def _() -> list[Patch]:
-    settle = pipeline.Pipeline._settle
-
-    def generous(self: Any, line: Any, chunk: Any) -> None:
-        if chunk.span in line.answers:
-            line.answers[chunk.span] = None
-        settle(self, line, chunk)
-
-    return [(pipeline.Pipeline, "_settle", generous)]
-
-
-@fault("what is due at the end is released unreserved", "order")
-def _() -> list[Patch]:
-    class Granted(dict[Any, Any]):
-        def __contains__(self, span: object) -> bool:
-            return True
-
-    close = pipeline.Pipeline.close
-
-    def hasty(self: Any, now: float) -> None:
-        for line in self._lines.values():
-            line.answers = Granted(line.answers)
-        close(self, now)
-
-    return [(pipeline.Pipeline, "close", hasty)]
-
-
-@fault("one feature's share charged for a chunk", "order")
-def _() -> list[Patch]:
-    class Share(charge.Charge):
-        @classmethod
-        def of(cls, epsilon: Any, delta: Any = 0) -> Any:
-            return charge.Charge.of(epsilon / 2, delta)
-
-    return [(pipeline, "Charge", Share)]
+# The file
 
 
 @fault("a ledger without a lock", "alone")
 def _() -> list[Patch]:
-    return [(ledger_file.fcntl, "flock", lambda fd, operation: None)]
+    return [("ledger lock", lambda fd, operation: None)]
 
 
 @fault("a missing ledger made anew", "alone")
 def _() -> list[Patch]:
-    create = ledger.Ledger.__init__
+    create = original("Ledger.__init__")
 
     def making(self: Any, path: Any, **named: Any) -> None:
         if not path.exists():
-            ledger.create_ledger(path, chunk=4, window=2, created=0)
+            create_ledger(path, created=0)
         create(self, path, **named)
 
-    return [(ledger.Ledger, "__init__", making)]
-
-
-def _places(tell: Callable[[int | None, int], int | None]) -> list[Patch]:
-    """Of each record, the book is told `tell(place, index)` for the place that its checksum has."""
-    read = ledger_book.Book._read
-
-    class Teller(ledger_book.Seal):
-        index = 0
-
-        def place(self, record: bytes) -> int | None:
-            return tell(super().place(record), self.index)
-
-    def led(self: Any, record: bytes) -> None:
-        self.seal = Teller(self.header.ledger_id)
-        self.seal.index = self.records
-        read(self, record)
-
-    return [(ledger_book.Book, "_read", led)]
+    return [("Ledger.__init__", making)]
 
 
 @fault("damage in the middle of the ledger passed over", "alone")
 def _() -> list[Patch]:
-    return _places(lambda place, index: index)
+    admit = original("tail admits a record")
+
+    def forgiving(self: Any, record: bytes) -> Any:
+        self._first_damaged = None
+        return admit(self, record)
+
+    return [("tail admits a record", forgiving)]
 
 
 @fault("a record cut out of the ledger passed over", "alone")
 def _() -> list[Patch]:
-    unread = (ledger_book.Book, "_check_tail", lambda self: None)
-    return [*_places(lambda place, index: place if place == index else None), unread]
+    """As with checksums that do not know their place."""
+    admit = original("tail admits a record")
+
+    def anywhere(self: Any, record: bytes) -> Any:
+        index, place = self.records, self._checksum.place
+
+        def here(record: bytes) -> int | None:
+            return None if place(record) is None else index
+
+        with mock.patch.object(self._checksum, "place", here):
+            return admit(self, record)
+
+    return [("tail admits a record", anywhere)]
+
+
+@fault("a ledger that everybody can write", "alone")
+def _() -> list[Patch]:
+    return [("ledger rights", lambda path, fd: None)]
+
+
+@fault("a clock that is years ahead is believed", "alone")
+def _() -> list[Patch]:
+    return [("ledger looks at the day", lambda self, day: None)]
 
 
 @fault("a failed fdatasync is tried again", "durable")
@@ -124,116 +78,181 @@ def _() -> list[Patch]:
         try:
             yield
         except OSError:
-            raise ledger.LedgerError("try again") from None
+            raise LedgerError("try again") from None
 
-    return [(ledger.Ledger, "_writing", writing)]
+    return [("ledger writing", writing)]
 
 
 @fault("a failed fdatasync is passed over", "durable")
 def _() -> list[Patch]:
-    sync = ledger_file.LedgerFile.sync
+    sync = original("LedgerFile.sync")
 
     def lenient(self: Any) -> None:
         with contextlib.suppress(OSError):
             sync(self)
 
-    return [(ledger_file.LedgerFile, "sync", lenient)]
+    return [("LedgerFile.sync", lenient)]
 
 
 @fault("a torn record is forgotten", "torn")
 def _() -> list[Patch]:
-    return [(ledger_book.Book, "_count_as_spent", lambda self, record: None)]
+    return [("book counts the damaged", lambda self, damaged: 0)]
+
+
+@fault("a damaged record charges one device alone", "torn")
+def _() -> list[Patch]:
+    """The first one, as a record whose number of a stream is believed, and reads 0."""
+
+    def first(self: Any, damaged: int) -> int:
+        if damaged and self.accounts:
+            next(iter(self.accounts.values())).take_unreadable(damaged)
+        return 0
+
+    return [("book counts the damaged", first)]
+
+
+@fault("a damaged record counts for nothing known", "torn")
+def _() -> list[Patch]:
+    """Nothing was announced, so nobody knows what it can have cost."""
+    announce = original("ledger announces")
+
+    def unpriced(self: Any, entry: Any, announced: Any) -> None:
+        announce(self, entry, announced._replace(epsilon=0))
+
+    return [("ledger announces", unpriced)]
+
+
+@fault("a rewritten ledger has lost a spend", "rewritten")
+def _() -> list[Patch]:
+    """The snapshot is taken before the newest slot."""
+    state = original("Meter.state")
+
+    def earlier(self: Any) -> Any:
+        known = state(self)
+        return known._replace(epsilon=known.epsilon - known.slots[-1][1]) if known.slots else known
+
+    return [("Meter.state", earlier)]
+
+
+@fault("a rewritten ledger begins an empty window", "rewritten")
+def _() -> list[Patch]:
+    state = original("Meter.state")
+    return [("Meter.state", lambda self: state(self)._replace(slots=[]))]
+
+
+# The budget
+
+
+@fault("a second stream with a budget of its own", "window")
+def _() -> list[Patch]:
+    add = original("book adds a stream")
+
+    def apart(self: Any, key: Any) -> Any:
+        entry = add(self, key)
+        entry.account = self.accounts[str(key)] = Account()
+        return entry
+
+    return [("book adds a stream", apart)]
 
 
 @fault("window summed over the wrong span", "window")
 def _() -> list[Patch]:
     """w - 1 slots with the new one, instead of w."""
-    return [(accountant.Account, "_newest_slots", lambda self: sum(list(self._slots)[-self._window + 2 :]))]
+    return [("newest slots", lambda self: sum(slot[0] for slot in list(self._slots)[-self.window + 2 :]))]
 
 
-def _after_take(change: Callable[[Any, int], None]) -> list[Patch]:
-    """Before every slot, `change` is given the account and the session of the slot."""
-    take = accountant.Account.take
-    obstacle = accountant.Account.obstacle
-
-    def changed_take(self: Any, number: int, *given: Any, **named: Any) -> None:
-        change(self, number)
-        take(self, number, *given, **named)
-
-    def changed_obstacle(self: Any, request: Any, *given: Any) -> Any:
-        change(self, request.session)
-        return obstacle(self, request, *given)
-
-    return [(accountant.Account, "take", changed_take), (accountant.Account, "obstacle", changed_obstacle)]
+def _begin_window(account: Any) -> None:
+    """Forget the slots of a device."""
+    account._meter.turn(account._meter.window, account._meter.wait)
 
 
 @fault("window restarting with a session", "window")
 def _() -> list[Patch]:
-    def restart(self: Any, number: int) -> None:
-        if number != self._session:
-            self._slots, self._window_epsilon = deque(maxlen=self._window), 0
+    take, obstacle = original("Account.take"), original("Account.obstacle")
 
-    return _after_take(restart)
+    def changed_take(self: Any, stream: str, session: int, *given: Any, **named: Any) -> None:
+        if session != self._streams[stream].session:
+            _begin_window(self)
+        take(self, stream, session, *given, **named)
+
+    def changed_obstacle(self: Any, request: Any, *given: Any) -> Any:
+        known = self._streams.get(request.key.stream)
+        if known is not None and request.session != known.session:
+            _begin_window(self)
+        return obstacle(self, request, *given)
+
+    return [("Account.take", changed_take), ("Account.obstacle", changed_obstacle)]
 
 
 @fault("window restarting with the process", "window")
 def _() -> list[Patch]:
-    create = ledger.Ledger.__init__
+    create = original("Ledger.__init__")
 
     def forgetting(self: Any, *given: Any, **named: Any) -> None:
         create(self, *given, **named)
-        for entry in self._book.entries.values():
-            entry.account._slots.clear()
-            entry.account._window_epsilon = 0
+        for account in self._book.accounts.values():
+            _begin_window(account)
 
-    return [(ledger.Ledger, "__init__", forgetting)]
+    return [("Ledger.__init__", forgetting)]
 
 
 @fault("window over row numbers: a gap moves it on", "window")
 def _() -> list[Patch]:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
-    def gaps_count(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
-        if request.session == self._session:
-            for _ in range(min((request.first_row - self._last_row - 1) // chunk, self._window)):
-                self._window_epsilon = self._newest_slots()
-                self._slots.append(0)
-        return obstacle(self, request, chunk, ceilings, today)
+    def gaps_count(self: Any, request: Any, *given: Any) -> Any:
+        known, meter = self._streams.get(request.key.stream), self._meter
+        if known is not None and request.session == known.session:
+            for _ in range(min((request.first_row - known.last_row - 1) // request.chunk, meter.window)):
+                meter.take(meter.day, 0, 0)
+        return obstacle(self, request, *given)
 
-    return [(accountant.Account, "obstacle", gaps_count)]
+    return [("Account.obstacle", gaps_count)]
 
 
 @fault("a day that begins anew when the clock goes back", "window")
 def _() -> list[Patch]:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
-    def today_only(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
-        if today != self._day:
-            self._day_epsilon = 0
-        return obstacle(self, request, chunk, ceilings, today)
+    def today_only(self: Any, request: Any, ceilings: Any, today: int, *own: Any) -> Any:
+        if today != self._meter.day:
+            self._meter.day_epsilon = 0
+        return obstacle(self, request, ceilings, today, *own)
 
-    return [(accountant.Account, "obstacle", today_only)]
+    return [("Account.obstacle", today_only)]
 
 
 @fault("charges rounded down", "exact")
 def _() -> list[Patch]:
-    return [(charge, "charge_units", charge.ceiling_units)]
+    return [("charge units", charge.ceiling_units)]
 
 
 @fault("ceilings rounded up", "exact")
 def _() -> list[Patch]:
-    return [(charge, "ceiling_units", charge.charge_units)]
+    return [("ceiling units", charge.charge_units)]
+
+
+@fault("charges taken from the shortest decimal", "exact")
+def _() -> list[Patch]:
+    """Not from the float, which 40 % of all decimals lie below."""
+    units_of = original("charge units")
+
+    def shortest(value: Any, units: int = charge.EPSILON_UNITS) -> Any:
+        return units_of(charge._written(value), units)
+
+    return [("charge units", shortest)]
 
 
 @fault("charges summed in floats", "exact")
 def _() -> list[Patch]:
-    obstacle = accountant.Account.obstacle
+    obstacle = original("Account.obstacle")
 
-    def in_floats(self: Any, request: Any, chunk: int, ceilings: Any, today: int) -> Any:
-        units = charge.EPSILON_UNITS
-        total = sum([request.charge.epsilon / units] * (self._session_epsilon // request.charge.epsilon + 1))
+    def in_floats(self: Any, request: Any, ceilings: Any, *rest: Any) -> Any:
+        units, known = charge.EPSILON_UNITS, self._streams.get(request.key.stream)
+        before = 0 if known is None else known.session_epsilon // request.charge.epsilon
+        total = sum([request.charge.epsilon / units] * (before + 1))
         if ceilings.session is not None and total > ceilings.session / units:
             return "session"
-        return obstacle(self, request, chunk, ceilings, today)
+        return obstacle(self, request, ceilings, *rest)
 
-    return [(accountant.Account, "obstacle", in_floats)]
+    return [("Account.obstacle", in_floats)]

@@ -1,16 +1,13 @@
 """Faults of the sampler and of its entropy."""
 
-import contextlib
 import math
-import types
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import additive, ball, bits, laws, mechanism, noise, response
+from eyestream.testing.seams import original
 
 # Sampler
 
@@ -21,36 +18,43 @@ def _() -> list[Patch]:
         uniform = (source.words(self.shape[0] * self.shape[1]).reshape(self.shape) + 0.5) / 2**32 - 0.5
         return -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) * (self.sd / math.sqrt(2))[:, None]
 
-    shares = {
-        kind: lambda self, coordinates, factor: np.clip(coordinates * factor * self._per_step, -(2.0**40), 2.0**40)
-        for kind in (ball.L2Lattice, ball.L1Lattice)
-    }
-    return [(laws.LaplaceLaw, "sample", sample), *((kind, "snap", share) for kind, share in shares.items())]
+    def share(self: Any, coordinates: Any, factor: Any) -> Any:
+        return np.clip(coordinates * factor * self._per_step, -(2.0**40), 2.0**40)
+
+    return [("LaplaceLaw.sample", sample), ("L2Lattice.snap", share), ("L1Lattice.snap", share)]
 
 
-@fault("uniform low bits in the sampler", "epsilon cfpa k=1 small", "sampler")
-def _() -> list[Patch]:
-    thresholds = laws._thresholds
+def _unverified() -> Patch:
+    return "thresholds verified", lambda rate, digits, deviation: True
+
+
+def _uniform_low(share: float) -> list[Patch]:
+    thresholds = original("digit thresholds")
 
     def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - 1 / 32, -math.log(2), log_p))
+        return thresholds(np.where(log_p > -math.log(2) - share, -math.log(2), log_p))
 
-    return [(laws, "_thresholds", uniform_low)]
+    return [_unverified(), ("digit thresholds", uniform_low)]
+
+
+@fault("thresholds that nobody verifies", "sampler")
+def _() -> list[Patch]:
+    return [_unverified()]
+
+
+@fault("uniform low bits in the sampler", "sampler", "epsilon cfpa k=1 small")
+def _() -> list[Patch]:
+    return _uniform_low(1 / 32)
 
 
 @fault("uniform lowest bits, the finest tenth of a per cent", "sampler")
 def _() -> list[Patch]:
-    thresholds = laws._thresholds
-
-    def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - 1e-3, -math.log(2), log_p))
-
-    return [(laws, "_thresholds", uniform_low)]
+    return _uniform_low(1e-3)
 
 
 def _drawn(change: Callable[[Any, Any], Any]) -> list[Patch]:
-    sample = laws.LaplaceLaw.sample
-    return [(laws.LaplaceLaw, "sample", lambda self, source: change(self, sample(self, source)))]
+    sample = original("LaplaceLaw.sample")
+    return [("LaplaceLaw.sample", lambda self, source: change(self, sample(self, source)))]
 
 
 @fault("noise of one sign", "epsilon cfpa k=1 small", "sampler")
@@ -70,40 +74,39 @@ def _() -> list[Patch]:
 
 @fault("no clamp of the noisy integers", "reachable")
 def _() -> list[Patch]:
-    return [(laws.LaplaceLaw, "clamp", lambda self, noisy: noisy)]
+    return [("LaplaceLaw.clamp", lambda self, noisy: noisy)]
 
 
 @fault("public interval too wide for the reach", "reachable")
 def _() -> list[Patch]:
     def wide(self: Any, noisy: Any) -> Any:
-        reach = 1 << len(self._digits.words)
+        reach = 1 << len(self.digits.words)
         return np.clip(noisy, -reach, reach)
 
-    return [(laws.LaplaceLaw, "clamp", wide)]
+    return [("LaplaceLaw.clamp", wide)]
 
 
-@fault("response replaces half as often", "epsilon klt", "sampler")
+@fault("response replaces half as often", "sampler", "epsilon klt")
 def _() -> list[Patch]:
-    numerator = response._replace_numerator
-    return [(response, "_replace_numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
+    numerator = original("response numerator")
+    return [("response numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
 
 
 @fault("response with the whole epsilon for each coordinate", "epsilon klt")
 def _() -> list[Patch]:
-    create = response.ResponseLaw.__init__
-    return [(response.ResponseLaw, "__init__", lambda self, own, epsilon: create(self, own, epsilon * len(own)))]
+    create = original("ResponseLaw.__init__")
+    return [("ResponseLaw.__init__", lambda self, own, epsilon: create(self, own, epsilon * len(own)))]
 
 
 @fault("noise scaled to the chunk's own spread", "reachable")
 def _() -> list[Patch]:
-    noisy, source = additive.AdditiveMechanism._noisy, additive.AdditiveMechanism
+    noisy = original("noisy integers")
 
-    def adaptive(self: Any, admitted: Any) -> Any:
-        own = np.minimum(np.linalg.norm(self._parts.transform.residual(admitted), axis=1, keepdims=True), 1.0)
-        with mock.patch.object(self, "_noise", _Scaled(self._noise, own)):
-            return noisy(self, admitted)
+    def adaptive(self: Any, admitted: Any, source: Any) -> Any:
+        own = np.minimum(np.linalg.norm(self.transform.residual(admitted), axis=1, keepdims=True), 1.0)
+        return noisy(self, admitted, _Scaled(source, own))
 
-    return [(source, "_noisy", adaptive)]
+    return [("noisy integers", adaptive)]
 
 
 class _Scaled:
@@ -116,14 +119,14 @@ class _Scaled:
 
 @fault("a feature that was not seen gets no noise", "reachable")
 def _() -> list[Patch]:
-    release = additive.AdditiveMechanism.release
+    release = original("mechanism releases")
 
-    def sparing(self: Any, chunk: Any) -> Any:
-        released = release(self, chunk)
+    def sparing(self: Any, chunk: Any, turn: int, state: Any) -> Any:
+        released, state = release(self, chunk, turn, state)
         released[np.isnan(chunk).all(axis=1)] = 0.0
-        return released
+        return released, state
 
-    return [(additive.AdditiveMechanism, "release", sparing)]
+    return [("mechanism releases", sparing)]
 
 
 # Entropy
@@ -131,36 +134,36 @@ def _() -> list[Patch]:
 
 @fault("seeded generator", "entropy")
 def _() -> list[Patch]:
-    return [(bits.os, "urandom", lambda size: bytes(range(size)))]
+    return [("system entropy", lambda size: bytes(i % 256 for i in range(size)))]
 
 
 @fault("a copy of the process goes on with the words of the original", "entropy")
 def _() -> list[Patch]:
     def words(self: Any, count: int) -> Any:
         """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
-        return np.frombuffer(self._stream.update(bytes(4 * count)), np.uint32)
+        return np.frombuffer(self._free[0].update(bytes(4 * count)), np.uint32)
 
-    return [(bits.SystemBits, "words", words)]
+    return [("SystemBits.words", words)]
 
 
 @fault("noise drawn ahead outlives a copy of the process", "entropy")
 def _() -> list[Patch]:
-    draw = noise.SecureNoise.draw
+    draw = original("SecureNoise.draw")
 
     def ahead(self: Any, law: Any) -> Any:
         ready = self.__dict__.setdefault("ready", draw(self, law))
         self.ready = draw(self, law)
         return ready
 
-    return [(noise.SecureNoise, "draw", ahead)]
+    return [("SecureNoise.draw", ahead)]
 
 
 @fault("noise drawn once is used for every chunk", "entropy")
 def _() -> list[Patch]:
-    draw = noise.SecureNoise.draw
-    return [(noise.SecureNoise, "draw", lambda self, law: self.__dict__.setdefault("ready", draw(self, law)).copy())]
+    draw = original("SecureNoise.draw")
+    return [("SecureNoise.draw", lambda self, law: self.__dict__.setdefault("ready", draw(self, law)).copy())]
 
 
 @fault("two threads in one mechanism at once", "entropy")
 def _() -> list[Patch]:
-    return [(mechanism, "threading", types.SimpleNamespace(Lock=contextlib.nullcontext))]
+    return [("workspace taken", lambda self: self._free[0]), ("workspace given", lambda self, work: None)]

@@ -11,54 +11,56 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from auditing.hostile import FixedNoise
 from auditing.planting import Patch, fault
 
-from eyestream.privacy import additive, ball, domain, klt, mechanisms, noise, transforms
+from eyestream.privacy.additive import transforms
+from eyestream.spectrum.difference import difference
+from eyestream.testing.noise import ZeroNoise
+from eyestream.testing.seams import original, replaced
 
 # Scale of the noise
 
 
 def _sensitivity(change: Callable[[Any, np.ndarray, int], np.ndarray]) -> list[Patch]:
-    """The law is made for a changed sensitivity: `change` is given the mechanism, the integers and their count."""
-    law = mechanisms._PerFeature._law
+    """The law is made for a changed sensitivity: `change` is given the frame, the integers and their count."""
+    law = original("law of LPA")
 
-    def changed(self: Any, sensitivity: Any, count: int, largest: int) -> Any:
-        return law(self, np.maximum(change(self, sensitivity, count).astype(np.int64), 1), count, largest)
+    def changed(frame: Any, sensitivity: Any, count: int, largest: int) -> Any:
+        return law(frame, np.maximum(change(frame, sensitivity, count).astype(np.int64), 1), count, largest)
 
-    return [(mechanisms._PerFeature, "_law", changed)]
+    return [("law of LPA", changed), ("law of Fourier", changed)]
 
 
-@fault("missing sqrt(n)", "shipped", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(n)", "shipped", "lattice", "epsilon cfpa k=2")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt(self.n))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt(frame.n))
 
 
-@fault("missing sqrt(k)", "epsilon cfpa k=2", "lattice")
+@fault("missing sqrt(k)", "lattice", "epsilon cfpa k=2")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / math.sqrt((count + 1) // 2))
 
 
-@fault("radius taken for the diameter", "epsilon cfpa k=1", "lattice")
+@fault("radius taken for the diameter", "lattice", "epsilon cfpa k=1")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / 2)
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / 2)
 
 
-@fault("every feature gets the whole epsilon", "shipped", "epsilon cfpa k=1", "lattice")
+@fault("every feature gets the whole epsilon", "lattice", "shipped", "epsilon cfpa k=1")
 def _() -> list[Patch]:
-    return _sensitivity(lambda self, sensitivity, count: sensitivity / len(self._active))
+    return _sensitivity(lambda frame, sensitivity, count: sensitivity / len(frame.active))
 
 
 @fault("noise on real parts only", "epsilon cfpa k=2")
 def _() -> list[Patch]:
-    draw = noise.SecureNoise.draw
+    draw = original("SecureNoise.draw")
 
     def real_only(self: Any, law: Any) -> Any:
         drawn = draw(self, law)
         drawn[:, 2::2] = 0
         return drawn
 
-    return [(noise.SecureNoise, "draw", real_only)]
+    return [("SecureNoise.draw", real_only)]
 
 
 # The ball
@@ -68,33 +70,29 @@ def _no_hold() -> Patch:
     def rounded(self: Any, coordinates: Any, factor: Any) -> Any:
         return np.rint(np.clip(coordinates * factor * self._per_step, -(2.0**55), 2.0**55)).astype(np.int64)
 
-    return ball.L2Lattice, "snap", rounded
+    return "L2Lattice.snap", rounded
 
 
 def _no_projection() -> Patch:
-    return ball, "_factor", lambda norm, radius: np.ones((len(norm), 1))
+    return "ball factor", lambda norm, radius: np.ones((len(norm), 1))
 
 
 @fault("noise before projection", "epsilon cfpa k=1")
 def _() -> list[Patch]:
-    noisy = additive.AdditiveMechanism._noisy
+    noisy = original("noisy integers")
 
-    def noise_first(self: Any, admitted: Any) -> Any:
+    def noise_first(self: Any, admitted: Any, source: Any) -> Any:
         """The shipped step twice: noise without a ball, then a ball without noise."""
-        parts, source = self._parts, self._noise
-        with mock.patch.object(*_no_hold()), mock.patch.object(parts.law, "clamp", lambda noisy: noisy):
-            self._parts = dataclasses.replace(parts, factor=lambda residual, radius: np.ones((len(residual), 1)))
-            noised = noisy(self, admitted) * self._scale
-        self._parts, self._noise = parts, FixedNoise()
-        try:
-            return noisy(self, parts.transform.chunk(noised))
-        finally:
-            self._noise = source
+        unbounded = dataclasses.replace(self.core.private, factor=lambda residual, _: np.ones((len(residual), 1)))
+        unclamped = replaced("LaplaceLaw.clamp", lambda self, noisy: noisy)
+        with replaced(*_no_hold()), unclamped, mock.patch.object(self.core, "private", unbounded):
+            noised = noisy(self, admitted, source) * self.core.scale
+        return noisy(self, self.transform.chunk(noised), ZeroNoise())
 
-    return [(additive.AdditiveMechanism, "_noisy", noise_first)]
+    return [("noisy integers", noise_first)]
 
 
-@fault("radius not enforced", "epsilon cfpa k=1", "radius", "lattice")
+@fault("radius not enforced", "radius", "lattice", "epsilon cfpa k=1")
 def _() -> list[Patch]:
     return [_no_hold(), _no_projection()]
 
@@ -113,11 +111,10 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     """The ball holds chunks, as for CFPA; what is noised are their differences."""
     coordinates = transforms.FourierTransform.coordinates
-    kind = transforms.DifferenceFourierTransform
     return [
         _no_hold(),
-        (kind, "residual", lambda self, chunk: chunk - self._centre),
-        (kind, "coordinates", lambda self, residual: coordinates(self, transforms.difference(residual))),
+        ("difference residual", lambda self, chunk: chunk - self._centre),
+        ("difference coordinates", lambda self, residual: coordinates(self, difference(residual))),
     ]
 
 
@@ -125,13 +122,13 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     """Sensitivity of the real ball plus one step, with nothing held."""
 
-    def once(self: Any, sensitivity: Any, count: int) -> Any:
-        if self.name == "lpa":
+    def once(frame: Any, sensitivity: Any, count: int) -> Any:
+        if frame.calibration.mechanism == "lpa":
             return sensitivity
-        k = (count + 1) // 2 if count < self.n or count == 1 else self.n // 2 + 1
-        lam = 2 * math.sqrt(self.n * k) * len(self._active) / self.epsilon
+        k = (count + 1) // 2 if count < frame.n or count == 1 else frame.n // 2 + 1
+        lam = 2 * math.sqrt(frame.n * k) / frame.share
         step = 2.0 ** math.floor(math.log2(lam) - 20)
-        return np.full(sensitivity.shape, 2 * math.sqrt(self.n * k) / step + 1)
+        return np.full(sensitivity.shape, 2 * math.sqrt(frame.n * k) / step + 1)
 
     return [_no_hold(), *_sensitivity(once)]
 
@@ -139,7 +136,7 @@ def _() -> list[Patch]:
 @fault("NaN that skips the projection", "radius")
 def _() -> list[Patch]:
     """min(1, nan) is 1 in Python; and what is missing is set to zero only afterwards."""
-    clamp = domain.Domain.admit
+    clamp = original("Domain.admit")
 
     def admit(self: Any, chunk: Any) -> Any:
         admitted = clamp(self, np.nan_to_num(chunk, nan=0.0))
@@ -148,7 +145,7 @@ def _() -> list[Patch]:
     def naive(norm: Any, radius: Any) -> Any:
         return np.array([[min(1, r / s) if s else 1.0] for r, s in zip(radius, norm, strict=True)])
 
-    return [(domain.Domain, "admit", admit), (ball, "_factor", naive)]
+    return [("Domain.admit", admit), ("ball factor", naive)]
 
 
 @fault("no clamp to the range", "radius")
@@ -156,7 +153,7 @@ def _() -> list[Patch]:
     def admit(self: Any, chunk: Any) -> Any:
         return np.where(np.isnan(chunk), 0.0, chunk)
 
-    return [(domain.Domain, "admit", admit)]
+    return [("Domain.admit", admit)]
 
 
 # Imputation and transforms
@@ -164,20 +161,20 @@ def _() -> list[Patch]:
 
 @fault("hold-last across a chunk border", "imputation")
 def _() -> list[Patch]:
-    admit = domain.Domain.admit
+    admit = original("Domain.admit")
 
     def holding(self: Any, chunk: Any) -> Any:
         admitted = admit(self, chunk)
         self._padded[:, 0] = admitted[:, -1]
         return admitted
 
-    return [(domain.Domain, "admit", holding)]
+    return [("Domain.admit", holding)]
 
 
 @fault("differences across a chunk border", "imputation", "inverse")
 def _() -> list[Patch]:
     last: dict[tuple[int, ...], Any] = {}
-    plain = transforms.difference
+    plain = original("difference")
 
     def across(signals: Any) -> Any:
         result = plain(signals)
@@ -185,7 +182,7 @@ def _() -> list[Patch]:
         last[signals.shape] = signals[:, -1].copy()
         return result
 
-    return [(transforms, "difference", across)]
+    return [("difference", across)]
 
 
 @fault("two-term integration", "inverse")
@@ -195,20 +192,58 @@ def _() -> list[Patch]:
         result[..., 1:] += differences[..., :-1]
         return result
 
-    return [(transforms, "integrate", two_terms)]
+    return [("integrate", two_terms)]
 
 
 @fault("joint coding remembers the true code word", "state")
 def _() -> list[Patch]:
-    release = klt.KLTSession.release
+    release = original("KLT step")
 
-    def remembering(self: Any, chunk: Any) -> Any:
-        before, turn = self._state, self._turn
-        released = release(self, chunk)
-        source, self._state, self._turn = self._mechanism._noise, before, turn
-        self._mechanism._noise = FixedNoise()  # nothing is replaced
-        release(self, chunk)
-        self._mechanism._noise = source
-        return released
+    def remembering(self: Any, admitted: Any, source: Any, *rest: Any) -> Any:
+        true = release(self, admitted, ZeroNoise(), *rest)  # nothing is replaced
+        release(self, admitted, source, *rest)
+        return true
 
-    return [(klt.KLTSession, "release", remembering)]
+    return [("KLT step", remembering)]
+
+
+# What is said and asked of a mechanism
+
+
+@fault("options ignored silently", "options")
+def _() -> list[Patch]:
+    checked = original("options checked")
+
+    def lenient(self: Any, options: Any) -> Any:
+        return checked(self, {name: value for name, value in options.items() if name in self.options.__struct_fields__})
+
+    return [("options checked", lenient)]
+
+
+@fault("options taken and not applied", "options")
+def _() -> list[Patch]:
+    checked = original("options checked")
+
+    def idle(self: Any, options: Any) -> Any:
+        checked(self, options)
+        return {}
+
+    return [("options checked", idle)]
+
+
+@fault("a guarantee of klt that speaks of a grid", "words")
+def _() -> list[Patch]:
+    return [("words of KLT", original("words of CFPA"))]
+
+
+@fault("a guarantee against any computing power", "words")
+def _() -> list[Patch]:
+    power = "with any amount of computing power"
+    return [("words of CFPA", dataclasses.replace(original("words of CFPA"), attacker=power))]
+
+
+@fault("odds of a chunk claimed for a session", "words")
+def _() -> list[Patch]:
+    """The sentence of 0.1.0."""
+    odds = "seeing the release changes the odds between any two possible chunks by at most e^epsilon"
+    return [("words on odds", lambda self: f"{odds}, whatever an attacker believed before")]

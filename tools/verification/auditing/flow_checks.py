@@ -1,46 +1,44 @@
 """Checks of the way of a chunk: device, pipeline, outbox.
 
 `order`: reserved durably, then noise drawn and bound, then published. `once`: no row in two releases, whatever is sent
-again and whatever a restart brings; a retry sends the same bytes. `closed`: a fault in the middle lets nothing out.
-`border`: a chunk holds its own rows.
+again and whatever a restart brings; a retry sends the same bytes. `restored`: nor when an old state is restored.
+`closed`: a fault in the middle lets nothing out, and a special value no warning. `border`: a chunk holds its own rows.
 """
 
 import asyncio
 import contextlib
 import functools
 import random
+import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 from auditing.findings import Finding, Part, first_failure
-from auditing.mechanisms import synthetic
-from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder, silence, tagged
+from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
 
-from eyestream.privacy.accountant import RowMark
 from eyestream.chunking.device import Device
-from eyestream.privacy.accountant import Account, Request
+from eyestream.offline.audit.trials import Array
+from eyestream.privacy.accountant import Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.rim.config import (
-    BrokerSettings,
-    BudgetSettings,
-    DeviceEntry,
-    PrivacySettings,
-    Settings,
-    SidecarSettings,
-    StreamSettings,
-)
-from eyestream.rim.ledger.ledger import Ledger, create_ledger, look
+from eyestream.privacy.memory_ledger import decide
+from eyestream.release.stream import StreamRelease
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.streams.key import StreamKey
+from eyestream.testing.calibrations import synthetic
+from eyestream.testing.load import PrivateLink, hand_over
+from eyestream.testing.logs import silence
+from eyestream.testing.payloads import tagged
+from eyestream.testing.seams import replaced
+from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
 
-__all__ = ["border", "closed", "once", "order"]
+__all__ = ["border", "closed", "once", "order", "restored"]
 
 
 def order() -> Finding:
@@ -52,17 +50,17 @@ def order() -> Finding:
         await station.send(1, range(2, 6), 1.0)
         await station.send(1, range(6, 17), 3.0)
         await station.send(1, range(3, 9), 4.0, "e")
-        await station.pipeline.take([], 60.0)
+        await station.take(now=60.0)
         await station.send(2, range(40, 52), 61.0)
         await station.send(2, (), 62.0, end=True)
         await station.send(3, range(3), 63.0)
         station.pipeline.close(80.0)
 
     with folder() as place, silence():
-        station = Station(place / "ledger", ceilings=Ceilings.of(3, 2 * EPSILON, 1e6, 1e6))
+        station = Station(place, ceilings=Ceilings.of(3, 2 * EPSILON, 1e6, 1e6))
         station.run(life)
-        odometers = look(place / "ledger")[1].values()
-    released, bound = sum(odometer.released for odometer in odometers), station.noise.bound
+        odometers = read_ledger(station.path).odometers.values()
+    released, bound = sum(odometer.released for odometer in odometers), station.bound
     early = sum(spent <= index for index, spent in enumerate(bound))
     seen, withheld = len(station.published), sum(odometer.withheld for odometer in odometers)
     return first_failure(
@@ -82,17 +80,19 @@ def once() -> Finding:
     late = 0
     with folder() as place, silence():
         for n, session in ((4, 2), (8, 2), (2, 2), (4, 3), (8, 4)):
-            station = Station(place / "ledger", n)
+            station = Station(place, n)
             station.run(functools.partial(_sends_all_again, session=session))
-            rows.update((raw_topic("d"), tag) for tags in station.tap.released for tag in tags)
-            late = len(station.tap.released)
+            rows.update((raw_topic("d"), tag) for tags in station.releases for tag in tags)
+            late = len(station.releases)
         twice = sum(count - 1 for count in rows.values())
         parts = [
             (twice == 0, f"{twice} rows of {len(rows)} went into a second release"),
             (len(rows) > 24 and late > 0, f"only {len(rows)} rows were released"),
             *_refused_at_every_layer(),
         ]
-        bytes_sent = asyncio.run(_two_attempts(place))
+        other = place / "other"
+        other.mkdir()
+        bytes_sent = asyncio.run(_two_attempts(other))
     kinds = len(set(bytes_sent))
     parts.append((len(bytes_sent) == 2 and kinds == 1, f"{len(bytes_sent)} attempts sent {kinds} different payloads"))
     return first_failure(*parts)
@@ -116,68 +116,96 @@ def _refused_at_every_layer() -> list[Part]:
     again = sum(chunk.first_row < 24 or chunk.session < 2 for chunk in taken)
     device.feed(RawRows(4, 0, tagged(4, rows)), 2.0)
     again += len(device.feed(RawRows(3, 0, tagged(3, rows)), 3.0))
-    account = Account(4, 2)
-    account.take(2, 17, chunk=4, window=2, day=0, epsilon=1)
-    asked = [Request("d", "s", number, 8 * i, 8 * i + 7, Charge(1)) for number in (1, 2) for i in range(3)]
-    granted = sum(account.obstacle(request, n, WIDE, 0) is None for request in asked for n in (4, 8))
+    account, key, spans = Account(), StreamKey("d", "s"), [(number, 8 * i) for number in (1, 2) for i in range(3)]
+    decide(account, Request(key, 2, 14, 17, 4, Charge(1)), WIDE, 0)
+    asked = [Request(key, number, first, first + n - 1, n, Charge(1)) for number, first in spans for n in (4, 8)]
+    granted = sum(account.obstacle(request, WIDE, 0) is None for request in asked)
     return [
         (again == 0 and len(taken) == 1, f"the device takes {again} chunks with rows before the mark"),
         (granted == 0, f"the account grants {granted} of 12 requests for rows that are gone"),
     ]
 
 
-class _BrokenLink:
-    """Takes every payload; a broken one acknowledges no chunk."""
-
-    def __init__(self, sent: list[bytes], breaks: bool) -> None:
-        self._sent, self._breaks = sent, breaks
-
-    async def state(self, statements: Sequence[tuple[str, bytes]]) -> None:
-        pass
-
-    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
-        self._sent.append(payload)
-        if not self._breaks:
-            acknowledged()
-
-
 async def _two_attempts(place: Path) -> list[bytes]:
-    """Payloads that a sidecar hands to two links in turn, for one chunk."""
-    settings = _settings(place / "other")
-    create_ledger(settings.sidecar.ledger, chunk=4, window=2, created=0)
+    """Payloads that a sidecar hands to two links in turn, for one chunk; the first link acknowledges nothing."""
+    names = device_settings(4).names
+    settings = settings_for(NO_BROKER, place, names=names, devices=("d",), window_epsilon=1e6)
     sent: list[bytes] = []
-    mechanism = build(synthetic("cfpa", 4, FEATURES), EPSILON, k=1, noise=SecureNoise())
-    with Ledger(settings.sidecar.ledger, chunk=4, ceilings=WIDE) as ledger:
-        sidecar = Sidecar(settings, mechanism, ledger, today=lambda: 20_000)
+    mechanism = build(synthetic("cfpa", 4, FEATURES), EPSILON, k=1)
+    with opened(settings, mechanism=mechanism) as sidecar:
         payload = encode_raw(1, 0, tagged(1, range(4)), 1)
         await sidecar.pipeline.take([Arrival(raw_topic("d"), payload, 0.0)], 0.0)
         for breaks in (True, False):
+            link = PrivateLink(acknowledges=not breaks)
+            link.on_send = lambda topic, payload: sent.append(payload)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.2):
-                    await sidecar._sender.serve(_BrokenLink(sent, breaks))  # type: ignore[arg-type]
+                    await hand_over(sidecar, link)
     return sent
 
 
-def _settings(ledger: Path) -> Settings:
-    names = device_settings(4).names
-    return Settings(
-        sidecar=SidecarSettings(name="s", ledger=ledger),
-        private=BrokerSettings("mqtt://127.0.0.1:1"),
-        stream=StreamSettings(1, 2.0, 30.0, names, 1.0, 60.0, "on_row"),
-        privacy=PrivacySettings("none", EPSILON),
-        budget=BudgetSettings(2, 1e6, 1e6, 1e6),
-        device=(DeviceEntry("d"),),
+class _Recorder:
+    """A mechanism, and its sessions, that releases what it is given, and notes the first feature."""
+
+    epsilon, delta = EPSILON, 0.0
+
+    def __init__(self) -> None:
+        self.rows: Counter[float] = Counter()
+
+    def session(self, snapshot: bytes | None = None) -> "_Recorder":
+        return self
+
+    def snapshot(self) -> bytes:
+        return b""
+
+    def release(self, chunk: Array) -> Array:
+        self.rows.update(chunk[0][np.isfinite(chunk[0])].tolist())
+        return chunk
+
+
+def restored() -> Finding:
+    """Processes that go back, again and again, to a state of long ago; the ledger on the disk goes on."""
+    twice = released = refused = 0
+    with folder() as place, silence():
+        for seed in range(20):
+            path, mechanism = place / f"ledger-{seed}", _Recorder()
+            create_ledger(path, created=0)
+            with Ledger(path, ceilings=WIDE) as ledger:
+                refused += _goes_back(random.Random(seed), StreamRelease(device_settings(4), mechanism, int), ledger)
+            twice += sum(count - 1 for count in mechanism.rows.values())
+            released += len(mechanism.rows)
+    return first_failure(
+        (twice == 0, f"{twice} of {released} rows left a second time"),
+        (released > 500 and refused > 50, f"{released} rows left, and {refused} chunks were refused: too few"),
     )
 
 
+def _goes_back(random_: random.Random, stream: StreamRelease, ledger: Ledger) -> int:
+    """One life; how many chunks were refused because their rows had been reserved before."""
+    states, row, at = [stream.snapshot()], 0, 0.0
+    for _ in range(80):
+        at += 0.5
+        if random_.random() < 0.15:
+            outcome = stream.restore(random_.choice(states[-8:]))
+            row = max(0, row - random_.randint(0, 12))
+        else:
+            rows = range(row, row + random_.randint(1, 6))
+            outcome, row = stream.feed(RawRows(1, row, tagged(1, rows)), at), rows.stop
+        states.append(stream.snapshot())
+        stream.answer(ledger.reserve(outcome.requests, 100))
+        states.append(stream.snapshot())
+    return stream.counters.withheld["rows"]
+
+
 _BROKEN = (
-    "eyestream.privacy.domain.Domain.admit",
-    "eyestream.privacy.ball._factor",
-    "eyestream.privacy.ball.L2Lattice.snap",
-    "eyestream.privacy.noise.SecureNoise.draw",
-    "eyestream.spectrum.fourier.RealFourier.signals",
-    "eyestream.rim.sidecar.pipeline.encode_private",
+    "Domain.admit",
+    "ball factor",
+    "L2Lattice.snap",
+    "SecureNoise.draw",
+    "RealFourier.signals",
+    "stream encoder",
 )
+"""Seams, each a step of a release."""
 
 
 def closed() -> Finding:
@@ -189,20 +217,40 @@ def closed() -> Finding:
             seen: list[int] = []
 
             async def life(station: Station, target: str = target, seen: list[int] = seen) -> None:
-                with mock.patch(target, side_effect=RuntimeError(f"rows: {tagged(1, range(4))}")):
+                with replaced(target, mock.Mock(side_effect=RuntimeError(f"rows: {tagged(1, range(4))}"))):
                     await station.send(1, range(8), 1.0)
                 seen.append(len(station.published))
                 await station.send(1, range(8, 12), 5.0)
                 seen.append(len(station.published))
 
-            Station(place / f"ledger-{number}").run(life)
+            Station(place / f"life-{number}").run(life)
             left, stopped = left + seen[0], stopped + (seen[1] != seen[0] + 1)
             said |= {line for line in lines for raw in ("4242", "1001") if raw in line}
+        warned = _warned(place / "special")
     return first_failure(
         (left == 0, f"{left} payloads left though a step of the release had failed"),
         (not said, f"{len(said)} log lines carry raw values"),
+        (not warned, f"numpy warns of special values: {', '.join(sorted(warned))}"),
         (stopped == 0, f"{stopped} of {len(_BROKEN)} faults stopped the chunks that came later"),
     )
+
+
+def _warned(place: Path) -> set[str]:
+    """What warnings tell of rows of which each holds a special value: a signalling NaN, infinities, the largest."""
+    bits = np.array([0x7F800001, 0xFF800001, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x00000001, 0x7FC00000, 0], np.uint32)
+    rows = np.repeat(bits.view(np.float32)[:, None], FEATURES, axis=1)
+
+    async def life(station: Station) -> None:
+        await station.take(station.sent(rows, 0, 1, device="d"))
+
+    before = np.seterr(all="warn")
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            Station(place).run(life)
+    finally:
+        np.seterr(**before)
+    return {str(warning.message) for warning in told}
 
 
 def border() -> Finding:

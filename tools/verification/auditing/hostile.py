@@ -1,32 +1,22 @@
-"""Chunks that an adversary would send, and a noise that is none."""
+"""Chunks that an adversary would send, and the mechanisms that they are sent to."""
 
 import itertools
 import math
 
 import numpy as np
-from auditing.mechanisms import Array, synthetic, worst_signal
-from numpy.typing import NDArray
 
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.laws import LaplaceLaw
+from eyestream.offline.audit.trials import Array, worst_signal
+from eyestream.privacy.additive.core import AdditiveStep
+from eyestream.privacy.frame import Page
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import integrate
 from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
+from eyestream.testing.calibrations import synthetic
+from eyestream.testing.noise import ZeroNoise
 
-__all__ = ["FixedNoise", "Subject", "hostile_chunks", "subjects"]
-
-
-class FixedNoise:
-    """The same integer for every draw: 0, or one end of the reach."""
-
-    certified = False
-
-    def __init__(self, value: int = 0) -> None:
-        self._value = value
-
-    def draw(self, law: LaplaceLaw) -> NDArray[np.int64]:
-        """(rows, count) of the integer."""
-        return np.full(law.shape, self._value, dtype=np.int64)
+__all__ = ["Subject", "additive_step", "admitted", "hostile_chunks", "subjects"]
 
 
 class Subject:
@@ -40,15 +30,25 @@ class Subject:
         self.step = 2.0 ** math.floor(math.log2(self.scale) - 20)
         self.chunks = hostile_chunks(name, n, k, self.step)
         self.features = len(self.chunks)
-        self.mechanism = self.with_noise(FixedNoise())
+        self.mechanism = self.with_noise(ZeroNoise())
         self.weights = np.ones(n, dtype=np.int64) if k is None else coordinate_weights(n, k)
 
-    def with_noise(self, noise: FixedNoise | None) -> AdditiveMechanism:
+    def with_noise(self, noise: Noise | None) -> Mechanism:
         """The same mechanism, made anew with another noise; None is the real one."""
         calibration = synthetic(self.name, self.n, self.features, self.width)
-        mechanism = build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
-        assert isinstance(mechanism, AdditiveMechanism)
-        return mechanism
+        return build(calibration, self.features * self.epsilon, k=self.k, noise=noise)
+
+
+def additive_step(mechanism: Mechanism) -> AdditiveStep:
+    """The private step of an additive mechanism, with its figures in `core.private`."""
+    step = mechanism.core.step()
+    assert isinstance(step, AdditiveStep)
+    return step
+
+
+def admitted(mechanism: Mechanism, chunk: Array) -> Array:
+    """(A, n) what the private step gets for a chunk (F, n)."""
+    return Page(mechanism.frame).admit(chunk)
 
 
 def subjects(epsilon: float = 1.0, width: float = 1e9) -> list[Subject]:

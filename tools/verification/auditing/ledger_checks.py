@@ -1,129 +1,214 @@
 """Checks of the ledger.
 
-`window`: no ceiling is ever passed. `torn`: what cannot be read counts as spent. `durable`: a disk that fails ends it.
-`alone`: a ledger that is missing, damaged, foreign or in use is refused. `exact`: sums do not round.
+`window`: no ceiling is ever passed. `rewritten`: a shorter file says the same. `torn`: what cannot be read counts as
+spent. `durable`: a disk that fails ends it. `alone`: a ledger that cannot be trusted is refused. `exact`: sums do not
+round.
 """
 
 import contextlib
 import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from unittest import mock
 
 from auditing.findings import Finding, first_failure
-from auditing.station import CHARGE, EPSILON, WIDE, Station, folder, silence
+from auditing.station import EPSILON, WIDE, Station, folder
 
 from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.rim.ledger.ledger import Ledger, Reservation, create_ledger, look
+from eyestream.privacy.memory_ledger import MemoryLedger, decide
+from eyestream.privacy.reservation import Granted
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.streams.key import StreamKey
+from eyestream.testing.logs import silence
 
-__all__ = ["alone", "durable", "exact", "torn", "window"]
+__all__ = ["alone", "durable", "exact", "rewritten", "torn", "window"]
+
+KEY, OTHER_STREAM, OTHER_DEVICE = StreamKey("d", "features"), StreamKey("d", "gaze"), StreamKey("e", "features")
 
 
 def window() -> Finding:
-    """Random lives of a ledger: sessions, gaps, restarts, days that jump; every ceiling against a plain sum."""
+    """Random lives of a device with two streams: sessions, gaps, restarts, days that jump; ceilings by plain sums."""
     ceilings = Ceilings(3, 6, session=30, day=40)
     worst: Counter[str] = Counter()
     released = 0
     with folder() as place:
         for seed in range(40):
-            slots = _live(random.Random(seed), place / f"ledger-{seed}", ceilings)
-            costs = [cost for _, _, cost in slots]
-            released += sum(cost > 0 for cost in costs)
-            spans = [sum(costs[i : i + 3]) for i in range(len(costs))]
-            worst["window of 6"] = max(worst["window of 6"], *spans)
-            for place_in_slot, name in ((0, "session of 30"), (1, "day of 40")):
-                sums: Counter[int] = Counter()
-                for slot in slots:
-                    sums[slot[place_in_slot]] += slot[2]
-                worst[name] = max(worst[name], *sums.values())
+            sums = _live(random.Random(seed), place / f"ledger-{seed}", ceilings)
+            released += sum(cost > 0 for cost in sums.costs)
+            worst |= sums.worst
     parts = [(sum_ <= int(name.split()[-1]), f"a {name} holds {sum_}") for name, sum_ in worst.items()]
     return first_failure(*parts, (released > 400, f"only {released} slots were released"))
 
 
-def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> list[tuple[int, int, int]]:
-    """(session, day, cost) of every slot of one random life; the day is the largest so far."""
-    create_ledger(path, chunk=4, window=3, created=0)
-    slots: list[tuple[int, int, int]] = []
-    session, row, day, latest = 1, 0, 100, 100
+class _Sums:
+    """Costs of the slots of one device, added up again at every slot; a day is the largest so far."""
+
+    def __init__(self) -> None:
+        self.costs: list[int] = []
+        self.worst: Counter[str] = Counter()
+        self._days: Counter[int] = Counter()
+        self._sessions: dict[StreamKey, tuple[int, int]] = {}
+        self._day = 0
+
+    def add(self, request: Request, day: int, cost: int) -> None:
+        self.costs.append(cost)
+        self._day = max(self._day, day)
+        self._days[self._day] += cost
+        current, before = self._sessions.get(request.key, (request.session, 0))
+        self._sessions[request.key] = request.session, cost + (before if current == request.session else 0)
+        sessions = sum(spent for _, spent in self._sessions.values())
+        now = {"window of 6": sum(self.costs[-3:]), "session of 30": sessions, "day of 40": self._days[self._day]}
+        self.worst |= Counter(now)
+
+
+def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> _Sums:
+    """One random life."""
+    create_ledger(path, created=0)
+    sums, day, rows = _Sums(), 100, _Rows(random_, (KEY, OTHER_STREAM))
     for _ in range(6):
-        with Ledger(path, chunk=4, ceilings=ceilings) as ledger:
+        with Ledger(path, ceilings=ceilings) as ledger:
             for _ in range(random_.randint(1, 12)):
-                if random_.random() < 0.1:
-                    session, row = session + random_.randint(1, 3), 0
-                row += 4 * random_.choice((0, 0, 0, 5))  # numbers may jump: a gap takes no slot
                 day += random_.choice((0, 0, 0, 0, 0, 1, 1, -1))
-                latest = max(day, latest)
-                request = Request("d", "s", session, row, row + 3, Charge(random_.randint(1, 4)))
+                request = rows.next()
                 [answer] = ledger.reserve([request], day)
-                granted = isinstance(answer, Reservation)
-                slots.append((session, latest, request.charge.epsilon if granted else 0))
-                row += 4
-    return slots
+                sums.add(request, day, request.charge.epsilon if isinstance(answer, Granted) else 0)
+    return sums
 
 
-def torn() -> Finding:
-    """A last record that a power cut broke off anywhere still counts, and its session is closed."""
-    short, again = 0, 0
-    with folder() as place:
-        path = place / "ledger"
-        create_ledger(path, chunk=4, window=2, created=0)
-        with Ledger(path, chunk=4, ceilings=WIDE) as ledger:
-            for i in range(3):
-                ledger.reserve([_ask(i)], 100)
-        whole = path.read_bytes()
-        for cut in range(1, 64, 6):
-            path.write_bytes(whole[:-cut])
-            short += look(path)[1]["d/s"].epsilon < 3 * CHARGE
-            with Ledger(path, chunk=4, ceilings=WIDE) as ledger:
-                again += isinstance(ledger.reserve([_ask(2)], 100)[0], Reservation)
+class _Rows:
+    """The next chunk of one of some streams: sessions begin, and numbers may jump, which takes no slot."""
+
+    def __init__(self, random_: random.Random, keys: Sequence[StreamKey]) -> None:
+        self._random, self._keys = random_, keys
+        self._at = dict.fromkeys(keys, (1, 0))
+
+    def next(self) -> Request:
+        random_, key = self._random, self._random.choice(self._keys)
+        session, row = self._at[key]
+        if random_.random() < 0.1:
+            session, row = session + random_.randint(1, 3), 0
+        row += 4 * random_.choice((0, 0, 0, 5))
+        self._at[key] = session, row + 4
+        return Request(key, session, row, row + 3, 4, Charge(random_.randint(1, 4)))
+
+
+def rewritten() -> Finding:
+    """Ledgers that are rewritten every few records say the same, after each restart, as one that is kept in memory."""
+    keys = (KEY, OTHER_STREAM, OTHER_DEVICE)
+    ceilings = Ceilings(3, 6, session=30, day=40, lifetime=400)
+    apart = asked = generations = 0
+    short = mock.patch.multiple("eyestream.rim.ledger.writer", _MANY_RECORDS=6, _TOO_MANY_RECORDS=6)
+    with folder() as place, silence(), short:
+        for seed in range(12):
+            random_, path, memory = random.Random(seed), place / f"ledger-{seed}", MemoryLedger(ceilings)
+            create_ledger(path, created=0)
+            rows = _Rows(random_, keys)
+            for _ in range(5):
+                with Ledger(path, ceilings=ceilings) as ledger:
+                    for _ in range(random_.randint(1, 15)):
+                        request, asked = rows.next(), asked + 1
+                        apart += ledger.reserve([request], 100) != memory.reserve([request], 100)
+                reading = read_ledger(path)
+                apart += any(known != memory.odometer(device) for device, known in reading.odometers.items())
+            generations += reading.header.generation
     return first_failure(
-        (short == 0, f"{short} of 11 torn ledgers forget a charge"),
-        (again == 0, f"{again} of 11 torn ledgers grant the torn rows again"),
+        (apart == 0, f"{apart} answers or odometers of {asked} requests are not those of the ledger in memory"),
+        (generations > 12 * 5, f"only {generations} rewritings"),
     )
 
 
-def _ask(index: int) -> Request:
-    return Request("d", "s", 1, 4 * index, 4 * index + 3, Charge.of(EPSILON))
+def torn() -> Finding:
+    """A last record that is cut off, changed or zeroed counts for each device, and what it can have been is closed."""
+    short, again, tried = 0, 0, 0
+    with folder() as place:
+        for newest in (KEY, OTHER_DEVICE):
+            path = place / f"ledger-{newest.device}"
+            create_ledger(path, created=0)
+            with Ledger(path, ceilings=WIDE) as ledger:
+                for request in (_ask(0), _ask(0, OTHER_DEVICE, 3), _ask(1), last := _ask(0, newest, session=2)):
+                    ledger.reserve([request], 100)
+            whole = path.read_bytes()
+            spent = {device: odometer.epsilon for device, odometer in read_ledger(path).odometers.items()}
+            for damaged in _damaged(whole):
+                path.write_bytes(damaged)
+                found, tried = read_ledger(path).odometers, tried + 1
+                short += any(found[device].epsilon < epsilon for device, epsilon in spent.items())
+                with Ledger(path, ceilings=WIDE) as ledger:
+                    again += isinstance(ledger.reserve([last], 100)[0], Granted)
+    return first_failure(
+        (short == 0, f"{short} of {tried} damaged ledgers forget a charge"),
+        (again == 0, f"{again} of {tried} damaged ledgers grant the damaged rows again"),
+    )
+
+
+def _damaged(whole: bytes) -> Iterator[bytes]:
+    """A ledger whose newest record is cut off, has another byte, or is zeros."""
+    yield whole[:-64] + bytes(64)
+    for at in range(1, 64, 6):
+        yield whole[:-at]
+        yield whole[:-at] + bytes([whole[-at] ^ 1]) + whole[len(whole) - at + 1 :]
+
+
+def _ask(index: int, key: StreamKey = KEY, times: int = 1, session: int = 1) -> Request:
+    return Request(key, session, 4 * index, 4 * index + 3, 4, Charge.of(times * EPSILON))
 
 
 def alone() -> Finding:
-    """What cannot be trusted is not opened: missing, held by another, of another kind, changed in the middle."""
+    """What cannot be trusted is not opened: missing, in use, of another kind, changed, everybody's; nor is a clock."""
     opened: list[str] = []
     with folder() as place:
         path, other = place / "ledger", place / "other"
         for one in (path, other):
-            create_ledger(one, chunk=4, window=2, created=0)
-            with Ledger(one, chunk=4, ceilings=WIDE) as ledger:
+            create_ledger(one, created=0)
+            with Ledger(one, ceilings=WIDE) as ledger:
                 for i in range(4):
                     ledger.reserve([_ask(i)], 100)
                 opened += ["one in use"] if _opens(one) else []
+                opened += ["a clock ten years ahead"] if _grants(ledger, 100 + 3650) else []
         whole, foreign = path.read_bytes(), other.read_bytes()
         damaged = {
             "a missing one": None,
             "an empty one": b"",
             "one of another program": b"\x7fELF" + whole[4:],
-            "one with a changed record": whole[:150] + bytes([whole[150] ^ 1]) + whole[151:],
-            "one with records of another": whole[:128] + foreign[128:192] + whole[192:],
+            "one with a changed record": whole[:250] + bytes([whole[250] ^ 1]) + whole[251:],
+            "one with records of another": whole[:192] + foreign[192:256] + whole[256:],
             "one with a record cut out": whole[:192] + whole[256:],
         }
         for name, content in damaged.items():
             path.unlink(missing_ok=True)
             if content is not None:
                 path.write_bytes(content)
+                path.chmod(0o600)
             opened += [name] if _opens(path) else []
-    return Finding(not opened, f"opened: {', '.join(opened) or 'none of 7'}")
+        for mode in (0o602, 0o620):
+            other.chmod(mode)
+            opened += [f"one of mode {mode:o}"] if _opens(other) else []
+        other.chmod(0o600)
+        opened += [] if _opens(other) else ["nothing, not even a good one"]
+        place.chmod(0o777)
+        opened += ["one in everybody's directory"] if _opens(other) else []
+    return Finding(not opened, f"opened: {', '.join(opened) or 'none of 11'}")
 
 
 def _opens(path: Path) -> bool:
     try:
-        Ledger(path, chunk=4, ceilings=WIDE).close()
+        Ledger(path, ceilings=WIDE).close()
     except LedgerError:
         return False
     return True
+
+
+def _grants(ledger: Ledger, day: int) -> bool:
+    try:
+        return isinstance(ledger.reserve([_ask(9)], day)[0], Granted)
+    except LedgerError:
+        return False
 
 
 def durable() -> Finding:
@@ -142,11 +227,11 @@ def durable() -> Finding:
 
     with folder() as place, silence():
         path = place / "ledger"
-        create_ledger(path, chunk=4, window=2, created=0)
-        with Ledger(path, chunk=4, ceilings=WIDE) as ledger, mock.patch("os.fdatasync", fails):
+        create_ledger(path, created=0)
+        with Ledger(path, ceilings=WIDE) as ledger, mock.patch("os.fdatasync", fails):
             for i in range(3):
                 with contextlib.suppress(LedgerError):
-                    granted += isinstance(ledger.reserve([_ask(i)], 100)[0], Reservation)
+                    granted += isinstance(ledger.reserve([_ask(i)], 100)[0], Granted)
         calls.clear()
         station = Station(place / "second")
         station.run(life)
@@ -159,16 +244,16 @@ def durable() -> Finding:
 
 def exact() -> Finding:
     """Charges round up and ceilings down; a ceiling is met exactly, and by nothing more."""
-    account, ceilings, granted = Account(4, 1), Ceilings.of(1, 1, session="0.3"), 0
-    for i in range(5):
-        request = Request("d", "s", 1, 4 * i, 4 * i + 3, Charge.of(0.1))
-        if account.obstacle(request, 4, ceilings, 0) is None:
-            granted += 1
-            account.take(1, 4 * i + 3, chunk=4, window=1, day=0, epsilon=request.charge.epsilon)
+    account, ceilings = Account(), Ceilings.of(1, 1, session="0.3")
+    asked = [Request(KEY, 1, 4 * i, 4 * i + 3, 4, Charge.of("0.1")) for i in range(5)]
+    granted = sum(decide(account, request, ceilings, 0) is None for request in asked)
     third, tiny = charge.charge_units(Fraction(1, 3)), charge.charge_units("1e-13")
+    floats = [i / 1000 for i in range(1, 1000)] + [4.8, 1e-7, 1e6 + 0.1]
+    below = sum(charge.charge_units(spent) < Fraction(spent) * charge.EPSILON_UNITS for spent in floats)
     return first_failure(
         (third * 3 >= 10**12 and tiny == 1, f"three thirds are charged as {third * 3 / 10**12}, 1e-13 as {tiny}"),
+        (below == 0, f"{below} of {len(floats)} floats are charged less than they are"),
         (charge.ceiling_units(Fraction(1, 3)) * 3 <= 10**12, "a ceiling is rounded up"),
-        (charge.charge_units(1e-7) * 10**7 == charge.ceiling_units(1), "10^7 charges of 1e-7 are not 1"),
+        (charge.charge_units("1e-7") * 10**7 == charge.ceiling_units(1), "10^7 charges of 1e-7 are not 1"),
         (granted == 3, f"{granted} charges of 0.1 fit a ceiling of 0.3"),
     )

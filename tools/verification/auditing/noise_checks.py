@@ -7,25 +7,25 @@ import ctypes
 import math
 import os
 import threading
-import time
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import numpy as np
-from auditing.estimate import lower_epsilon
 from auditing.findings import Finding, Part, first_failure
-from auditing.mechanisms import Array, synthetic
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.privacy.bits import SystemBits
-from eyestream.privacy.laws import DIGIT_DEVIATION, LaplaceLaw, Law
+from eyestream.offline.audit.estimate import lower_epsilon
+from eyestream.offline.audit.trials import Array, synthetic
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.noise import SecureNoise, digits
+from eyestream.privacy.noise.bits import SystemBits
+from eyestream.privacy.noise.laws import DIGIT_DEVIATION, LaplaceLaw, Law
+from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.config import Settings
 
 __all__ = ["entropy", "sampler"]
@@ -38,15 +38,32 @@ def sampler() -> Finding:
         law, source = LaplaceLaw(np.array([rate]), 2000, largest=64), SecureNoise()
         drawn = np.concatenate([source.draw(law)[0] for _ in range(100)])
         magnitude = np.where(drawn < 0, ~drawn, drawn)
-        count = len(law._digits.words)
+        count = len(law.digits.words)
         p = [0.5] + [1 / (1 + math.exp(min(rate * 2.0**i, 700))) for i in range(count)]
         bits = np.array([drawn < 0, *(((magnitude >> i) & 1).astype(np.bool_) for i in range(count))])
         parts += _digits(rate, bits, np.array(p))
         if rate > 0.1:
             parts.append(_neighbouring_integers(rate, drawn))
         parts.append(_thresholds(rate, law, count))
+    parts.append(_refused())
     parts += [_odds(epsilon, words) for epsilon in (0.1, 1.0, 5.0, 48.0) for words in ((1,), (3, 1, 1), (8, 8))]
     return first_failure(*parts)
+
+
+def _refused() -> Part:
+    """A law whose thresholds are off by a few units of the last word is not made."""
+    right = digits.digit_thresholds
+
+    def off(log_p: Array) -> list[NDArray[np.uint32]]:
+        first, *others = right(log_p)
+        return [first - np.uint32(8), *others]
+
+    try:
+        with mock.patch.object(digits, "digit_thresholds", off):
+            LaplaceLaw(np.array([2.0**-20.5]), 1, largest=64)
+    except OverflowError:
+        return True, "thresholds that are off are refused"
+    return False, "a sampler whose thresholds are off was made"
 
 
 def _odds(epsilon: float, bits: tuple[int, ...]) -> Part:
@@ -82,7 +99,7 @@ def _neighbouring_integers(rate: float, drawn: Array) -> Part:
 
 def _thresholds(rate: float, law: LaplaceLaw, count: int) -> Part:
     """Largest deviation of a digit's logarithms, from the thresholds, in units of what is accounted."""
-    thresholds, words = law._digits.thresholds[0, 0], law._digits.words
+    thresholds, words = law.digits.thresholds[0, 0], law.digits.words
     worst = 0.0
     for digit in range(count):
         own = [(int(thresholds[word]) + 1) / 2**32 for word in words[digit]]
@@ -131,38 +148,38 @@ def _in_copy(fork: Callable[[], int], produce: Callable[[], bytes]) -> bytes:
 
 
 def _threads() -> Part:
-    """Releases of one mechanism in two threads: the second waits until the first is done."""
-    noise = _SlowNoise()
-    mechanism = build(synthetic("cfpa", 4, 2), 4.0, k=1, noise=noise)
-    chunks = [np.full((mechanism.features, mechanism.n), value) for value in (0.1, 0.2)]
-    threads = [threading.Thread(target=mechanism.release, args=(chunk,)) for chunk in chunks]
+    """Releases of one mechanism in two threads at once: each draws with a law and a source of bits of its own."""
+    noise = _MeetingNoise()
+    mechanism = build(synthetic("cfpa", 64, 8), 4.0, k=8, noise=noise)
+    chunk = np.zeros((mechanism.features, mechanism.n))
+    threads = [threading.Thread(target=mechanism.release, args=(chunk,)) for _ in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return noise.most == 1, "two threads are in one mechanism at once: they share noise and scratch arrays"
+    alone = len(noise.laws) == len(set(noise.laws)) == 2
+    return alone, "two threads are in one mechanism at once and share noise and scratch arrays"
 
 
-class _SlowNoise(SecureNoise):
-    """Takes its time, and notes how many draws were under way at once."""
+class _MeetingNoise(SecureNoise):
+    """Lets two threads draw at once only, and notes which laws, whose buffers they write to, they draw from."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._under_way, self.most = 0, 0
+        self._both = threading.Barrier(2)
+        self.laws: list[int] = []
 
     def draw(self, law: Law) -> NDArray[np.int64]:
-        """As it is, a twentieth of a second late."""
-        self._under_way += 1
-        self.most = max(self.most, self._under_way)
-        time.sleep(0.05)
-        self._under_way -= 1
+        """As it is, when the other thread draws too."""
+        self.laws.append(id(law))
+        self._both.wait(timeout=10)
         return super().draw(law)
 
 
 def _no_seed() -> Part:
     """No key of the configuration and no line that makes noise knows a seed or the environment."""
     root = Path(eyestream.__file__).parent
-    sources = [*(root / "privacy").glob("*.py"), *(root / "rim").rglob("*.py")]
+    sources = [*(root / "privacy").rglob("*.py"), *(root / "rim").rglob("*.py")]
     told = [
         path.name for path in sources for word in ("os.environ", "getenv", "default_rng") if word in path.read_text()
     ]

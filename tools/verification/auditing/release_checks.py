@@ -14,18 +14,19 @@ from pathlib import Path
 
 import numpy as np
 from auditing.findings import Finding, Part, first_failure
-from auditing.hostile import FixedNoise, Subject, subjects
-from auditing.mechanisms import Array, synthetic_joint, worst_signal
+from auditing.hostile import Subject, additive_step, admitted, subjects
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.privacy.additive import AdditiveMechanism
-from eyestream.privacy.laws import LaplaceLaw
-from eyestream.privacy.mechanism import Releaser
+from eyestream.offline.audit.trials import Array, synthetic_joint, worst_signal
+from eyestream.privacy.additive.core import AdditiveCore
+from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.response import ResponseLaw
+from eyestream.privacy.noise.laws import LaplaceLaw, Law
+from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import integrate
+from eyestream.testing.noise import FixedNoise, ZeroNoise
 
 __all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "shipped", "state"]
 
@@ -35,9 +36,10 @@ def lattice() -> Finding:
     shares = []
     for subject in subjects():
         mechanism = subject.mechanism
-        integers = mechanism._noisy(mechanism._admit(subject.chunks)).astype(np.float64)
+        step = additive_step(mechanism)
+        integers = step.noisy(admitted(mechanism, subject.chunks), mechanism.noise).astype(np.float64)
         distance = max(float(np.abs(integers - row).sum(axis=1).max()) for row in integers)
-        rate = float(math.sqrt(2) / mechanism._parts.law.sd.min())
+        rate = float(math.sqrt(2) / step.core.private.law.sd.min())
         shares.append((distance * rate / subject.epsilon, subject.label))
     (least, blind), (most, widest) = min(shares), max(shares)
     return first_failure(
@@ -53,8 +55,8 @@ def shipped() -> Finding:
     for name in names:
         calibration = calibrations.load(name)
         for epsilon in (4.8, 4800.0):
-            mechanism = build(calibration, epsilon, noise=FixedNoise())
-            if isinstance(mechanism, AdditiveMechanism):
+            mechanism = build(calibration, epsilon, noise=ZeroNoise())
+            if isinstance(mechanism.core, AdditiveCore):
                 shares.append((_summed(mechanism) / epsilon, f"{name} at {epsilon:g}"))
     most, where = max(shares)
     return Finding(
@@ -62,16 +64,17 @@ def shipped() -> Finding:
     )
 
 
-def _summed(mechanism: AdditiveMechanism) -> float:
+def _summed(mechanism: Mechanism) -> float:
     """What the farthest of some neighbours costs, all features together."""
-    pieces, rng = mechanism._parts, np.random.default_rng(6)
+    step, rng = additive_step(mechanism), np.random.default_rng(6)
+    pieces = step.core.private
     signals = list(rng.choice((-1e6, 1e6), size=(8, mechanism.n)))
     signals += [1e6 * form(worst_signal(mechanism.n, k)[1]) for k in (1, 2, 3) for form in (np.asarray, integrate)]
     integers = []
     for signal in signals:
         for chunk in (signal, -signal):
-            admitted = mechanism._admit(np.repeat(chunk[None], mechanism.features, axis=0))
-            integers.append(np.where(pieces.steps > 0, mechanism._noisy(admitted), 0).astype(np.float64))
+            noisy = step.noisy(admitted(mechanism, np.repeat(chunk[None], mechanism.features, axis=0)), mechanism.noise)
+            integers.append(np.where(pieces.steps > 0, noisy, 0).astype(np.float64))
     rates = math.sqrt(2) / pieces.law.sd
     return max(float((np.abs(a - b).sum(axis=1) * rates).sum()) for a, b in itertools.combinations(integers, 2))
 
@@ -80,12 +83,12 @@ def radius() -> Finding:
     """Hostile chunks through the projection alone; hostile coordinates through the hold alone; and domain before."""
     parts: list[Part] = []
     for subject in subjects(width=1e300):
-        mechanism, pieces = subject.mechanism, subject.mechanism._parts
-        admitted = mechanism._admit(subject.chunks)
-        inside = bool((np.abs(admitted) <= subject.width).all())  # false for NaN
-        parts.append((inside, f"{subject.label}: the domain lets {np.abs(admitted).max():g} through"))
+        step = additive_step(subject.mechanism)
+        pieces, taken = step.core.private, admitted(subject.mechanism, subject.chunks)
+        inside = bool((np.abs(taken) <= subject.width).all())  # false for NaN
+        parts.append((inside, f"{subject.label}: the domain lets {np.abs(taken).max():g} through"))
         order = 1 if subject.k is None else 2
-        residual = pieces.transform.residual(admitted)
+        residual = step.transform.residual(taken)
         with np.errstate(invalid="ignore"):
             residual = residual * pieces.factor(residual, pieces.radius)
         norm = float(np.linalg.norm(residual, ord=order, axis=1).max())
@@ -99,7 +102,7 @@ def _held(subject: Subject) -> Part:
     weights, step = subject.weights.astype(np.float64), subject.step
     worst = np.array([1e300, -1e300, np.inf, np.nan, 3.0, -(2.0**70), 1e6, 0.1])
     coordinates = np.stack([np.roll(np.resize(worst, len(weights)), i) for i in range(subject.features)])
-    lattice = subject.mechanism._parts.lattice
+    lattice = additive_step(subject.mechanism).core.private.lattice
     with np.errstate(invalid="ignore", over="ignore"):
         integers = np.abs(lattice.snap(coordinates, np.ones((subject.features, 1)))).astype(np.float64)
     if subject.k is None:
@@ -120,7 +123,7 @@ def imputation() -> Finding:
         chunk[0] = np.nan
         released, others = [], (np.zeros_like(chunk), np.full_like(chunk, 7.0), -subject.chunks, 1e308 + 0 * chunk)
         for before in others:
-            mechanism = subject.with_noise(FixedNoise())
+            mechanism = subject.with_noise(ZeroNoise())
             mechanism.release(before)
             released.append(mechanism.release(chunk))
         changed = sum(int((np.nan_to_num(other) != np.nan_to_num(released[0])).sum()) for other in released[1:])
@@ -147,10 +150,12 @@ def reachable() -> Finding:
     for subject in subjects():
         mechanism, what = subject.with_noise(None), subject.label
         released = mechanism.release(subject.chunks)
-        pieces = mechanism._parts
-        signal = released - mechanism._offset
-        integers = np.rint(_coordinates(subject, signal) / mechanism._scale).astype(np.int64)
-        again = mechanism._finish(integers)
+        step = additive_step(mechanism)
+        pieces = step.core.private
+        signal = released - step.core.offset
+        integers = np.rint(_coordinates(subject, signal) / step.core.scale).astype(np.int64)
+        again = np.empty_like(released)
+        step.plain(integers, again)
         strange = int((again != released).any(axis=1).sum())
         parts.append((strange == 0, f"{what}: {strange} of {len(released)} outputs out of reach of the other input"))
         shown = 0
@@ -168,7 +173,7 @@ def reachable() -> Finding:
 def _additive(subject: Subject) -> Part:
     """Whether the same noise moves every output by the same, whatever the input."""
     moved = subject.with_noise(FixedNoise(1 << 18)).release(subject.chunks)
-    moved -= subject.with_noise(FixedNoise()).release(subject.chunks)
+    moved -= subject.with_noise(ZeroNoise()).release(subject.chunks)
     unlike = int((np.abs(moved - moved[0]) > 1e-9 * np.abs(moved[0]).max()).any(axis=1).sum())
     return unlike == 0, f"{subject.label}: in {unlike} of {len(moved)} features the noise depends on the input"
 
@@ -185,7 +190,7 @@ def _coordinates(subject: Subject, signal: Array) -> Array:
 
 def _ends(law: LaplaceLaw) -> tuple[int, int]:
     """The largest and the smallest integer that the sampler can draw."""
-    reach = 1 << len(law._digits.words)
+    reach = 1 << len(law.digits.words)
     return reach - 1, -reach
 
 
@@ -210,8 +215,9 @@ class _Words:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(4)
 
-    def draw(self, law: ResponseLaw) -> NDArray[np.int64]:
+    def draw(self, law: Law) -> NDArray[np.int64]:
         """Replaced, and by what."""
+        assert isinstance(law, ResponseLaw)
         return np.concatenate([[1], self._rng.integers(0, law._masks.astype(np.int64) + 1)])
 
 

@@ -1,0 +1,212 @@
+"""From gaze samples to rows of 52 features, one each 0.5 s over the last 30 s: fed, never asking.
+
+Rows stand on a grid that begins with the session's first sample; the first one comes 30 s after it. A row over
+(te - 30 s, te] counts the events that are *known* at te, so it is a function of samples up to te alone, and of none
+before te - 30 s - M, where M is `Profile.memory_s`. How samples are handed over does not matter: whole, one by one, or
+in between, every bit of every row is the same.
+
+The cadence follows the clock, never the eye: a lost eye, or no samples at all, give rows of NaN, and `advance` makes
+the rows that are due when no sample comes. A sample whose time does not go forward, or lies far ahead, is dropped and
+counted (`counters`); it never stops the front end. M bounds what gaze, diameters, and lost samples do. Time is not the
+eye's: a wrong time that is not too far ahead makes the samples behind it late, so a source must not pass one on.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import ConfigError
+from eyestream.gaze.detector import Detector
+from eyestream.gaze.features import NAMES
+from eyestream.gaze.profile import Profile, ticks
+from eyestream.gaze.profile_text import front_end_hash
+from eyestream.gaze.samples import Samples
+from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
+from eyestream.gaze.window import STEP, WINDOW, Window
+
+__all__ = ["FrontEnd", "Rows"]
+
+_BLOCK = 8192
+"""Samples that are worked on at once; what is held between calls does not depend on it."""
+
+_PATIENCE = 256
+"""Samples that may wait for the next row to be due, when they come in small portions."""
+
+_WAITING = ("t", "x", "y", "pupil_mm", "valid")
+_WIDEST_DEG = 180.0
+_LARGEST_PUPIL_MM = 100.0
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """m rows: `t` (m,) the ends of their windows in seconds of the tracker's clock, `values` (m, 52) or NaN."""
+
+    t: Array
+    values: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+class FrontEnd:
+    """One session of one tracker.
+
+    Parameters
+    ----------
+    profile
+        Of the tracker, with a rate.
+    longest_step_s
+        A sample further ahead of the last one, or of the clock, is dropped. A recording may have longer gaps than live
+        gaze, where `advance` goes on with the clock.
+
+    Raises
+    ------
+    ConfigError
+        when the profile leaves its rate open.
+    """
+
+    def __init__(self, profile: Profile, longest_step_s: float = LONGEST_STEP_S) -> None:
+        self.profile = profile
+        self._timeline = Timeline(longest_step_s)
+        self._detector, self._window = Detector(profile), Window(profile)
+        self._frozen, self._gap = ticks(profile.detection.frozen_s), profile.gap_ticks
+        self._still = (np.nan, np.nan, -(10**15), 0)  # x and y of the last tracked sample, its tick, unchanged since
+        self._end = STEP
+        self._pending: list[Samples] = []
+        self._patience = _PATIENCE
+
+    @property
+    def counters(self) -> TimeCounters:
+        """What became of the samples that have been worked on; the last few wait for the next row."""
+        return self._timeline.counters
+
+    def feed(self, samples: Samples) -> Rows:
+        """Take samples, any number; returns the rows that are due at the time of the last one."""
+        if len(samples):
+            self._pending.append(samples)
+            self._patience -= len(samples)
+            latest = samples.t[0] if len(samples) == 1 else samples.t.max()
+            if self._patience <= 0 or not latest < self._timeline.seconds(self._end) - 1e-6:
+                return self._rows(self._work())
+            self._pending[-1] = samples.copy()  # the caller may fill its arrays anew
+        return self._rows([])
+
+    def advance(self, now_s: float) -> Rows:
+        """The rows that are due when the tracker's clock shows `now_s`, whether samples came or not.
+
+        Samples at or before `now_s` that come later are dropped, so leave them the time that they need on their way.
+        Rows are made for at most the longest step in one call; what is not a number, or goes backward, is no progress.
+        """
+        rows = self._work()
+        tick = self._timeline.tick_of(now_s)
+        if tick > self._timeline.clock:
+            self._timeline.clock = tick
+            nothing = np.zeros(0, dtype=np.int64)
+            self._window.put(self._detector.take(nothing, np.zeros((3, 0)), tick))
+            rows += self._due(tick)
+        return self._rows(rows)
+
+    def snapshot(self) -> bytes:
+        """All that the next rows depend on. It holds raw gaze: whoever stores it must seal it."""
+        waiting = Samples.joined(self._pending)
+        timeline, counters = self._timeline, self._timeline.counters
+        state = {
+            "front_end": front_end_hash(self.profile),
+            "origin_s": timeline.origin_s,
+            "clock": timeline.clock,
+            "counters": [counters.accepted, counters.no_time, counters.late, counters.jumped],
+            "end": self._end,
+            "waiting": [getattr(waiting, name).tolist() for name in _WAITING],
+            "still": self._still,
+            "detector": self._detector.state(),
+            "window": self._window.state(),
+        }
+        return json.dumps(state, separators=(",", ":")).encode()
+
+    @classmethod
+    def restore(cls, profile: Profile, snapshot: bytes) -> "FrontEnd":
+        """Go on from `snapshot`, which is ours and was stored safely.
+
+        Raises
+        ------
+        ConfigError
+            when it was made with another profile, or by another version of the front end, or is not a snapshot.
+        """
+        front_end = cls(profile)
+        try:
+            state: dict[str, Any] = json.loads(snapshot)
+            if state["front_end"] != front_end_hash(profile):
+                raise ConfigError(f"profile {profile.name}: the snapshot is of another profile or version")
+            front_end._load(state)
+        except (ValueError, TypeError, KeyError) as error:
+            what = f"not a snapshot of a front end ({type(error).__name__})"
+            raise ConfigError(f"profile {profile.name}: {what}") from None
+        return front_end
+
+    def _load(self, state: dict[str, Any]) -> None:
+        self._timeline.origin_s, self._timeline.clock = state["origin_s"], state["clock"]
+        self._timeline.counters = TimeCounters(*state["counters"])
+        self._end, self._still = state["end"], tuple(state["still"])
+        *numbers, valid = state["waiting"]
+        if valid:
+            t, x, y, pupil = (np.array(column, dtype=np.float64) for column in numbers)
+            self._pending = [Samples(t, x, y, pupil, np.array(valid, dtype=np.bool_))]
+            self._patience -= len(valid)
+        self._detector.load(state["detector"])
+        self._window.load(state["window"])
+
+    def _work(self) -> list[tuple[int, Array]]:
+        """Work on the samples that wait; returns the rows that are due."""
+        if not self._pending:
+            return []
+        samples = self._pending[0] if len(self._pending) == 1 else Samples.joined(self._pending)
+        self._pending, self._patience = [], _PATIENCE
+        t, which = self._timeline.take(samples.t)
+        rows: list[tuple[int, Array]] = []
+        for a in range(0, len(t), _BLOCK):
+            self._block(t[a : a + _BLOCK], samples, which[a : a + _BLOCK])
+            rows += self._due(int(t[a : a + _BLOCK][-1]))
+        return rows
+
+    def _block(self, t: NDArray[np.int64], samples: Samples, which: NDArray[np.intp]) -> None:
+        x, y, pupil = samples.x[which], samples.y[which], samples.pupil_mm[which]
+        tracked = samples.valid[which] & (np.abs(x) <= _WIDEST_DEG) & (np.abs(y) <= _WIDEST_DEG)  # NaN compares false
+        sized = (pupil > 0.0) & (pupil <= _LARGEST_PUPIL_MM)
+        values = np.stack((x, y, np.where(sized, pupil, np.nan)))[:, tracked]
+        self._window.put(self._detector.take(t[tracked], values, int(t[-1])))
+        usable = tracked.copy()
+        usable[tracked] = self._moving(t[tracked], values[0], values[1])
+        self._window.count(t, usable, sized & tracked)
+
+    def _moving(self, t: NDArray[np.int64], x: Array, y: Array) -> NDArray[np.bool_]:
+        """Which tracked samples are not the repetition of a value that has been there for `frozen_s`."""
+        if self._frozen == 0 or len(t) == 0:
+            return np.ones(len(t), dtype=np.bool_)
+        last_x, last_y, last_t, since = self._still
+        same = np.empty(len(t), dtype=np.bool_)
+        same[0] = x[0] == last_x and y[0] == last_y and t[0] - last_t <= self._gap
+        same[1:] = (x[1:] == x[:-1]) & (y[1:] == y[:-1]) & (t[1:] - t[:-1] <= self._gap)
+        began = np.maximum.accumulate(np.where(same, since, t))
+        self._still = (float(x[-1]), float(y[-1]), int(t[-1]), int(began[-1]))
+        return np.asarray(t - began < self._frozen)
+
+    def _due(self, clock: int) -> list[tuple[int, Array]]:
+        """The rows up to the tick `clock`."""
+        rows = []
+        while self._end <= clock:
+            self._window.move(self._end)
+            if self._end >= WINDOW:
+                rows.append((self._end, self._window.row()))
+            self._end += STEP
+        return rows
+
+    def _rows(self, rows: list[tuple[int, Array]]) -> Rows:
+        if not rows:
+            return Rows(np.zeros(0), np.zeros((0, len(NAMES))))
+        t = np.array([self._timeline.seconds(end) for end, _ in rows])
+        return Rows(t, np.stack([values for _, values in rows]))

@@ -1,0 +1,102 @@
+"""From the numbers of a tracker, as its profile declares them, to samples: units, geometry, and what counts as lost."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eyestream.gaze.geometry import image_to_degrees, vector_to_degrees
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
+
+__all__ = ["take_in"]
+
+Array = NDArray[np.float64]
+
+_PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def take_in(
+    profile: Profile,
+    time: ArrayLike,
+    gaze: ArrayLike,
+    *,
+    pupil: ArrayLike | None = None,
+    openness: ArrayLike | None = None,
+    valid: ArrayLike | None = None,
+) -> Samples:
+    """Samples from n records of a tracker.
+
+    A sample is not valid where the tracker says so, a coordinate is not finite, is (0, 0) and the profile takes that
+    for a loss, lies outside of the image and its margin, or points further than `limit_deg` away, or where the lids are
+    closed further than `openness_min`. A diameter is missing where it is not between the profile's bounds: 0 and -1 are
+    how trackers say so. Of two eyes the mean is taken, missing where one of them is: that it jumps when an eye is
+    lost is no change of the pupils. Of lids the wider one counts.
+
+    Parameters
+    ----------
+    time
+        (n,) in the profile's unit.
+    gaze
+        (n, 2), or (n, 3) components, in the profile's unit.
+    pupil, openness
+        (n,) or (n, eyes).
+    valid
+        (n,), true or not 0 where the eye was tracked; NaN is not.
+
+    Raises
+    ------
+    ValueError
+        when the shapes do not fit.
+    """
+    t: Array = np.asarray(time, dtype=np.float64) / _PER_S[profile.time_unit]
+    points = np.asarray(gaze, dtype=np.float64)
+    width = len(profile.columns.gaze)
+    if t.ndim != 1 or points.shape != (len(t), width):
+        raise ValueError(f"gaze: ({len(t)}, {width}) numbers wanted, not {points.shape}")
+    seen: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1))
+    if profile.zero_is_lost:
+        seen &= (points != 0.0).any(axis=1)
+    if profile.camera is not None:
+        seen &= _in_image(profile, points)
+    x, y = _degrees(profile, np.where(seen[:, None], points, np.nan))
+    seen &= (np.abs(x) <= profile.limit_deg) & (np.abs(y) <= profile.limit_deg)
+    if valid is not None:
+        told = np.asarray(valid, dtype=np.float64)
+        seen &= (told != 0.0) & ~np.isnan(told)
+    if openness is not None and profile.openness_min > 0.0:
+        lids = np.asarray(openness, dtype=np.float64).reshape(len(t), -1)
+        seen &= (lids >= profile.openness_min).any(axis=1)
+    return Samples(t, np.where(seen, x, np.nan), np.where(seen, y, np.nan), _diameter(profile, pupil, len(t)), seen)
+
+
+def _image_points(profile: Profile, points: Array) -> Array:
+    camera = profile.camera
+    assert camera is not None
+    return points / (camera.width_px, camera.height_px) if profile.gaze_unit == "px" else points
+
+
+def _in_image(profile: Profile, points: Array) -> NDArray[np.bool_]:
+    assert profile.camera is not None
+    margin, places = profile.camera.margin_images, _image_points(profile, points)
+    return np.asarray(((places >= -margin) & (places <= 1.0 + margin)).all(axis=1))
+
+
+def _degrees(profile: Profile, points: Array) -> tuple[Array, Array]:
+    sign = 1.0 if profile.y_axis == "up" else -1.0
+    if profile.camera is not None:
+        x, y = _image_points(profile, points).T
+        fov = (profile.camera.field_of_view_x_deg, profile.camera.field_of_view_y_deg)
+        return image_to_degrees(x, y, fov, y_axis=profile.y_axis, projection=profile.camera.projection)
+    if profile.gaze_unit == "vector":
+        right, y, ahead = points.T
+        return vector_to_degrees(right, sign * y, ahead)
+    scale = 1.0 if profile.gaze_unit == "deg" else 180.0 / np.pi
+    with np.errstate(over="ignore"):
+        return points[:, 0] * scale, sign * points[:, 1] * scale
+
+
+def _diameter(profile: Profile, pupil: ArrayLike | None, n: int) -> Array:
+    if pupil is None or profile.pupil_unit == "none":
+        return np.full(n, np.nan)
+    eyes = np.asarray(pupil, dtype=np.float64).reshape(n, -1) * (1.0 if profile.pupil_unit == "mm" else 1e3)
+    fits = (eyes >= profile.pupil_min_mm) & (eyes <= profile.pupil_max_mm)
+    return np.asarray(np.where(fits, eyes, np.nan).mean(axis=1))  # NaN where one eye has none

@@ -1,0 +1,47 @@
+"""Events as one letter a sample: F fixation, S saccade, B blink, - none."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.gaze.detector import Detector
+from eyestream.gaze.events import Blink, Event, Fixation, Saccade
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
+from eyestream.gaze.timeline import Timeline
+
+__all__ = ["detect", "label"]
+
+_DAY_S = 86_400.0
+
+Labels = NDArray[np.str_]
+
+
+def label(t: NDArray[np.int64], events: Iterable[Event]) -> Labels:
+    """(n,) letters of the samples at the increasing ticks `t`; blinks win over saccades, and these over fixations."""
+    letters = np.full(len(t), "-")
+    ordered = sorted(events, key=lambda event: (Fixation, Saccade, Blink).index(type(event)))
+    for event in ordered:
+        a, b = np.searchsorted(t, [event.start, event.end])
+        letters[a:b] = type(event).__name__[0]
+    return letters
+
+
+def detect(profile: Profile, samples: Samples) -> tuple[list[Event], Labels]:
+    """The events of a whole recording, in the order of their beginnings, and one letter a sample.
+
+    The last samples are followed by silence. A sample whose time does not go forward, or is more than a day ahead, gets
+    no event.
+    """
+    t, which = Timeline(_DAY_S).take(samples.t)
+    if len(t) == 0:
+        return [], np.full(len(samples), "-")
+    values = np.stack((samples.x[which], samples.y[which], samples.pupil_mm[which]))
+    tracked = samples.valid[which]
+    after = int(t[-1]) + profile.memory_ticks + profile.delay_ticks
+    events = Detector(profile).take(t[tracked], values[:, tracked], after)
+    events.sort(key=lambda event: event.start)
+    letters = np.full(len(samples), "-")
+    letters[which] = label(t, events)
+    return events, letters

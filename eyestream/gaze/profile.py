@@ -1,0 +1,223 @@
+"""What one kind of eye tracker gives, and how its gaze is turned into events: a frozen value, read from TOML.
+
+A profile fixes the detector, so it fixes the detector's memory. With period p = 1 / rate_hz:
+
+- Samples further apart than g = max(12 ms + p/2, 2.5 p) are not joined; a velocity reads samples at most g away, and is
+  known g after its sample. The hysteresis looks back by h = `hysteresis_s`. So whether a sample is fast is a function
+  of the samples from g + h before it to g after it, and all that the detector says is said g after its reason.
+- A **fixation** (also a pursuit) that began at least A = `cut_after_s` before a line of the clock's grid, whose
+  spacing is C = `cut_grid_s`, and that goes on for the shortest fixation m after the line, is cut there. A piece that
+  begins with a cut at line l has read: slow samples from l - A on (the first of them up to g earlier, what it is judged
+  by g + h before it), and at the latest the first slow sample past l + C + m, which comes up to g later and is known g
+  after itself. That is A + C + m + 4 g + h seconds. A piece that begins with its own fixation reads no more: its first
+  line is less than A + C after its start. (A cut that counted from the fixation's start would depend on the whole past,
+  and so would a hysteresis that is carried on.)
+- A **blink** reads the loss and one sample beside it on both sides: blink_max + p + g.
+- A **saccade** reads its samples (at most `saccade_max_s`), and whether a loss ended within `blink_guard_s` before it
+  or begins as shortly after it; that a loss is one is known l = max(blink_min, g - p) after its beginning:
+  saccade_max + 2 (guard + l + p) + 3 g + h.
+- A row's share of frozen samples reads `frozen_s` + g before its window.
+
+The memory M is the largest of these: a row over the window (te - W, te] is a function of the samples in
+(te - W - M, te] alone. It is bounded for every input, because nothing above depends on the input.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from eyestream.errors import ConfigError
+from eyestream.gaze.tables import Camera, Columns, Detection
+
+__all__ = ["TICKS_PER_S", "Profile", "ticks"]
+
+TICKS_PER_S = 1_000_000
+"""All times inside the front end are whole microseconds since the session's first sample: comparisons are exact."""
+
+VELOCITY_HALF_S = 0.012
+LONGEST_RATE_HZ, SHORTEST_RATE_HZ = 5_000.0, 20.0
+
+
+def ticks(seconds: float) -> int:
+    """Seconds as whole microseconds."""
+    return round(seconds * TICKS_PER_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A kind of eye tracker.
+
+    Attributes
+    ----------
+    name
+        As in messages.
+    rate_hz
+        Nominal samples a second; None where each recording tells its own (`at_rate`).
+    time_unit, gaze_unit
+        Of the incoming numbers; "image" is normalised to the camera's image, "vector" three components.
+    y_axis
+        Where incoming y grows to.
+    columns, camera, detection
+        The tables of the file. Only "image" and "px" have a camera.
+    limit_deg
+        A direction further than this from straight ahead, in azimuth or elevation, is a lost eye.
+    zero_is_lost
+        Whether incoming (0, 0) says that the eye was lost.
+    pupil_unit, pupil_min_mm, pupil_max_mm
+        "none" where the tracker has no diameter in a unit of length; diameters outside are missing.
+    openness_min
+        Of the eyelids, in the tracker's own unit: below, the eye is closed, which is a loss. 0 where not told.
+    """
+
+    name: str
+    rate_hz: float | None
+    time_unit: Literal["s", "ms", "us", "ns"]
+    gaze_unit: Literal["deg", "rad", "image", "px", "vector"]
+    y_axis: Literal["up", "down"]
+    columns: Columns
+    camera: Camera | None = None
+    detection: Detection = dataclasses.field(default_factory=Detection)
+    limit_deg: float = 90.0
+    zero_is_lost: bool = False
+    pupil_unit: Literal["none", "mm", "m"] = "none"
+    pupil_min_mm: float = 1.0
+    pupil_max_mm: float = 10.0
+    openness_min: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def at_rate(self, rate_hz: float) -> "Profile":
+        """The same profile for samples at this rate; it must be the profile's own, to 20 %, where it has one.
+
+        Raises
+        ------
+        ConfigError
+            when it is another.
+        """
+        if self.rate_hz is None:
+            return dataclasses.replace(self, rate_hz=rate_hz)
+        if not 0.8 <= rate_hz / self.rate_hz <= 1.25:
+            raise ConfigError(f"profile {self.name}: made for {self.rate_hz:g} samples a second, not {rate_hz:.4g}")
+        return self
+
+    @property
+    def fixed_rate_hz(self) -> float:
+        """The rate; ConfigError where it is open."""
+        if self.rate_hz is None:
+            raise ConfigError(f"profile {self.name}: rate_hz: missing, and the source does not tell it")
+        return self.rate_hz
+
+    @property
+    def period_ticks(self) -> int:
+        """Between two samples."""
+        return ticks(1.0 / self.fixed_rate_hz)
+
+    @property
+    def gap_ticks(self) -> int:
+        """Samples further apart are not joined."""
+        return max(self.velocity_ticks, 5 * self.period_ticks // 2)
+
+    @property
+    def velocity_ticks(self) -> int:
+        """How far a velocity reads, the next sample on both sides excepted: half a period stands for jitter."""
+        return ticks(VELOCITY_HALF_S) + self.period_ticks // 2
+
+    @property
+    def velocity_samples(self) -> int:
+        """Samples on each side that a velocity reads at most: those within 12 ms, to a tenth of a period."""
+        return max(1, math.floor(VELOCITY_HALF_S * self.fixed_rate_hz + 0.1))
+
+    @property
+    def thresholds_deg_per_s(self) -> tuple[float, float]:
+        """Onset and offset at this rate."""
+        d = self.detection
+        if self.fixed_rate_hz < d.slow_tracker_hz:
+            return d.slow_onset_deg_per_s, d.slow_offset_deg_per_s
+        return d.onset_deg_per_s, d.offset_deg_per_s
+
+    @property
+    def flicker_deg(self) -> float:
+        """Two slow samples in succession that are further apart belong to two fixations.
+
+        A slope through three samples does not see a tracker that flickers between two places, one sample here and one
+        there; nothing that is slower than the onset moves so far from one sample to the next.
+        """
+        return 4.0 * self.thresholds_deg_per_s[0] * max(VELOCITY_HALF_S, 1.0 / self.fixed_rate_hz)
+
+    @property
+    def delay_ticks(self) -> int:
+        """How long after a sample it is known whether it is fast."""
+        return self.gap_ticks
+
+    @property
+    def reach_ticks(self) -> int:
+        """How far before a sample lies what decides whether it is fast."""
+        return self.gap_ticks + ticks(self.detection.hysteresis_s)
+
+    @property
+    def loss_ticks(self) -> int:
+        """How long after its beginning a loss is known, which is a period after the last sample before it."""
+        return max(ticks(self.detection.blink_min_s), self.gap_ticks - self.period_ticks)
+
+    @property
+    def memory_ticks(self) -> int:
+        """M, as derived above."""
+        d, gap = self.detection, self.gap_ticks
+        judged = self.reach_ticks + self.delay_ticks
+        fixation = ticks(d.cut_after_s) + ticks(d.cut_grid_s) + ticks(d.fixation_min_s) + 2 * gap + judged
+        blink = ticks(d.blink_max_s) + self.period_ticks + self.delay_ticks
+        beside = ticks(d.blink_guard_s) + self.loss_ticks + self.period_ticks
+        saccade = ticks(d.saccade_max_s) + 2 * beside + gap + judged
+        return max(fixation, blink, saccade, ticks(d.frozen_s) + gap)
+
+    @property
+    def memory_s(self) -> float:
+        """M in seconds: samples further before a row's window have no influence on the row."""
+        return self.memory_ticks / TICKS_PER_S
+
+    @property
+    def lag_s(self) -> float:
+        """How long after its end a fixation, a saccade or a blink is counted at the latest."""
+        d = self.detection
+        beside = max(ticks(d.blink_guard_s) + self.loss_ticks, ticks(d.fixation_min_s) + self.gap_ticks)
+        return (beside + self.delay_ticks) / TICKS_PER_S
+
+
+def _check(profile: Profile) -> None:
+    """What the type of one key cannot say."""
+    d, camera, rate = profile.detection, profile.camera, profile.rate_hz
+
+    def need(holds: bool, key: str, wanted: str) -> None:
+        if not holds:
+            raise ConfigError(f"profile {profile.name}: {key}: expected {wanted}")
+
+    low, high = SHORTEST_RATE_HZ, LONGEST_RATE_HZ
+    need(rate is None or low <= rate <= high, "rate_hz", f"{low:g} to {high:g}")
+    for field in dataclasses.fields(d):
+        value = getattr(d, field.name)
+        above = value >= 0.0 if field.name == "frozen_s" else value > 0.0
+        need(math.isfinite(value) and above and value <= 1e6, f"[detection] {field.name}", "a finite number above 0")
+    need(d.onset_deg_per_s > d.offset_deg_per_s, "[detection] onset_deg_per_s", "more than offset_deg_per_s")
+    need(d.slow_onset_deg_per_s > d.slow_offset_deg_per_s, "[detection] slow_onset_deg_per_s", "more than the offset")
+    for shorter, longer in (("saccade_min_s", "saccade_max_s"), ("blink_min_s", "blink_max_s")):
+        need(getattr(d, shorter) < getattr(d, longer), f"[detection] {longer}", f"more than {shorter}")
+    need(max(d.fixation_min_s, 0.2) <= d.cut_grid_s <= 10.0, "[detection] cut_grid_s", "0.2 to 10, a fixation at least")
+    need(d.cut_after_s <= 10.0, "[detection] cut_after_s", "at most 10")
+    need(0.0 < profile.limit_deg <= 180.0, "limit_deg", "more than 0, at most 180")
+    need(0.0 < profile.pupil_min_mm < profile.pupil_max_mm, "[pupil] min_mm", "more than 0 and less than max_mm")
+    in_image = profile.gaze_unit in {"image", "px"}
+    need(in_image == (camera is not None), "[camera]", f"{'a' if in_image else 'no'} table: unit {profile.gaze_unit!r}")
+    wide = 3 if profile.gaze_unit == "vector" else 2
+    need(len(profile.columns.gaze) == wide, "[columns] gaze", f"{wide} names: unit {profile.gaze_unit!r}")
+    need((profile.pupil_unit == "none") == (not profile.columns.pupil), "[pupil] unit", "one, beside [columns] pupil")
+    need(profile.openness_min == 0.0 or bool(profile.columns.openness), "[columns] openness", "names, beside the limit")
+    if camera is not None:
+        most = 180.0 if camera.projection == "pinhole" else 360.0
+        for key in ("field_of_view_x_deg", "field_of_view_y_deg"):
+            need(0.0 < getattr(camera, key) < most, f"[camera] {key}", f"more than 0, less than {most:g}")
+        need(0.0 <= camera.margin_images <= 10.0, "[camera] margin_images", "0 to 10")
+        in_px = profile.gaze_unit == "px"
+        need((camera.width_px > 0) == in_px, "[camera] width_px", "pixels, if gaze is in px")
+        need((camera.height_px > 0) == in_px, "[camera] height_px", "pixels, if gaze is in px")

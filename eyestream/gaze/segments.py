@@ -1,0 +1,184 @@
+"""From fast and slow samples to events: runs, cuts on the clock's grid, losses.
+
+Fed with samples whose label is final, in order; what it holds is the open run (a fixation since its last cut), the last
+sample, the end of the last loss, and saccades that wait for a loss that would make them the eyelid's.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.gaze.events import Blink, Event, Fixation, Saccade
+from eyestream.gaze.profile import Profile, ticks
+
+__all__ = ["Segments"]
+
+Array = NDArray[np.float64]
+Ticks = NDArray[np.int64]
+_STATE = ("last", "loss_end", "losing", "fast", "start", "cut")
+Piece = tuple[Ticks, Array, Array, Array]  # t, x, y, pupil of some samples
+
+
+class Segments:
+    """Events of one session."""
+
+    def __init__(self, profile: Profile) -> None:
+        d, self._flicker = profile.detection, profile.flicker_deg
+        self._gap, self._period, self._delay = profile.gap_ticks, profile.period_ticks, profile.delay_ticks
+        self._fixation_min = ticks(d.fixation_min_s)
+        self._cut_after, self._cut_grid = ticks(d.cut_after_s), ticks(d.cut_grid_s)
+        self._saccade_min, self._saccade_max = ticks(d.saccade_min_s), ticks(d.saccade_max_s)
+        self._blink_min, self._blink_max = ticks(d.blink_min_s), ticks(d.blink_max_s)
+        self._guard, self._waits = ticks(d.blink_guard_s), ticks(d.blink_guard_s) + profile.loss_ticks
+        # As if a sample had been there just before the session: what is lost from its start on is a loss like others.
+        self.last = -self._period
+        self.loss_end = -(10**15)
+        self.losing = False
+        self.fast = False
+        self.start = 0
+        self.cut = 0
+        self.pieces: list[Piece] = []
+        self.waiting: list[Saccade] = []
+
+    def take(self, piece: Piece, fast: NDArray[np.bool_], known: int) -> list[Event]:
+        """Take samples whose labels are final; everything up to the tick `known` has been seen.
+
+        Returns
+        -------
+        list
+            Events that are complete, in any order; each says when it was confirmed, at the latest
+            `delay_ticks` after `known`.
+        """
+        events: list[Event] = []
+        t = piece[0]
+        if len(t):
+            _, x, y, _ = piece
+            far = np.hypot(x[1:] - x[:-1], y[1:] - y[:-1]) > self._flicker
+            torn = far & ~(fast[1:] | fast[:-1])
+            breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (t[1:] - t[:-1] > self._gap) | torn) + 1
+            edges = [0, *breaks.tolist(), len(t)]
+            for a, b in itertools.pairwise(edges):
+                self._run((t[a:b], piece[1][a:b], piece[2][a:b], piece[3][a:b]), bool(fast[a]), events)
+        self._silence(known, events)
+        if self.pieces:  # own copies; of a fast run its ends are enough, however long it is
+            t, x, y, pupil = self._joined()
+            ends = slice(None, None, max(1, len(t) - 1) if self.fast else 1)
+            self.pieces = [(t[ends].copy(), x[ends].copy(), y[ends].copy(), pupil[ends].copy())]
+        resolved = known - self._waits
+        events += [saccade for saccade in self.waiting if saccade.end <= resolved]
+        self.waiting = [saccade for saccade in self.waiting if saccade.end > resolved]
+        return events
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as JSON knows it."""
+        return {
+            **{name: getattr(self, name) for name in _STATE},
+            "piece": [column.tolist() for column in self._joined()] if self.pieces else None,
+            "waiting": [list(saccade) for saccade in self.waiting],
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from `state`."""
+        for name in _STATE:
+            setattr(self, name, state[name])
+        self.pieces = []
+        if state["piece"] is not None:
+            t, x, y, pupil = state["piece"]
+            self.pieces = [(np.array(t, dtype=np.int64), np.array(x), np.array(y), np.array(pupil, dtype=np.float64))]
+        self.waiting = [Saccade(*values) for values in state["waiting"]]
+
+    def _run(self, piece: Piece, fast: bool, events: list[Event]) -> None:
+        """Samples of one kind without a gap among them: part of the open run, or a new one."""
+        first = int(piece[0][0])
+        if first - self.last > self._gap:
+            self._silence(first, events)
+            if self.losing:
+                lost = self.last + self._period
+                if first - lost <= self._blink_max:
+                    events.append(Blink(lost, first, first + self._delay))
+                self.losing, self.loss_end = False, first
+        elif self.pieces and (fast != self.fast or self._torn(piece)):
+            self._close(first, first + self._delay, events)
+        if not self.pieces:
+            self.fast, self.start = fast, first
+            self.cut = self.first_cut(first)
+        self.pieces.append(piece)
+        self.last = int(piece[0][-1])
+        if not fast and self.last >= self.cut + self._fixation_min:
+            self._cut(events)
+
+    def _torn(self, piece: Piece) -> bool:
+        """Whether the samples, of the kind of the open run, are slow ones too far from it for one fixation."""
+        _, x, y, _ = self.pieces[-1]
+        apart = np.hypot(piece[1][0] - x[-1], piece[2][0] - y[-1])
+        return not self.fast and bool(apart > self._flicker)
+
+    def first_cut(self, start: int) -> int:
+        """The line of the clock's grid at which a fixation that began at `start` is cut, if it lasts."""
+        line = start + self._cut_after
+        return line + -line % self._cut_grid
+
+    def _silence(self, known: int, events: list[Event]) -> None:
+        """No sample came after the last one until `known`: close the open run, see a loss begin."""
+        if self.pieces and known - self.last >= self._gap:
+            self._close(self.last + self._period, self.last + self._gap + self._delay, events)
+        lost = self.last + self._period
+        if not self.losing and known - lost >= self._blink_min and known - self.last >= self._gap:
+            self.losing = True
+            self.waiting = [saccade for saccade in self.waiting if lost - saccade.end > self._guard]
+
+    def _close(self, end: int, confirmed: int, events: list[Event]) -> None:
+        """The open run ends."""
+        pieces, start = self._joined(), self.start
+        self.pieces = []
+        if not self.fast:
+            if end - start >= self._fixation_min:
+                events.append(_fixation(pieces, start, end, confirmed))
+            return
+        t, x, y, _ = pieces
+        if len(t) < 2 or not self._saccade_min <= end - start <= self._saccade_max:
+            return
+        if start - self.loss_end <= self._guard:
+            return
+        confirmed = end + self._waits + self._delay
+        dx, dy = float(x[-1] - x[0]), float(y[-1] - y[0])
+        self.waiting.append(Saccade(start, end, confirmed, float(x[0]), float(y[0]), dx, dy))
+
+    def _cut(self, events: list[Event]) -> None:
+        """Cut the open fixation at the lines of the grid that it has outlived."""
+        t, x, y, pupil = self._joined()
+        begin = 0
+        while self.last >= self.cut + self._fixation_min:
+            a, b = np.searchsorted(t, [self.cut, self.cut + self._fixation_min]).tolist()
+            part = (t[begin:a], x[begin:a], y[begin:a], pupil[begin:a])
+            events.append(_fixation(part, self.start, self.cut, int(t[b]) + self._delay))
+            self.start, begin = self.cut, a
+            self.cut += self._cut_grid
+        self.pieces = [(t[begin:], x[begin:], y[begin:], pupil[begin:])]
+
+    def _joined(self) -> Piece:
+        if len(self.pieces) == 1:
+            return self.pieces[0]
+        t, x, y, pupil = (np.concatenate(column) for column in zip(*self.pieces, strict=True))
+        return t, x, y, pupil
+
+
+def _moments(values: Array) -> tuple[float, float]:
+    """Mean and population variance, in one order of additions for one array."""
+    mean = np.add.reduce(values) / len(values)
+    apart = values - mean
+    return float(mean), float(np.add.reduce(apart * apart) / len(values))
+
+
+def _fixation(piece: Piece, start: int, end: int, confirmed: int) -> Fixation:
+    _, x, y, pupil = piece
+    mean_x, var_x = _moments(x)
+    mean_y, var_y = _moments(y)
+    mean_pupil, var_pupil = _moments(pupil)
+    if math.isnan(mean_pupil):  # some sample has no diameter
+        sized = pupil[~np.isnan(pupil)]
+        mean_pupil, var_pupil = _moments(sized) if len(sized) else (np.nan, np.nan)
+    return Fixation(start, end, confirmed, mean_x, mean_y, var_x, var_y, mean_pupil, var_pupil)

@@ -1,0 +1,173 @@
+"""What a mechanism needs to know of the world: public figures, fixed before any user's data is seen.
+
+A calibration comes from a public or consented corpus, or from a declared range. It is not private: a smallest enclosing
+ball is often the midpoint of two people's chunks. Never release the recordings that a calibration was made from; it
+carries hashes of them, so that such an output can be labelled.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import CalibrationError
+from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
+from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
+from eyestream.spectrum.fourier import most_coefficients
+
+__all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
+
+SCHEMA_VERSION = 1
+
+
+def product() -> str:
+    """Name and version of this program."""
+    from importlib.metadata import version  # noqa: PLC0415  costs a sidecar megabytes that it never uses
+
+    return f"eyestream {version('eyestream')}"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a calibration comes from."""
+
+    corpus: str
+    """What the recordings are, in words."""
+    people: int
+    chunks: int
+    """Chunks of the corpus: whole ones without overlap."""
+    coverage: float | None
+    """Share of the corpus' chunks inside the ball; 1 for the smallest enclosing ball; None for a declared range."""
+    recordings: tuple[str, ...]
+    """`recording_hash` of every recording used."""
+    made_by: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """Public figures for one mechanism, one chunk length and one set of features.
+
+    Raises
+    ------
+    CalibrationError
+        when the figures do not fit each other.
+    """
+
+    mechanism: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    rate_hz: float
+    n: int
+    k: int | None
+    """Fourier coefficients kept, when that was chosen at calibration; None: the mechanism minimises its error."""
+    declared: NDArray[np.bool_]
+    """(F,) declared constants: released as `fill`, their input is never read."""
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    """(F,) finite range of each feature: [lo, hi]."""
+    fill: NDArray[np.float64]
+    """(F,) stands for a feature of which nothing was seen in a chunk, and for a constant."""
+    tables: Tables
+    provenance: Provenance
+    fingerprints: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    """Of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
+
+    def __post_init__(self) -> None:
+        features = len(self.names)
+        if features == 0 or len(set(self.names)) != features:
+            raise CalibrationError("a calibration needs feature names, each once")
+        for name, array in self.arrays():
+            if not np.isfinite(array).all():
+                raise CalibrationError(f"{name} of the calibration holds a value that is not finite")
+        for name in ("declared", "lo", "hi", "fill"):
+            if getattr(self, name).shape != (features,):
+                raise CalibrationError(f"{name} of the calibration is not one value for each of {features} features")
+        if len(self.units) != features:
+            raise CalibrationError(f"the calibration has {len(self.units)} units for {features} features")
+        if not 0 < self.rate_hz < np.inf:
+            raise CalibrationError("the rate of the calibration must be positive and finite")
+        if self.fingerprints.dtype != np.uint64 or self.fingerprints.ndim != 1:
+            raise CalibrationError("the fingerprints of the calibration are not a list of 64-bit numbers")
+        self.tables.check(features, self.n)
+        if not (self.lo <= self.hi).all():
+            raise CalibrationError("lo of the calibration lies above hi")
+        if self.n < 2 or (self.n & (self.n - 1) and self.mechanism != "fpa"):
+            raise CalibrationError(f"the chunk length must be a power of two, not {self.n}")
+        if self.k is not None and not 1 <= self.k <= most_coefficients(self.n):
+            raise CalibrationError(f"k must lie between 1 and {most_coefficients(self.n)}, not {self.k}")
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.names)} features, chunks of {self.n} rows at {self.rate_hz:g} Hz"
+        return f"<Calibration of {self.mechanism}: {shape}, {self.provenance.people} people, {self.content_hash[:12]}>"
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """(F,) features that are released as constants: declared, of radius 0, or of one value in the corpus."""
+        constant: NDArray[np.bool_] = self.declared | (self.lo == self.hi) | (self.tables.scale == 0)
+        return constant
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[np.generic]]]:
+        """Every array of the calibration with its name in files, in a fixed order."""
+        for name in ("declared", "lo", "hi", "fill"):
+            yield name, getattr(self, name)
+        for column in fields(self.tables):
+            name = STORED_NAMES.get(column.name, column.name)
+            yield f"tables.{name}", getattr(self.tables, column.name)
+        if len(self.fingerprints):
+            yield "fingerprints", self.fingerprints
+
+    def header(self) -> dict[str, object]:
+        """Everything but the arrays, as JSON knows it."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "mechanism": self.mechanism,
+            "names": list(self.names),
+            "units": list(self.units),
+            "rate_hz": self.rate_hz,
+            "n": self.n,
+            "k": self.k,
+            "provenance": asdict(self.provenance),
+        }
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash of everything in the calibration, 32 hexadecimal digits; independent of how it is stored."""
+        digest = hashlib.blake2b(json.dumps(self.header(), sort_keys=True).encode(), digest_size=16)
+        for name, array in self.arrays():
+            digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def overlap(self, features: NDArray[np.float64]) -> float:
+        """Share of the recording with rows `features` (m, F) that this calibration was made from, by its fingerprints.
+
+        1 when it is one of the recordings as it was; a calibration of version 0.1.0 knows whole recordings alone.
+        """
+        if recording_hash(features) in self.provenance.recordings:
+            return 1.0
+        own = row_fingerprints(features)
+        return float(np.isin(own, self.fingerprints).mean()) if len(own) and len(self.fingerprints) else 0.0
+
+    def made_from(self, features: NDArray[np.float64]) -> bool:
+        """Whether any of the recording with rows `features` (m, F) was used to make this calibration."""
+        return self.overlap(features) > 0
+
+    def check_stream(self, names: Sequence[str], rate_hz: float) -> None:
+        """Refuse a stream that this calibration was not made for.
+
+        Raises
+        ------
+        CalibrationError
+            naming the first difference.
+        """
+        if len(names) != len(self.names):
+            raise CalibrationError(f"the stream has {len(names)} features, the calibration {len(self.names)}")
+        for index, (ours, theirs) in enumerate(zip(self.names, names, strict=True)):
+            if ours != theirs:
+                raise CalibrationError(f"feature {index} is {theirs!r} in the stream and {ours!r} in the calibration")
+        if abs(rate_hz - self.rate_hz) > 0.01 * self.rate_hz:
+            raise CalibrationError(f"the stream has {rate_hz:g} rows a second, the calibration {self.rate_hz:g}")

@@ -1,0 +1,48 @@
+"""How a calibration knows the recordings that it was made from again.
+
+A hash of the whole recording is lost when one cell is changed. So rows are hashed one by one, and of every
+`_WINDOW` rows in sequence the smallest hash is kept ("winnowing", Schleimer, Wilkerson, Aiken, SIGMOD 2003): about one
+row in eight. Whatever shares that many rows in sequence with a recording - cut, shifted, other rows changed - shares a
+fingerprint with it. Not noticed: a copy of which every row is changed, if only by its last digit.
+"""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["recording_hash", "row_fingerprints"]
+
+_WINDOW = 16
+
+
+def recording_hash(features: NDArray[np.float64]) -> str:
+    """Hash of a recording's rows (m, F) as a whole; 32 hexadecimal digits.
+
+    Of the values as float32, so that a recording is known again in another file format.
+    """
+    digest = hashlib.blake2b(repr(features.shape).encode(), digest_size=16)
+    digest.update(_single(features).tobytes())
+    return digest.hexdigest()
+
+
+def row_fingerprints(features: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """(K,) different hashes of some rows of a recording (m, F), increasing; K = 0 where no row tells anything.
+
+    Rows that hold fewer than two different numbers are left out: many recordings share those.
+    """
+    rows = _single(features) + np.float32(0.0)  # -0 is 0
+    rows[~np.isfinite(rows)] = np.nan  # one NaN for all
+    telling = np.array([len(np.unique(row[np.isfinite(row)])) > 1 for row in rows], dtype=np.bool_)
+    hashes = [int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=8).digest(), "little") for row in rows[telling]]
+    if not hashes:
+        return np.empty(0, dtype=np.uint64)
+    every = np.array(hashes, dtype=np.uint64)
+    windows = np.lib.stride_tricks.sliding_window_view(every, min(_WINDOW, len(every)))
+    return np.unique(windows.min(axis=1))
+
+
+def _single(features: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The values as float32, whatever they are; a copy or the array itself."""
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(features, dtype="<f4")

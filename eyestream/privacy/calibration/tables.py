@@ -1,0 +1,122 @@
+"""Figures that mechanisms are calibrated with: one class for each way of coding."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import CalibrationError
+
+__all__ = ["STORED_NAMES", "JointTables", "PerFeatureTables", "Tables"]
+
+
+STORED_NAMES: Mapping[str, str] = {"stable_variance": "stays", "transient_variance": "forgets"}
+"""Names of fields in files, and so in content hashes, where they differ from those here."""
+
+
+class Tables(Protocol):
+    """Face of the figures: a frozen dataclass of arrays."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """(F,) how far a feature reaches; 0 makes it a constant."""
+        ...
+
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when the figures are not of so many features and rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PerFeatureTables:
+    """Figures of a mechanism that codes each feature by itself; sums of squares are over the n rows of a chunk.
+
+    The *signal* is the chunk for LPA and CFPA and its difference signal for DCFPA.
+    """
+
+    centre: NDArray[np.float64]
+    """(F, n) centre of the ball of signals."""
+    radius: NDArray[np.float64]
+    """(F,) its radius: L1 for LPA, Euclidean for CFPA and DCFPA; 0 makes the feature a constant."""
+    mean: NDArray[np.float64]
+    """(F, n) mean of the corpus' chunks (not signals)."""
+    spread: NDArray[np.float64]
+    """(F,) S: mean squared distance of the corpus' chunks to `mean`; 0 everywhere when there is no corpus."""
+    truncation: NDArray[np.float64]
+    """(F, K) T(k), k = 1 .. K, of the plain release."""
+    overlap: NDArray[np.float64]
+    """(F, K) A(k) of `eyestream.privacy.additive.error_model`."""
+    energy: NDArray[np.float64]
+    """(F, K) B(k)."""
+    stable_variance: NDArray[np.float64]
+    """(F,) variance of a chunk's mean that does not change within a person; here and in the next two, values are
+    clipped to the corpus' 0.5 % and 99.5 % quantiles."""
+    transient_variance: NDArray[np.float64]
+    """(F,) variance of a chunk's mean whose correlation halves from chunk to chunk."""
+    detail: NDArray[np.float64]
+    """(F,) variance of a value around the mean of its chunk."""
+    diameter: NDArray[np.float64]
+    """(F,) largest distance between any two signals of the corpus."""
+    between_people: NDArray[np.float64]
+    """(F,) the papers' Delta: largest distance between two people's signals at the same chunk index. Bounds nothing."""
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """(F,) `radius`."""
+        return self.radius
+
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when the figures are not of so many features and rows."""
+        for name in ("centre", "radius", "mean", "spread", "truncation", "overlap", "energy", "stable_variance"):
+            if len(getattr(self, name)) != features:
+                raise CalibrationError(f"{name} of the calibration is not of {features} features")
+        if self.centre.shape[1:] != (n,) or self.mean.shape[1:] != (n,):
+            raise CalibrationError(f"centre or mean of the calibration is not of {n} rows")
+        if (self.radius < 0).any():
+            raise CalibrationError("a radius of the calibration is negative")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointTables:
+    """Figures of the mechanism that codes all features jointly (KLT); `eyestream.privacy.mechanisms.klt` has the model.
+
+    Features are standardised by `mean` and `sd` after the clamp to [lo, hi]; a chunk is described by the M leading
+    cosine modes of every released feature, and of those by d scores. A counts the released features.
+    """
+
+    mean: NDArray[np.float64]
+    """(F,) of the clamped rows."""
+    sd: NDArray[np.float64]
+    """(F,) of the clamped rows; 0 makes the feature a constant."""
+    modes: NDArray[np.float64]
+    """(M, n) orthonormal cosines."""
+    basis: NDArray[np.float64]
+    """(A M, d) takes standardised modes, features by modes, to scores."""
+    expand: NDArray[np.float64]
+    """(d, A M) takes scores back."""
+    poles: NDArray[np.float64]
+    """(J,) how much of each component of the scores is left a chunk later; 1: it does not change within a person."""
+    covariances: NDArray[np.float64]
+    """(J, d, d) of each component."""
+    weights: NDArray[np.float64]
+    """(J,) share of each component's estimate that is released; below 1 to shed identity."""
+    residual: NDArray[np.float64]
+    """(F,) mean square of a standardised value that the scores do not describe."""
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """(F,) `sd`."""
+        return self.sd
+
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when the figures are not of so many features and rows."""
+        if not self.mean.shape == self.sd.shape == self.residual.shape == (features,) or self.modes.shape[1:] != (n,):
+            raise CalibrationError(f"the moments and modes of the calibration are not of {features} features, {n} rows")
+        components, scores = self.covariances.shape[0], self.basis.shape[1]
+        shapes = (self.poles.shape, self.weights.shape, self.covariances.shape, self.expand.shape[0])
+        if shapes != ((components,), (components,), (components, scores, scores), scores):
+            raise CalibrationError("the model of the calibration does not fit together")

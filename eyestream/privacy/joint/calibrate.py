@@ -1,0 +1,222 @@
+"""Calibration of KLT: the Karhunen-Loeve basis of whole chunks, and how scores move from chunk to chunk.
+
+No epsilon enters here. The settings below were chosen on the people at even positions of the corpus alone, by
+cross-validation nested by person (`eyestream/privacy/KLT.md` has the figures); results are flat around them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import CalibrationError
+from eyestream.privacy.calibration import Calibration, JointTables
+from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
+from eyestream.privacy.calibration.persistence import TRANSIENT_POLE, lagged_moments, stable_part
+from eyestream.privacy.joint.schedule import inverse_root
+
+__all__ = ["calibrate_joint"]
+
+Array = NDArray[np.float64]
+
+MODES = 4
+"""Cosines over the rows of a chunk: features are 30 s windows, so chunks are smooth."""
+SCORES = 24
+TAIL = 0.005
+"""Share of the corpus' rows clipped at each end: a few events make some features' tails very heavy."""
+POLES = (1.0, TRANSIENT_POLE)
+"""A stable component, the person's own, and a transient one whose correlation halves from chunk to chunk."""
+SHRINKAGE = 0.5
+"""Of the person's covariance, known from few people, toward the shape of the whole."""
+
+
+def calibrate_joint(
+    corpus: Corpus,
+    *,
+    shed_identity: float = 0.0,
+    declared: Sequence[str] = WORDBOOK_MINIMA,
+    description: str = "recordings given by the user",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Calibration:
+    """Calibration of KLT.
+
+    Parameters
+    ----------
+    corpus
+        At least three people.
+    shed_identity
+        W, 0 or more. Above 0 the scores are reduced to one, that which best describes what changes within a person
+        while the stable part weighs 1 / (1 + W), and that part of the estimate is released with this weight:
+        the least of |x - x^|^2 + W |the person's part of x^|^2. Measured, not proved, to make people harder to tell
+        apart.
+    declared
+        Names of features that are declared constants.
+    progress
+        Called with (1, 1) when the figures are there.
+
+    Raises
+    ------
+    CalibrationError
+        when `shed_identity` is negative, there are fewer than three people, or chunks are too short for the cosines, or
+        nothing varies.
+    """
+    _check(corpus, shed_identity)
+    standard = _Standard.of(corpus, np.isin(corpus.names, list(declared)))
+    described = (standard.chunks @ standard.modes.T).reshape(len(standard.chunks), -1)
+    model = _Model.of(described, corpus.person, len(corpus.hashes))
+    if shed_identity:
+        model = model.shed(shed_identity)
+    progress(1, 1)
+    return corpus.calibration(
+        "klt",
+        _tables(standard, model, described),
+        description=description,
+        declared=standard.declared,
+        lo=standard.lo,
+        hi=standard.hi,
+        fill=standard.fill,
+    )
+
+
+def _check(corpus: Corpus, shed_identity: float) -> None:
+    people = len(corpus.hashes)
+    if not 0 <= shed_identity < np.inf:
+        raise CalibrationError(f"shed_identity must be 0 or more, not {shed_identity}")
+    if people < 3:
+        raise CalibrationError(
+            f"klt needs the recordings of at least 3 people to tell people from moments, not {people}"
+        )
+    if corpus.n < MODES:
+        raise CalibrationError(f"klt needs chunks of at least {MODES} rows, not {corpus.n}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Standard:
+    """The corpus' chunks, clipped and standardised, and the figures that this takes; A features vary.
+
+    Attributes
+    ----------
+    chunks : (N, A, n).
+    modes : (M, n) cosines over the rows.
+    active : (A,) indices.
+    declared, lo, hi, fill, mean, sd : (F,).
+    """
+
+    chunks: Array
+    modes: Array
+    active: NDArray[np.intp]
+    declared: NDArray[np.bool_]
+    lo: Array
+    hi: Array
+    fill: Array
+    mean: Array
+    sd: Array
+
+    @classmethod
+    def of(cls, corpus: Corpus, declared: NDArray[np.bool_]) -> "_Standard":
+        rows = corpus.chunks.transpose(0, 2, 1).reshape(-1, len(corpus.names))
+        lo, hi = np.quantile(rows, [TAIL, 1 - TAIL], axis=0)
+        clipped = np.clip(rows, lo, hi)
+        mean, sd = clipped.mean(axis=0), clipped.std(axis=0)
+        sd = np.where(declared | (sd < 1e-9 * (np.abs(mean) + 1e-9)), 0.0, sd)
+        active = np.flatnonzero(sd > 0)
+        if len(active) == 0:
+            raise CalibrationError("every feature of the corpus is constant")
+        chunks = np.clip(corpus.chunks[:, active], lo[active][:, None], hi[active][:, None])
+        return cls(
+            chunks=(chunks - mean[active][:, None]) / sd[active][:, None],
+            modes=_cosines(corpus.n, MODES),
+            active=active,
+            declared=declared,
+            lo=lo,
+            hi=hi,
+            fill=np.where(sd > 0, mean, np.median(rows, axis=0)),
+            mean=mean,
+            sd=sd,
+        )
+
+
+def _tables(standard: _Standard, model: "_Model", described: Array) -> JointTables:
+    """The figures, from `described` (N, A M), the modes of the chunks."""
+    modes, count = standard.modes, len(standard.chunks)
+    back = (described @ model.basis @ model.expand).reshape(count, len(standard.active), MODES) @ modes
+    residual = np.zeros(len(standard.mean))
+    residual[standard.active] = ((standard.chunks - back) ** 2).mean(axis=(0, 2))
+    return JointTables(
+        mean=standard.mean,
+        sd=standard.sd,
+        modes=modes,
+        basis=model.basis,
+        expand=np.ascontiguousarray(model.expand),
+        poles=np.array(POLES),
+        covariances=model.covariances,
+        weights=model.weights,
+        residual=residual,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Scores of standardised modes: how to take them, back, their covariances and the weights of their parts."""
+
+    basis: Array
+    expand: Array
+    covariances: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, described: Array, person: NDArray[np.intp], people: int) -> "_Model":
+        """The leading directions of `described` (N, A M), and how scores move from chunk to chunk."""
+        values, vectors = np.linalg.eigh(described.T @ described / len(described))
+        count = min(SCORES, len(values))
+        basis = np.ascontiguousarray(vectors[:, ::-1][:, :count])
+        own = [described[person == one] @ basis for one in range(people)]
+        whole = np.diag(values[::-1][:count])
+        stable = _person_covariance(own, whole)
+        transient = _positive(whole - stable, 1e-3)
+        # The corpus mean is an estimate from so many people: a new person lies that much further from it.
+        return cls(basis, basis.T, np.stack([stable * (people + 1) / (people - 1), transient]), np.ones(2))
+
+    def shed(self, weight: float) -> "_Model":
+        """The same reduced to the score that serves the shed target best.
+
+        Of unit-variance scores h s, that with the largest h (Cv Cv + Cu Cu / (1 + W)^2) h': what it explains of the
+        transient part and, with its weight, of the stable one. `expand` becomes the regression of the modes on it.
+        """
+        stable, transient = self.covariances
+        whole = stable + transient
+        white = inverse_root(whole)
+        values, vectors = np.linalg.eigh(white @ (transient @ transient + stable @ stable / (1 + weight) ** 2) @ white)
+        keep = vectors[:, [int(np.argmax(values))]].T @ white
+        onto = whole @ keep.T @ np.linalg.inv(keep @ whole @ keep.T)
+        return _Model(
+            basis=self.basis @ keep.T,
+            expand=(self.expand.T @ onto).T,
+            covariances=keep @ self.covariances @ keep.T,
+            weights=np.array([1 / (1 + weight), 1.0]),
+        )
+
+
+def _cosines(n: int, count: int) -> Array:
+    """(count, n) orthonormal: the leading vectors of the discrete cosine transform."""
+    modes = np.cos(np.pi * np.arange(count)[:, None] * (np.arange(n) + 0.5) / n)
+    orthonormal: Array = modes / np.linalg.norm(modes, axis=1, keepdims=True)
+    return orthonormal
+
+
+def _person_covariance(own: list[Array], whole: Array) -> Array:
+    """(d, d) covariance of the stable part, from scores (T, d) of each, and the covariance of all, diagonal.
+
+    What does not decay of the lagged moments, made positive, and shrunk toward the shape of the whole.
+    """
+    stable = _positive(stable_part(lagged_moments(own)), 0.0)
+    share = float(np.clip(np.trace(stable) / np.trace(whole), 0.02, 0.9))
+    return (1 - SHRINKAGE) * stable + SHRINKAGE * share * whole
+
+
+def _positive(matrix: Array, floor: float) -> Array:
+    """Symmetric `matrix` with every eigenvalue at least `floor` times its largest, and at least 0."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    positive: Array = (vectors * np.maximum(values, floor * values.max())) @ vectors.T
+    return positive

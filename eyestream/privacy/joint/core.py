@@ -1,0 +1,107 @@
+"""Joint coding of a chunk: from its scores, by what the session already told, to one code word and back.
+
+The private step is one line: the code word of the raw chunk meets the draw of the randomised response there. Everything
+before it may be any function of the chunk and of *released* values; everything after it is post-processing.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import CalibrationError, ConfigError
+from eyestream.privacy.calibration import JointTables
+from eyestream.privacy.frame import Frame
+from eyestream.privacy.joint.schedule import Schedule
+from eyestream.privacy.noise import Noise
+from eyestream.privacy.noise.bits import DIRECT_WORDS
+
+__all__ = ["JointCore", "JointStep"]
+
+Array = NDArray[np.float64]
+
+
+class JointCore:
+    """A core for `eyestream.privacy.mechanism`.
+
+    Attributes
+    ----------
+    tables, schedule : what is public of it.
+    k : the number of code-word coordinates of a session's first chunk.
+    noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
+
+    Raises
+    ------
+    CalibrationError
+        when the calibration holds figures of another kind, or they do not fit its features.
+    ConfigError
+        when the calibration chooses k.
+    """
+
+    delta = Fraction(0)
+
+    def __init__(self, frame: Frame) -> None:
+        tables = frame.calibration.tables
+        if not isinstance(tables, JointTables):
+            raise CalibrationError("the calibration holds no figures for joint coding")
+        if frame.calibration.k is not None:
+            raise ConfigError("klt chooses its directions by itself: a calibration with k is not for it")
+        if tables.basis.shape[0] != len(frame.active) * len(tables.modes):
+            raise CalibrationError("the basis of the calibration is not of its released features")
+        self.tables = tables
+        self.schedule = Schedule(tables, frame.epsilon)
+        if any(step.law.words > DIRECT_WORDS for step in self.schedule.steps):
+            raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
+        self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
+        self.range = frame.range
+        self.k = (len(self.schedule.steps[0].points),)
+        self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
+        self.start = np.zeros(len(self.schedule.poles))
+
+    def _unknown(self, frame: Frame) -> Array:
+        """(A,) mean square error of a standardised value, as far as the scores describe it, late in a session."""
+        tables = self.tables
+        shed = np.tensordot((1 - tables.weights) ** 2, tables.covariances, 1)
+        blocks = tables.expand.T.reshape(len(frame.active), len(tables.modes), -1)
+        error: Array = np.einsum("fmi,ij,fmj->f", blocks, self.schedule.unknown + shed, blocks) / frame.n
+        return error
+
+    def step(self) -> "JointStep":
+        """What releases."""
+        return JointStep(self)
+
+
+class JointStep:
+    """One release at a time."""
+
+    def __init__(self, core: JointCore) -> None:
+        self.core = core
+
+    def scores(self, admitted: Array) -> Array:
+        """(d,) scores of an admitted chunk (A, n)."""
+        core = self.core
+        standard = (admitted - core.mean) / core.sd
+        scores: Array = (standard @ core.tables.modes.T).reshape(-1) @ core.tables.basis
+        return scores
+
+    def chunk(self, scores: Array, out: Array) -> None:
+        """Write the chunk (A, n) that scores (d,) stand for to `out`, inside the range."""
+        core = self.core
+        modes = (scores @ core.tables.expand).reshape(len(out), -1)
+        np.clip(modes @ core.tables.modes * core.sd + core.mean, *core.range, out=out)
+
+    def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array | None:
+        """As `eyestream.privacy.mechanism.Step` has it; the state is an estimate of the scores' components."""
+        assert state is not None
+        schedule, tables = self.core.schedule, self.core.tables
+        step = schedule.steps[min(turn, len(schedule.steps) - 1)]
+        predicted = state * schedule.poles if turn else state
+        expected = predicted.reshape(len(tables.poles), -1).sum(axis=0)
+        innovation = step.directions @ (self.scores(admitted) - expected)
+        word = [int(np.searchsorted(b, y)) for b, y in zip(step.borders, innovation, strict=True)]
+        drawn = noise.draw(step.law)
+        released = np.where(drawn[0], drawn[1:], word)  # the only line that raw data and randomness meet in
+        points = np.array([points[i] for points, i in zip(step.points, released, strict=True)])
+        state = predicted + step.gain @ points
+        self.chunk(tables.weights @ state.reshape(len(tables.poles), -1), out)
+        return state

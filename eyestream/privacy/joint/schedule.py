@@ -1,0 +1,118 @@
+"""What the KLT mechanism does at its t-th chunk of a session: a public function of calibration and epsilon.
+
+Model. The d scores of chunk t are s_t = sum_j x_jt with independent components x_j, x_j(t+1) = p_j x_jt + w_jt, of
+stationary covariance C_j: a stable part (pole 1) and a transient one. P is the covariance of
+what is not yet known of the stacked x, given all releases so far. Everything here is second-order: it decides
+usefulness alone.
+
+One chunk. With S the covariance of the innovation (s_t minus its prediction), h whitens it; the directions of h are
+rotated so that they are ordered by their worth, the squared error that knowing them would remove from the released
+target sum_j g_j x_j, measured in standardised features (metric G = expand expand'): the eigenvalues of
+h Cov(s, target) G Cov(target, s) h'. `choose_code` says how many bits each gets. A released point z of a unit-variance
+score y acts like z = slope y + e, e uncorrelated of variance `residual` (Bussgang: the best linear description of the
+quantiser and the response together); so the Kalman gain is P o' (o P o' + R)^-1 with o = slope h (1 1 .. 1).
+
+The recursion does not depend on any release: it is run once, for the first chunks of a session, and its last step is
+used from then on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.calibration import JointTables
+from eyestream.privacy.joint.codebook import choose_code, quantiser
+from eyestream.privacy.noise.response import ResponseLaw
+
+__all__ = ["STEPS", "Schedule", "Step", "inverse_root"]
+
+Array = NDArray[np.float64]
+
+STEPS = 64
+"""Chunks of a session after which the schedule stands still."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One chunk of the schedule.
+
+    Attributes
+    ----------
+    directions : (m, d) from the scores' innovation to unit-variance coordinates.
+    borders, points : the quantiser of each coordinate.
+    law : of the response.
+    gain : (J d, m) from released points to the state.
+    """
+
+    directions: Array
+    borders: tuple[Array, ...]
+    points: tuple[Array, ...]
+    law: ResponseLaw
+    gain: Array
+
+
+class Schedule:
+    """The steps of a session, and what is unknown of the state after the last of them.
+
+    Parameters
+    ----------
+    tables
+        Of the calibration.
+    epsilon
+        Of one chunk.
+
+    Attributes
+    ----------
+    steps : one for each of the first chunks; the last one is repeated.
+    poles : (J d,) of the state.
+    unknown : (d, d) covariance of the error of sum_j x_j after the last step.
+    """
+
+    def __init__(self, tables: JointTables, epsilon: float) -> None:
+        components, d = tables.covariances.shape[:2]
+        self.poles = np.repeat(tables.poles, d)
+        self._total = np.tile(np.eye(d), components)
+        self._target = np.kron(tables.weights, np.eye(d))
+        self._metric = tables.expand @ tables.expand.T
+        state = np.zeros((components * d, components * d))
+        for j, covariance in enumerate(tables.covariances):
+            state[j * d : (j + 1) * d, j * d : (j + 1) * d] = covariance
+        decay = np.multiply.outer(self.poles, self.poles)
+        drive = state * (1 - decay)
+        steps = []
+        for turn in range(STEPS):
+            if turn:
+                state = state * decay + drive
+            step, state = self._step(state, epsilon)
+            steps.append(step)
+        self.steps = tuple(steps)
+        self.unknown = self._total @ state @ self._total.T
+
+    def _step(self, state: Array, epsilon: float) -> tuple[Step, Array]:
+        """The step for what is unknown before it, (J d, J d), and what is unknown after it."""
+        innovation = self._total @ state @ self._total.T
+        white = inverse_root(innovation)
+        toward = white @ self._total @ state @ self._target.T
+        worth, rotation = np.linalg.eigh(toward @ self._metric @ toward.T)
+        code = choose_code(np.maximum(worth[::-1], 1e-12), epsilon)
+        directions = (rotation[:, ::-1].T @ white)[code.scores]
+        seen = (code.slope[:, None] * directions) @ self._total
+        gain = np.asarray(np.linalg.solve(seen @ state @ seen.T + np.diag(code.residual), seen @ state).T, np.float64)
+        after = state - gain @ seen @ state
+        quantisers = [quantiser(bits) for bits in code.bits]
+        step = Step(
+            directions=directions,
+            borders=tuple(q.borders for q in quantisers),
+            points=tuple(q.points for q in quantisers),
+            law=ResponseLaw(code.bits, epsilon),
+            gain=gain,
+        )
+        return step, (after + after.T) / 2
+
+
+def inverse_root(covariance: Array) -> Array:
+    """Symmetric inverse square root, directions of no variance held finite."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    root: Array = (vectors * np.maximum(values, 1e-9 * values.max()) ** -0.5) @ vectors.T
+    return root

@@ -1,0 +1,72 @@
+"""A ledger in memory, which forgets everything with the process: for tests and simulations, and nothing else."""
+
+from collections.abc import Mapping, Sequence
+
+from eyestream.privacy.accountant import Account
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.reservation import NO_SLOT, Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.streams.key import StreamKey
+
+__all__ = ["MemoryLedger", "decide"]
+
+_NO_CEILINGS = Ceilings()
+
+
+def decide(
+    account: Account, request: Request, ceilings: Ceilings, today: int, own: Ceilings = _NO_CEILINGS
+) -> Obstacle | None:
+    """Let `account` take the slot of `request`, if there is one, and say what forbids the release; None: nothing."""
+    obstacle = account.obstacle(request, ceilings, today, own)
+    if obstacle in NO_SLOT:
+        return obstacle
+    announced = account.announcement(request, ceilings, own, granted=obstacle is None)
+    if announced is not None:
+        account.announce(request.key.stream, announced)
+    epsilon, delta = (0, 0) if obstacle else (request.charge.epsilon, request.charge.delta)
+    account.take(
+        request.key.stream,
+        request.session,
+        request.last_row,
+        day=account.day_of(today),
+        epsilon=epsilon,
+        delta=delta,
+        wearer=request.wearer,
+    )
+    return obstacle
+
+
+class MemoryLedger:
+    """A `LedgerPort` that decides as the durable one does.
+
+    Parameters
+    ----------
+    ceilings
+        The budget of every device, over all its streams.
+    streams
+        Ceilings of single streams beneath, by the stream's name.
+    """
+
+    def __init__(self, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
+        self._ceilings, self._own = ceilings, dict(streams or {})
+        self._accounts: dict[str, Account] = {}
+
+    def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
+        """Decide about each request, in order."""
+        return [self._reserve(request, day) for request in requests]
+
+    def mark(self, key: StreamKey) -> RowMark | None:
+        """Up to where the rows of the stream are refused; None: it has none."""
+        account = self._accounts.get(key.device)
+        return None if account is None else account.mark(key.stream)
+
+    def odometer(self, device: str) -> Odometer | None:
+        """What the device has spent; None: it is not known."""
+        account = self._accounts.get(device)
+        return None if account is None else account.odometer()
+
+    def _reserve(self, request: Request, day: int) -> Granted | Withheld:
+        account = self._accounts.setdefault(request.key.device, Account())
+        own = self._own.get(request.key.stream, _NO_CEILINGS)
+        obstacle = decide(account, request, self._ceilings, day, own)
+        return Granted(request) if obstacle is None else Withheld(request, obstacle)

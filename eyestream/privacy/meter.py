@@ -1,0 +1,184 @@
+"""Sums of slots in one sequence: of a device over all its streams, or of one stream. Exact integers.
+
+`eyestream.privacy.accountant` says what slots and windows are, and proves what is used here.
+"""
+
+from collections import deque
+from itertools import groupby
+from typing import NamedTuple
+
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Obstacle
+
+__all__ = ["NO_WINDOW_YET", "Meter", "MeterState"]
+
+NO_WINDOW_YET = -1
+"""In the place of w, before anything was announced."""
+
+_NO_SLOTS: deque[tuple[int, int]] = deque(maxlen=0)
+"""Shared by all that look at no window: an empty deque of its own has 600 bytes."""
+
+
+class MeterState(NamedTuple):
+    """A meter as plain values; `slots` are runs of equal slots, (how many, epsilon, delta)."""
+
+    window: int
+    wait: int
+    slots: list[tuple[int, int, int]]
+    day: int
+    day_epsilon: int
+    day_delta: int
+    carried_epsilon: int
+    carried_delta: int
+    epsilon: int
+    delta: int
+    released: int
+    withheld: int
+
+
+class Meter:
+    """What a sequence of slots has spent: in its last w slots, on the last day, in all.
+
+    Attributes
+    ----------
+    window, wait : w, and slots still to be withheld.
+    window_epsilon, window_delta : of the last w slots.
+    day, day_epsilon, day_delta : the last day, and what was spent on it.
+    epsilon, delta, released, withheld : in all.
+    """
+
+    __slots__ = (
+        "_carried_delta",
+        "_carried_epsilon",
+        "_slots",
+        "day",
+        "day_delta",
+        "day_epsilon",
+        "delta",
+        "epsilon",
+        "released",
+        "wait",
+        "window",
+        "window_delta",
+        "window_epsilon",
+        "withheld",
+    )
+
+    def __init__(self, window: int = NO_WINDOW_YET) -> None:
+        self.turn(window, 0)
+        self.day = self.epsilon = self.delta = 0
+        self.day_epsilon = self.day_delta = self._carried_epsilon = self._carried_delta = 0
+        self.released = self.withheld = 0
+
+    def turn(self, window: int, wait: int) -> None:
+        """Begin an empty window of `window` slots; the next `wait` slots are to be withheld."""
+        self.window, self.wait = window, wait
+        self._slots = deque(maxlen=window) if window > 0 else _NO_SLOTS
+        self.window_epsilon = self.window_delta = 0
+
+    def obstacle(self, ceilings: Ceilings, charge: Charge, session: tuple[int, int], day: int) -> Obstacle | None:
+        """Which ceiling one more slot would pass; `session`: (epsilon, delta) that its session has cost so far."""
+        c, today = ceilings, day <= self.day
+        day_epsilon = self.day_epsilon if today else self._carried_epsilon
+        day_delta = self.day_delta if today else self._carried_delta
+        epsilons: tuple[tuple[Obstacle, int | None, int], ...] = (
+            ("window", c.window, self._newest_epsilon()),
+            ("session", c.session, session[0]),
+            ("day", c.day, day_epsilon),
+            ("lifetime", c.lifetime, self.epsilon),
+        )
+        deltas: tuple[tuple[Obstacle, int | None, int], ...] = (
+            ("window", c.window_delta, self._newest_delta()),
+            ("session", c.session_delta, session[1]),
+            ("day", c.day_delta, day_delta),
+            ("lifetime", c.lifetime_delta, self.delta),
+        )
+        for spends, more in ((epsilons, charge.epsilon), (deltas, charge.delta)):
+            for name, ceiling, so_far in spends:
+                if ceiling is not None and so_far + more > ceiling:
+                    return name
+        return None
+
+    def take(self, day: int, epsilon: int, delta: int) -> None:
+        """Take one slot; `epsilon` is 0 when its chunk is withheld."""
+        if self.wait:
+            self.wait -= 1
+        if day > self.day:
+            self.day, self.day_epsilon, self.day_delta = day, self._carried_epsilon, self._carried_delta
+            self._carried_epsilon = self._carried_delta = 0
+        if self.window > 0:
+            slots = self._slots
+            if len(slots) == self.window:
+                gone = slots[0]
+                self.window_epsilon -= gone[0]
+                self.window_delta -= gone[1]
+            slots.append((epsilon, delta))
+            self.window_epsilon += epsilon
+            self.window_delta += delta
+        if epsilon:
+            self.released += 1
+            self.epsilon += epsilon
+            self.delta += delta
+            self.day_epsilon += epsilon
+            self.day_delta += delta
+        else:
+            self.withheld += 1
+
+    def merge(self, epsilon: int, delta: int) -> None:
+        """Add a cost whose slot and day are not known.
+
+        It joins the newest slot: merging is safe whether it was a slot of its own or not. It counts on the last day and
+        on the one that comes next.
+        """
+        if self.window > 0:
+            last = self._slots.pop() if self._slots else (0, 0)
+            self._slots.append((last[0] + epsilon, last[1] + delta))
+            self.window_epsilon += epsilon
+            self.window_delta += delta
+        self.epsilon += epsilon
+        self.delta += delta
+        self.day_epsilon += epsilon
+        self.day_delta += delta
+        self._carried_epsilon += epsilon
+        self._carried_delta += delta
+
+    def state(self) -> MeterState:
+        """Everything that it knows."""
+        return MeterState(
+            window=self.window,
+            wait=self.wait,
+            slots=[(len(list(run)), *slot) for slot, run in groupby(self._slots)],
+            day=self.day,
+            day_epsilon=self.day_epsilon,
+            day_delta=self.day_delta,
+            carried_epsilon=self._carried_epsilon,
+            carried_delta=self._carried_delta,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            released=self.released,
+            withheld=self.withheld,
+        )
+
+    @classmethod
+    def restored(cls, state: MeterState) -> "Meter":
+        """The meter that `state` was taken from."""
+        meter = cls(state.window)
+        meter.wait = state.wait
+        for count, epsilon, delta in state.slots:
+            meter._slots.extend([(epsilon, delta)] * count)
+            meter.window_epsilon += count * epsilon
+            meter.window_delta += count * delta
+        meter.day, meter.day_epsilon, meter.day_delta = state.day, state.day_epsilon, state.day_delta
+        meter._carried_epsilon, meter._carried_delta = state.carried_epsilon, state.carried_delta
+        meter.epsilon, meter.delta = state.epsilon, state.delta
+        meter.released, meter.withheld = state.released, state.withheld
+        return meter
+
+    def _newest_epsilon(self) -> int:
+        """Of the newest w - 1 slots: those that share a window with the next one."""
+        full = self._slots and len(self._slots) == self.window
+        return self.window_epsilon - (self._slots[0][0] if full else 0)
+
+    def _newest_delta(self) -> int:
+        full = self._slots and len(self._slots) == self.window
+        return self.window_delta - (self._slots[0][1] if full else 0)

@@ -1,0 +1,111 @@
+"""Discrete Laplace integers from biased binary digits: thresholds, and words of random bits compared with them.
+
+The binary digits of a geometric variable on 0 .. 2^t - 1 are *independent*, the i-th being one with probability
+p_i = 1 / (1 + exp(alpha 2^i)): every digit is biased, the low ones slightly; uniform low digits would cost extra
+epsilon.
+
+**Sampling a digit.** With p = 2^-e q, 1/2 < q <= 1, a digit is one when e random bits are all zero (exact) and one
+32-bit word is below round(2^32 q); for p >= 1/4 the word alone decides, with q = p. Each digit's probability p' is thus
+within a factor 1 +- 2^-31 of p, however small p is. The number of words, comparisons and memory accesses is fixed: it
+depends on nothing that is drawn. Thresholds come from floating point; `eyestream.privacy.noise.exact` verifies them.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.noise.bits import Bits
+
+__all__ = ["Buffers", "Digits", "digit_thresholds"]
+
+_WORD = 2.0**32
+_LN2 = math.log(2.0)
+
+
+class Digits:
+    """How discrete Laplace variables of some rates, `repeat` of each, are made of words; never changed.
+
+    A word hits when word <= threshold. A variable's hits, packed, are its digits' last words, the sign, and then, level
+    by level, the further words of the rare digits, which are the highest ones.
+
+    Attributes
+    ----------
+    thresholds : (rates, repeat, words), uint32.
+    words : which words decide each digit: it is one when all of them hit.
+    sign : which word is the sign.
+    levels : by how many bits to shift a level's words to their digits, and a mask of the other digits.
+    """
+
+    def __init__(self, rates: NDArray[np.float64], count: int, repeat: int) -> None:
+        own = [digit_thresholds(-np.logaddexp(0.0, rates * 2.0**digit)) for digit in range(count)]
+        columns = [thresholds[0] for thresholds in own]
+        columns.append(np.full(len(rates), 2**31 - 1, dtype=np.uint32))
+        self.words = [[digit] for digit in range(count)]
+        self.sign = count
+        self.levels: list[tuple[int, int]] = []
+        for level in range(1, len(own[-1])):
+            first = next(digit for digit in range(count) if len(own[digit]) > level)
+            self.levels.append((len(columns) - first, 2**first - 1))
+            for digit in range(first, count):
+                self.words[digit].append(len(columns))
+                columns.append(own[digit][level])
+        columns += [np.zeros(len(rates), dtype=np.uint32)] * (-len(columns) % 8)  # whole bytes
+        self.thresholds = np.repeat(np.stack(columns, axis=1)[:, None, :], repeat, axis=1)
+
+
+class Buffers:
+    """The arrays of one draw at a time."""
+
+    def __init__(self, digits: Digits) -> None:
+        count, thresholds = len(digits.words), digits.thresholds
+        self._shape, self._words = thresholds.shape[:2], thresholds.shape[2]
+        self._flat = thresholds.reshape(-1)
+        hits = np.zeros(self._flat.size + 64, dtype=np.bool_)
+        self._hits, self._own_hits = hits, hits[:-64]
+        self._packed = np.zeros(len(hits) // 8, dtype=np.uint8)
+        self._live = self._bits_from(0)
+        self._first, self._scratch = np.empty((2, len(self._live)), dtype=np.int64)
+        # Arrays without dimensions: as arguments of numpy's functions they cost a third of its scalars.
+        self._ones, self._to_top, self._from_top = np.array(2**count - 1), np.array(63 - count), np.array(63)
+        self._levels = [
+            (self._first, np.array(shift), np.array(others))
+            if shift + count <= 64
+            else (self._bits_from(shift), np.array(shift % 8), np.array(others))
+            for shift, others in digits.levels
+        ]
+
+    def _bits_from(self, bit: int) -> NDArray[np.int64]:
+        """Every variable's bits from the byte of `bit` on, 64 of them, live."""
+        variables = self._shape[0] * self._shape[1]
+        return np.ndarray((variables,), "<i8", self._packed.data, bit // 8, (self._words // 8,))
+
+    def draw(self, bits: Bits) -> NDArray[np.int64]:
+        """(rates, repeat) independent discrete Laplace integers."""
+        np.less_equal(bits.words(self._flat.size), self._flat, out=self._own_hits)
+        self._packed[:] = np.packbits(self._hits, bitorder="little")
+        np.copyto(self._first, self._live)
+        geometric: NDArray[np.int64] = self._first & self._ones
+        for words, shift, others in self._levels:
+            np.right_shift(words, shift, out=self._scratch)
+            np.bitwise_or(self._scratch, others, out=self._scratch)
+            np.bitwise_and(geometric, self._scratch, out=geometric)
+        np.left_shift(self._first, self._to_top, out=self._scratch)
+        np.right_shift(self._scratch, self._from_top, out=self._scratch)  # 0 or -1
+        geometric ^= self._scratch  # -(G + 1) is the bitwise complement of G
+        return geometric.reshape(self._shape)
+
+
+def digit_thresholds(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
+    """Thresholds of the words of one digit, for every rate, from the log of its probability of being one."""
+    words = []
+    zeros = np.floor(-log_p / _LN2).astype(np.int64)  # e, with 2^-(e+1) < p <= 2^-e
+    if zeros.max() <= 1:
+        zeros[:] = 0
+    q = np.exp(log_p + zeros * _LN2)
+    words.append(np.clip(np.rint(q * _WORD) - 1, 0, _WORD - 1).astype(np.uint32))
+    while zeros.any():
+        here = np.minimum(zeros, 32)
+        words.append((2 ** (32 - here) - 1).astype(np.uint32))
+        zeros = zeros - here
+    return words

@@ -1,0 +1,135 @@
+"""What is asked of a ledger and what it answers: values, and the port that a ledger of any kind has. Pure."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from eyestream.privacy.charge import Charge
+from eyestream.streams.key import StreamKey
+
+__all__ = [
+    "LAST_ROW",
+    "NO_SLOT",
+    "Granted",
+    "LedgerPort",
+    "Obstacle",
+    "Request",
+    "RowMark",
+    "Withheld",
+    "WriteAheadPort",
+]
+
+LAST_ROW = 2**64 - 1
+"""The largest row number; a mark there closes the session."""
+
+Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime"]
+"""Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling."""
+
+NO_SLOT: frozenset[Obstacle] = frozenset({"rows", "change"})
+"""Obstacles that leave no trace; with any other, the withheld chunk takes its slot."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """A chunk that has opened or has fallen due, and what its release would cost.
+
+    Never ask for a chunk that may not come: a slot that never fell due moves the window on.
+
+    Parameters
+    ----------
+    key
+        Whose chunk; all streams of a device spend from the device's budget.
+    session, first_row, last_row
+        The tracker's numbers (u64); both rows belong to the chunk.
+    chunk
+        n of the stream: the rows of a full chunk.
+    charge
+        The loss of the release.
+    wearer
+        Who wears the device, as a number that means nothing outside (u32); 0: not known.
+    write_ahead
+        The driver keeps the released bytes in an outbox before it publishes them: until `WriteAheadPort.settle` the
+        ledger remembers the span as reserved and not released.
+
+    Raises
+    ------
+    ValueError
+        A number out of range, or more rows than a chunk has.
+    """
+
+    key: StreamKey
+    session: int
+    first_row: int
+    last_row: int
+    chunk: int
+    charge: Charge
+    wearer: int = 0
+    write_ahead: bool = False
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.session <= LAST_ROW and 0 <= self.first_row <= self.last_row <= LAST_ROW):
+            raise ValueError("expected a session and rows of 64 bits, the first row not behind the last")
+        if not 0 < self.chunk < 2**32:
+            raise ValueError("expected a chunk of at least one row, fewer than 2^32")
+        if self.last_row - self.first_row >= self.chunk:
+            raise ValueError("expected at most a chunk of rows")
+        if not 0 <= self.wearer < 2**32:
+            raise ValueError("expected a wearer of 32 bits, 0 when it is not known")
+
+
+class RowMark(NamedTuple):
+    """Every row of an older session, and of this session up to `last_row`, is refused for ever."""
+
+    session: int
+    last_row: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Granted:
+    """The rows and the charge of `request` are durably spent: its chunk may be released, once."""
+
+    request: Request
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Withheld:
+    """The chunk of `request` must not be released, and `obstacle` says why."""
+
+    request: Request
+    obstacle: Obstacle
+
+
+class LedgerPort(Protocol):
+    """What a release needs of a ledger."""
+
+    def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
+        """Reserve what the budget allows, durably before it returns; each answer stands at its request's place.
+
+        `requests` in the order in which the chunks fell due; `day` in days since 1970, UTC.
+
+        Raises
+        ------
+        LedgerError
+            None of the requests may be released.
+        """
+        ...
+
+    def mark(self, key: StreamKey) -> RowMark | None:
+        """Up to where the rows of the stream are refused for ever; None: it has none."""
+        ...
+
+
+class WriteAheadPort(LedgerPort, Protocol):
+    """A ledger for a driver that writes released bytes to an outbox, durably, before it publishes them."""
+
+    def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
+        """Say that the bytes for the reserved chunk that ends at `span` lie durably in the outbox at `reference`."""
+        ...
+
+    def unsettled(self, key: StreamKey) -> list[Request]:
+        """What is reserved and was not settled, oldest first.
+
+        After a crash, for each of them: when the outbox has its bytes, send those; when it has not, nothing has left,
+        and the chunk may be computed, once, under the same reservation.
+        """
+        ...

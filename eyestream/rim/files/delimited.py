@@ -1,0 +1,143 @@
+"""Columns of text tables, plain or compressed: numbers, and what stands in their place where they are missing."""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import RecordingError
+
+__all__ = ["is_number", "opened", "read_columns", "read_header"]
+
+_MISSING = frozenset(("", ".", "-", "na", "n/a", "nan", "none", "null"))
+_WORDS = {"true": 1.0, "false": 0.0}
+_BLOCK = 65_536
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextIO]:
+    """The text of the file, unpacked when its name ends with .gz.
+
+    Raises
+    ------
+    RecordingError
+        when it is missing, damaged, cut off, or not UTF-8; also while it is read.
+    """
+    try:
+        if path.name.lower().endswith(".gz"):
+            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
+                yield file
+        else:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                yield file
+    except UnicodeDecodeError:
+        raise RecordingError(f"{path}: not a text file in UTF-8") from None
+    except EOFError:
+        raise RecordingError(f"{path}: the compressed file is cut off") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise RecordingError(f"{path}: not a gzip file, or a damaged one") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
+    except csv.Error as error:
+        raise RecordingError(f"{path}: not a table ({error})") from None
+
+
+def read_header(path: Path, delimiter: str) -> list[str]:
+    """The names in the first line."""
+    with opened(path) as file:
+        header = next(csv.reader(file, delimiter=delimiter), [])
+    names = [name.strip() for name in header]
+    if not names or any(is_number(name) for name in names):
+        raise RecordingError(f"{path}: line 1: a header with the names of the columns is wanted")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise RecordingError(f"{path}: line 1: two columns are called {twice[0]!r}")
+    return names
+
+
+def is_number(text: str) -> bool:
+    """Whether `float` takes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_columns(
+    path: Path, names: Sequence[str], numbers: Sequence[str], texts: Sequence[str], *, delimiter: str, header: bool
+) -> dict[str, NDArray[np.float64] | list[str]]:
+    """Columns of a table whose columns are called `names`.
+
+    Parameters
+    ----------
+    numbers, texts
+        The columns that are wanted as (n,) float64 with NaN for what is missing, and as lists of texts.
+    header
+        Whether the first line is no data.
+
+    Raises
+    ------
+    RecordingError
+        naming the column that is missing, or line and column of what is not a number; never what stands there.
+    """
+    for name in (*numbers, *texts):
+        if name not in names:
+            raise RecordingError(f"{path}: no column {name!r}; the columns are {', '.join(map(repr, names))}")
+    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
+    told: dict[str, list[str]] = {name: [] for name in texts}
+    line = 2 if header else 1
+    with opened(path) as file:
+        reader = csv.reader(file, delimiter=delimiter)
+        if header:
+            next(reader, None)
+        for rows in _blocks(reader):
+            for i, row in enumerate(rows):
+                if len(row) != len(names):
+                    raise RecordingError(f"{path}: line {line + i}: {len(row)} values, {len(names)} wanted")
+            columns = list(zip(*rows, strict=True))
+            for name in numbers:
+                parts[name].append(_numbers(path, name, columns[names.index(name)], line))
+            for name in texts:
+                told[name] += columns[names.index(name)]
+            line += len(rows)
+    found: dict[str, NDArray[np.float64] | list[str]] = {
+        name: np.concatenate(blocks) if blocks else np.zeros(0) for name, blocks in parts.items()
+    }
+    return {**found, **told}
+
+
+def _blocks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    """Rows in portions, so that a long file need not be held as texts; empty lines are left out at the end only."""
+    rows: list[list[str]] = []
+    for row in reader:
+        rows.append(row)
+        if len(rows) == _BLOCK:
+            yield rows
+            rows = []
+    while rows and not rows[-1]:
+        rows.pop()
+    if rows:
+        yield rows
+
+
+def _numbers(path: Path, name: str, cells: Sequence[str], line: int) -> NDArray[np.float64]:
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        pass
+    values = np.empty(len(cells))
+    for i, cell in enumerate(cells):
+        word = cell.strip().lower()
+        try:
+            values[i] = np.nan if word in _MISSING else _WORDS[word] if word in _WORDS else float(word)
+        except ValueError:
+            comma = " (a decimal comma?)" if is_number(word.replace(",", ".", 1)) else ""
+            raise RecordingError(f"{path}: line {line + i}: column {name!r} holds no number{comma}") from None
+    return values

@@ -1,0 +1,140 @@
+"""Recordings of gaze: tables with a header, EyeLink's ASC, and Eye-Tracking-BIDS, as a profile declares them.
+
+| file | what the profile must say |
+|---|---|
+| `.csv`, `.tsv`, also with `.gz` | `[columns]`: what is in the header |
+| `.asc`, also with `.gz` | gaze in px with a `[camera]` for the screen, time in ms; columns are ignored |
+| `_physio.tsv`, `_physio.tsv.gz` with a `.json` beside it | `[columns]`: what the JSON calls them, in its units |
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eyestream.errors import RecordingError
+from eyestream.gaze.intake import take_in
+from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ, Profile
+from eyestream.gaze.samples import Samples
+from eyestream.rim.files.bids import read_bids
+from eyestream.rim.files.delimited import read_columns, read_header
+from eyestream.rim.files.eyelink import read_eyelink
+from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
+
+__all__ = ["GazeRecording", "load_gaze"]
+
+_LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
+_OTHER = "?"
+_USUAL_HZ = (
+    25,
+    30,
+    50,
+    60,
+    62.5,
+    75,
+    90,
+    100,
+    120,
+    125,
+    150,
+    200,
+    240,
+    250,
+    300,
+    400,
+    500,
+    600,
+    1000,
+    1200,
+    1250,
+    2000,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class GazeRecording:
+    """Gaze of one person.
+
+    Attributes
+    ----------
+    samples
+        As the file has them, also those whose time does not go forward.
+    labels
+        (n,) letters F, S, B, - for none and ? for another event, where the file has labels.
+    profile
+        With the recording's rate.
+    path
+        For messages.
+    """
+
+    samples: Samples
+    labels: NDArray[np.str_] | None
+    profile: Profile
+    path: str
+
+
+def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
+    """Read a recording.
+
+    Raises
+    ------
+    RecordingError
+        when the file is missing, damaged or cut off, has not the declared columns or units, or its time does not go
+        forward at a rate that makes sense.
+    ConfigError
+        when the profile is for another rate.
+    """
+    path = Path(path)
+    name = path.name.lower().removesuffix(".gz")
+    if not path.is_file():
+        raise RecordingError(f"{path}: no such file")
+    if name.endswith(".asc"):
+        columns = read_eyelink(path, profile)
+    elif name.endswith("_physio.tsv"):
+        columns = read_bids(path, profile)
+    elif name.endswith((".csv", ".tsv")):
+        columns = _read_table(path, profile, "\t" if name.endswith(".tsv") else ",")
+    else:
+        raise RecordingError(f"{path}: gaze is read from .csv, .tsv, .asc and _physio.tsv files, also with .gz")
+    return _recording(path, profile, columns)
+
+
+def _read_table(path: Path, profile: Profile, delimiter: str) -> GazeColumns:
+    names = read_header(path, delimiter)
+    numbers = wanted_columns(profile, names)
+    label = profile.columns.label
+    texts = [label] if label in names else []
+    table = read_columns(path, names, numbers, texts, delimiter=delimiter, header=True)
+    return GazeColumns.of(profile, table)
+
+
+def _recording(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecording:
+    if len(columns.time) == 0:
+        raise RecordingError(f"{path}: holds no samples")
+    if np.isnan(columns.time).all():
+        raise RecordingError(f"{path}: no sample has a time")
+    valid: ArrayLike | None = columns.valid
+    samples = take_in(profile, columns.time, columns.gaze, pupil=columns.pupil, openness=columns.openness, valid=valid)
+    labels = None
+    if columns.labels is not None:
+        labels = np.array([_LETTERS.get(text.strip().lower(), _OTHER) for text in columns.labels])
+    return GazeRecording(samples, labels, profile.at_rate(_rate_hz(path, profile, samples.t)), str(path))
+
+
+def _rate_hz(path: Path, profile: Profile, t: NDArray[np.float64]) -> float:
+    """Nominal samples a second: the usual rate that is less than 2 % from the middle one of the steps, if there is one.
+
+    Recordings of one tracker shall have one rate, as it is part of what their rows, and calibrations, are compared by.
+    """
+    steps = np.diff(t)
+    forward = steps[steps > 0]
+    if len(forward) < 0.9 * len(steps) or len(forward) == 0:
+        raise RecordingError(f"{path}: column {profile.columns.time!r}: time does not go forward")
+    rate = float(1.0 / np.median(forward))
+    if not SHORTEST_RATE_HZ <= rate <= LONGEST_RATE_HZ:
+        unit = f"{rate:.3g} samples a second, if its unit is {profile.time_unit!r}"
+        wanted = f"{SHORTEST_RATE_HZ:g} to {LONGEST_RATE_HZ:g} wanted"
+        raise RecordingError(f"{path}: column {profile.columns.time!r}: {unit}; {wanted}")
+    usual = min(_USUAL_HZ, key=lambda nominal: abs(nominal - rate))
+    return float(usual) if abs(rate / usual - 1.0) < 0.02 else float(f"{rate:.3g}")

@@ -1,0 +1,74 @@
+"""The columns of a recording of gaze, whatever kind of file they come from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.gaze.profile import Profile
+
+__all__ = ["GazeColumns", "wanted_columns"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GazeColumns:
+    """n records in the units of a profile.
+
+    Attributes
+    ----------
+    time
+        (n,).
+    gaze
+        (n, 2) or (n, 3).
+    pupil, openness
+        (n, eyes).
+    valid
+        (n,) 1 and 0.
+    labels
+        n texts.
+    """
+
+    time: Array
+    gaze: Array
+    pupil: Array | None = None
+    openness: Array | None = None
+    valid: Array | None = None
+    labels: list[str] | None = None
+
+    @classmethod
+    def of(cls, profile: Profile, table: Mapping[str, Array | list[str]]) -> "GazeColumns":
+        """From the columns that `wanted_columns` names, and the label's, as far as they are in the table."""
+        columns = profile.columns
+
+        def array(name: str) -> Array:
+            return np.asarray(table[name], dtype=np.float64)
+
+        def several(names: Sequence[str]) -> Array | None:
+            there = [array(name) for name in names if name in table]
+            return np.column_stack(there) if there else None
+
+        gaze = np.column_stack([array(name) for name in columns.gaze])
+        valid = None
+        if columns.valid or columns.lost:
+            told = array(columns.valid) if columns.valid else np.ones(len(gaze))
+            lost = np.nan_to_num(array(columns.lost)) if columns.lost else np.zeros(len(gaze))
+            valid = ((np.nan_to_num(told) != 0.0) & (lost == 0.0)).astype(np.float64)
+        labels = table.get(columns.label)
+        return cls(
+            array(columns.time), gaze, several(columns.pupil), several(columns.openness), valid,
+            labels if isinstance(labels, list) else None,
+        )  # fmt: skip
+
+
+def wanted_columns(profile: Profile, names: Sequence[str]) -> list[str]:
+    """The columns of numbers that a profile declares; pupils only if one of them is there at all.
+
+    Diameters are a gain, the rest is not: without the tracker's word on what it lost, gaze cannot be told from noise.
+    """
+    columns = profile.columns
+    pupils = columns.pupil if any(name in names for name in columns.pupil) else ()
+    extra = [name for name in (columns.valid, columns.lost) if name]
+    return list(dict.fromkeys([columns.time, *columns.gaze, *pupils, *columns.openness, *extra]))

@@ -1,0 +1,37 @@
+"""Profiles of eye trackers: shipped ones by name, others by path."""
+
+from pathlib import Path
+
+from eyestream.errors import ConfigError
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.profile_text import parse_profile
+
+__all__ = ["SHIPPED", "load_profile"]
+
+_FOLDER = Path(__file__).resolve().parents[1] / "data" / "profiles"
+
+SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+"""Names of the profiles that come with eyestream."""
+
+
+def load_profile(name: str) -> Profile:
+    """The shipped profile `name`, or the one in the file `name` when that has a slash or ends with .toml.
+
+    Raises
+    ------
+    ConfigError
+        when there is none, or it is not a profile.
+    """
+    if name in SHIPPED:
+        path = _FOLDER / f"{name}.toml"
+    elif "/" in name or name.endswith(".toml"):
+        path = Path(name)
+    else:
+        raise ConfigError(f"profile {name!r}: not one of {', '.join(SHIPPED)}, and not a path (./{name}.toml)")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the profile: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not a text file in UTF-8") from None
+    return parse_profile(text, str(path))

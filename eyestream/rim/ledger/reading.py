@@ -1,0 +1,83 @@
+"""Making an empty ledger, and reading one without a lock, also while a sidecar is at work."""
+
+import gc
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from eyestream.errors import LedgerError
+from eyestream.privacy.odometer import Odometer
+from eyestream.rim.ledger.book import Book
+from eyestream.rim.ledger.checksum import Header, write_header
+from eyestream.rim.ledger.file import create_file, read_pieces
+from eyestream.rim.ledger.snapshot import StreamFacts
+from eyestream.streams.key import StreamKey
+
+__all__ = ["LedgerReading", "create_ledger", "no_collection", "read_book", "read_ledger"]
+
+_ATTEMPTS = 3
+
+
+class LedgerReading(NamedTuple):
+    """Header, odometers by device, and what the ledger knows of streams beside their sums."""
+
+    header: Header
+    odometers: Mapping[str, Odometer]
+    streams: Mapping[StreamKey, StreamFacts]
+
+
+def create_ledger(path: Path, *, created: int) -> None:
+    """Make an empty ledger; `created` is in seconds since 1970, 0: not known.
+
+    Raises
+    ------
+    LedgerError
+        There is something at `path` already, or it cannot be written.
+    """
+    create_file(path, write_header(Header(secrets.token_bytes(16), created)))
+
+
+def read_ledger(path: Path) -> LedgerReading:
+    """What a ledger of this format, or of format 2, says; nothing is locked or changed.
+
+    An append that is under way may look torn; then it is read again.
+
+    Raises
+    ------
+    LedgerError
+        Missing or unreadable.
+    """
+    for _ in range(_ATTEMPTS):
+        book = read_book(path, read_pieces(path))
+        if not book.tail.damaged:
+            break
+    odometers = {device: account.odometer() for device, account in book.accounts.items()}
+    return LedgerReading(book.header, odometers, {key: entry.facts() for key, entry in book.entries.items()})
+
+
+def read_book(path: Path, pieces: Iterable[bytes]) -> Book:
+    """The book of the file's bytes; its name, and the way out, stand in what is raised about its contents."""
+    try:
+        with no_collection():
+            return Book(pieces)
+    except LedgerError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise LedgerError(
+            f"{path} {error}; move it away and make a new one with `eyestream budget --new`, "
+            "which forgets what was spent and which rows were released"
+        ) from None
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """No garbage collection inside: of many accounts that are made at once none is garbage, and it takes as long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

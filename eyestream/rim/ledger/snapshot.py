@@ -1,0 +1,81 @@
+"""The snapshot behind a ledger's header: all accounts at one moment. Pure.
+
+Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
+`eyestream.privacy.charge`, of any size. The first line is the ledger's last day. Each further line is one device: its
+name, its account (`AccountState`, tuples in the order of their fields), and what is known of its streams beside their
+sums. The streams are numbered from 0 in the order in which the last parts of the lines have them. Newlines fill the
+text up to whole blocks of 64 bytes; then follows its BLAKE2b of 64 bytes, keyed by the file. A snapshot is durable
+before the file gets its name, so damage in it is never a torn append: the ledger is refused.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from eyestream.errors import LedgerError
+from eyestream.privacy.accountant import AccountState
+
+__all__ = ["DeviceLine", "StreamFacts", "Unsettled", "read_snapshot", "write_snapshot"]
+
+_DIGEST_BYTES = 64
+
+
+class Unsettled(NamedTuple):
+    """A span that is reserved and of which nobody said that its bytes lie in the outbox."""
+
+    session: int
+    first_row: int
+    last_row: int
+    chunk: int
+    epsilon: int
+    delta: int
+    wearer: int
+
+
+class StreamFacts(NamedTuple):
+    """What a stream is made with, as hashes in hexadecimal ("" when nobody said so), and how often that changed."""
+
+    front_end: str = ""
+    calibration: str = ""
+    upgrades: int = 0
+    unsettled: tuple[Unsettled, ...] = ()
+
+
+class DeviceLine(NamedTuple):
+    """One device; `facts` by stream."""
+
+    device: str
+    account: AccountState
+    facts: dict[str, StreamFacts]
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(DeviceLine)
+
+
+def write_snapshot(day: int, lines: Iterable[DeviceLine], file_key: bytes) -> bytes:
+    """The snapshot's bytes."""
+    text = b"\n".join([b"%d" % day, *map(_ENCODER.encode, lines)]) + b"\n"
+    text += b"\n" * (-len(text) % _DIGEST_BYTES)
+    return text + _digest(text, file_key)
+
+
+def read_snapshot(data: bytes, length: int, file_key: bytes) -> tuple[int, list[DeviceLine]]:
+    """The last day and the devices.
+
+    Raises
+    ------
+    LedgerError
+        The bytes are not the `length` that were written; the message begins behind the file's name.
+    """
+    text, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if len(data) != length or _digest(text, file_key) != digest:
+        raise LedgerError("has a damaged snapshot")
+    day, *lines = text.split(b"\n")
+    return int(day), [_DECODER.decode(line) for line in lines if line]
+
+
+def _digest(text: bytes, file_key: bytes) -> bytes:
+    return hashlib.blake2b(text, key=file_key, digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,162 @@
+"""What is appended to a ledger's file, in which order, and what is made durable when; and when it is rewritten.
+
+Names and announcements of a batch go before its slots, and are durable before the slots are written: what is damaged
+after that can be counted (`eyestream.rim.ledger.book`). There must be one caller at a time, and none after an OSError.
+"""
+
+import logging
+from pathlib import Path
+
+from eyestream.errors import LedgerError
+from eyestream.privacy.accountant import Announcement, Request
+from eyestream.rim.ledger import records
+from eyestream.rim.ledger.book import Entry
+from eyestream.rim.ledger.checksum import VERSION
+from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.reading import no_collection, read_book
+from eyestream.rim.ledger.records import SlotFields
+from eyestream.streams.key import StreamKey
+
+__all__ = ["Writer"]
+
+_MOST_WAITING = 64
+"""Records that may wait for the next `sync`: withheld slots, and what is settled."""
+
+_MANY_RECORDS, _TOO_MANY_RECORDS = 1 << 12, 1 << 15
+"""Records behind the snapshot from which on the file is rewritten: on opening, and at work."""
+
+_LOG = logging.getLogger("eyestream.ledger")
+
+
+class Writer:
+    """The file at `path`, held by this process alone, and its book.
+
+    Raises
+    ------
+    LedgerError
+        As `LedgerFile` and `Book`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = LedgerFile(path)
+        try:
+            self.book = read_book(path, self._file.pieces())
+        except LedgerError:
+            self._file.close()
+            raise
+        self._unsynced = 0
+        self._too_many = _TOO_MANY_RECORDS
+        self._first: list[bytes] = []
+        self._slots: list[bytes] = []
+        self._granted = False
+        self._taken: set[int] = set()
+
+    def close(self) -> None:
+        """Give the file and its lock up."""
+        self._file.close()
+
+    def settle_in(self) -> None:
+        """Bring the file into a state in which records can be appended to it, and not too many of them."""
+        if self.book.header.legacy is not None:
+            self._rewrite(required=True)
+            _LOG.info("%s: a ledger of 0.1.0, rewritten in format %d with every spend", self._path, VERSION)
+            return
+        self._repair()
+        if self.book.tail.records >= _MANY_RECORDS:
+            self._rewrite(required=False)
+
+    def shorten(self) -> None:
+        """Rewrite the file when it has become too long."""
+        if self.book.tail.records >= self._too_many:
+            self._rewrite(required=False)
+
+    def entry(self, key: StreamKey) -> Entry:
+        """The stream, with its name on the way into the file when it is new."""
+        known = self.book.entries.get(key)
+        if known is not None:
+            return known
+        entry = self.book.add(key)
+        self._first += records.name_bodies(key, entry.number)
+        return entry
+
+    def announce(self, entry: Entry, announced: Announcement) -> None:
+        """Announce, before the next slots of the stream; what is taken already stays under what ruled it."""
+        if entry.number in self._taken:
+            self.flush()
+        self._first.append(records.announced_body(entry.number, announced))
+        entry.account.announce(entry.key.stream, announced)
+
+    def take(self, entry: Entry, request: Request, day: int, *, granted: bool) -> None:
+        """Take one slot; its record is written by `flush`."""
+        fields = SlotFields(
+            kind=records.RELEASED if granted else records.WITHHELD,
+            unsynced=0,
+            number=entry.number,
+            session=request.session,
+            first_row=request.first_row,
+            rows=request.last_row - request.first_row + 1,
+            day=day,
+            wearer=request.wearer,
+            flags=records.WRITE_AHEAD if granted and request.write_ahead else 0,
+            epsilon=request.charge.epsilon if granted else 0,
+            delta=request.charge.delta if granted else 0,
+        )
+        self.book.take(entry, fields)
+        self._slots.append(records.slot_body(fields))
+        self._taken.add(entry.number)
+        self._granted = self._granted or granted
+
+    def flush(self) -> None:
+        """Write what was taken: first what it needs, durably, then the slots, durably when one of them is granted."""
+        if self._first:
+            self.append(self._first)
+            self.sync()
+        self.append(self._slots)
+        if self._granted or self._unsynced > _MOST_WAITING:
+            self.sync()
+        self._first, self._slots, self._granted = [], [], False
+        self._taken.clear()
+
+    def append(self, bodies: list[bytes]) -> None:
+        """Write records; not durable yet."""
+        if bodies:
+            book, unsynced = self.book, self._unsynced
+            first, complete = book.tail.records, book.checksum.complete
+            self._file.append(
+                b"".join(complete(records.waiting(body, unsynced + i), first + i) for i, body in enumerate(bodies))
+            )
+            book.tail.records += len(bodies)
+            self._unsynced += len(bodies)
+
+    def sync(self) -> None:
+        """Make everything appended durable."""
+        self._file.sync()
+        self._unsynced = 0
+
+    def _repair(self) -> None:
+        """Close a torn tail, which has been counted as spent, so that records can follow it."""
+        tail = self.book.tail
+        if tail.padding:
+            self._file.append(bytes(tail.padding))
+        if tail.damaged:
+            self._unsynced = tail.damaged
+            self.append([records.repaired_body()])
+            self.sync()
+
+    def _rewrite(self, *, required: bool) -> None:
+        """Put a file with a snapshot alone into the place of this one."""
+        with no_collection():
+            header, data = self.book.rewritten()
+        try:
+            prepared = self._file.prepare(data)
+        except OSError as error:
+            if required:
+                raise
+            self._too_many = 2 * self.book.tail.records
+            _LOG.warning("%s: the ledger cannot be shortened and goes on as it is: %s", self._path, error.strerror)
+            return
+        self._file.replace(prepared)
+        self.book.begin_anew(header)
+        self._unsynced = 0
+        self._too_many = max(_TOO_MANY_RECORDS, 2 * len(self.book.entries))

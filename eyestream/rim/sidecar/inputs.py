@@ -1,0 +1,125 @@
+"""Where a sidecar's rows come from: the raw broker, and sources in its own process; and whether they stand."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from eyestream.errors import LinkError
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Backoff, Link, Message
+from eyestream.rim.sources.source import Source
+from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import RawRows
+from eyestream.wire.topics import raw_topic
+
+__all__ = ["RawLink", "SourceRunner"]
+
+_LOG = logging.getLogger("eyestream.source")
+
+
+class RawLink:
+    """The link to the raw broker, for the streams that no source of ours serves.
+
+    Parameters
+    ----------
+    endpoint, client_id, deliver
+        As for `ReconnectingLink`.
+    keys
+        Of those streams.
+    changed
+        Called when the link begins or ceases to stand.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        client_id: str,
+        keys: Sequence[StreamKey],
+        deliver: Callable[[Message], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._keys, self._changed = keys, changed
+        self._link = ReconnectingLink(endpoint, self._serve, what="raw broker", client_id=client_id, deliver=deliver)
+        self.stands = False
+
+    @property
+    def links(self) -> int:
+        """Links that stood since the start."""
+        return self._link.links
+
+    async def run(self) -> None:
+        """Keep the link up until cancelled."""
+        await self._link.run()
+
+    async def _serve(self, link: Link) -> None:
+        try:
+            filters = [raw_topic(*key) for key in self._keys]
+            await link.subscribe_all(filters, 0)  # at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent
+            self.stands = True
+            self._changed()
+            await asyncio.Event().wait()
+        finally:
+            self.stands = False
+            self._changed()
+
+
+class SourceRunner:
+    """Runs every source, again and again when what it reads from is away.
+
+    Parameters
+    ----------
+    sources
+        By the stream that they serve.
+    deliver
+        Takes their rows.
+    changed
+        Called when one of them begins or ceases to stand.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[StreamKey, Source],
+        deliver: Callable[[StreamKey, RawRows], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._sources, self._deliver, self._changed = sources, deliver, changed
+        self._away: set[StreamKey] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._sources)
+
+    def stands(self, key: StreamKey) -> bool:
+        """Whether the source of a stream is there; a stream without one has nothing that could be away."""
+        return key not in self._away
+
+    async def run(self) -> None:
+        """Run all until cancelled, or until each has come to its end."""
+        async with asyncio.TaskGroup() as group:
+            for key, source in self._sources.items():
+                group.create_task(self._keep(key, source), name=f"source of {key}")
+
+    async def _keep(self, key: StreamKey, source: Source) -> None:
+        backoff = Backoff()
+
+        def deliver(rows: RawRows) -> None:
+            self._note(key, away=False)
+            backoff.reset()
+            self._deliver(key, rows)
+
+        while True:
+            try:
+                await source.run(deliver)
+            except LinkError as error:
+                if key not in self._away:
+                    _LOG.warning("source of %s: %s; trying again until it is back", key, error)
+                self._note(key, away=True)
+                await backoff.wait()
+            else:
+                _LOG.info("source of %s: has come to its end", key)
+                return
+
+    def _note(self, key: StreamKey, *, away: bool) -> None:
+        if away != (key in self._away):
+            (self._away.add if away else self._away.discard)(key)
+            self._changed()

@@ -1,0 +1,53 @@
+"""The face of a source: it runs for as long as the sidecar does, and hands rows over as they come.
+
+A source serves one stream of one device in the sidecar's own process, so that raw rows cross no broker. It numbers rows
+as a tracker does: one number is one sampling instant, whether or not the eye was seen; a lost eye is a row of NaN.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from eyestream.streams.spec import StreamSpec
+from eyestream.wire.messages import RawRows
+
+__all__ = ["Deliver", "Source", "SourceKind"]
+
+Deliver = Callable[[RawRows], None]
+"""Takes rows, at once: what waits for the sidecar is bounded, and the oldest goes first."""
+
+
+class Source(Protocol):
+    """Rows of one stream of one device."""
+
+    async def run(self, deliver: Deliver) -> None:
+        """Deliver rows until there are no more, or until it is cancelled.
+
+        Raises
+        ------
+        LinkError
+            What it reads from is away: it is run again, after a while, for ever.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """One kind of source, as the registry knows it.
+
+    Attributes
+    ----------
+    name
+        In ``[[source]] kind``.
+    options
+        What may stand in its table beside ``kind``, ``device`` and ``stream``: a frozen struct that forbids unknown
+        keys.
+    make
+        Builds it from its options and the stream that it serves; raises ConfigError for what it cannot use.
+    """
+
+    name: str
+    options: type[msgspec.Struct]
+    make: Callable[[Any, StreamSpec], Source]

@@ -1,0 +1,76 @@
+"""A real broker: mosquitto, started and stopped by a handle."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+__all__ = ["Mosquitto", "free_port", "program"]
+
+
+def free_port() -> int:
+    """A TCP port of the loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def program() -> str | None:
+    """Path of the installed mosquitto; None where there is none."""
+    return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+class Mosquitto:
+    """One mosquitto on one loopback port, started and stopped by its own handle.
+
+    Parameters
+    ----------
+    folder
+        Where its configuration and its log go.
+    more
+        Further lines of the configuration.
+    """
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.port = free_port()
+        self.url = f"mqtt://127.0.0.1:{self.port}"
+        self.log = folder / "mosquitto.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._configuration = folder / "mosquitto.conf"
+        lines = [f"listener {self.port} 127.0.0.1", "allow_anonymous true", "set_tcp_nodelay true"]
+        lines += ["max_queued_messages 100000", f"log_dest file {self.log}", "log_type all", *more]
+        if os.geteuid() == 0:
+            lines.append("user root")
+        self._configuration.write_text("\n".join(lines) + "\n")
+
+    def start(self) -> None:
+        """Start and wait until it accepts connections."""
+        found = program()
+        assert found is not None, "mosquitto is not installed"
+        self._process = subprocess.Popen([found, "-c", str(self._configuration)], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                self.knock()
+                return
+            except OSError:
+                assert self._process.poll() is None, "mosquitto ended at once"
+                assert time.monotonic() < deadline, "mosquitto does not listen"
+                time.sleep(0.01)
+
+    def knock(self) -> None:
+        """Raise OSError when it does not accept connections."""
+        socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Stop it; `kill` gives it no time to say goodbye."""
+        if self._process is None:
+            return
+        if kill:
+            self._process.kill()
+        else:
+            self._process.terminate()
+        self._process.wait(timeout=10)
+        self._process = None

@@ -1,0 +1,204 @@
+"""Seams: the places of the shipped code where a fault may be planted, each by a name of its own.
+
+A planted fault shows that a check can fail. It replaces one attribute for a moment, and that attribute stands here with
+where it is, what its parameters are called and which private names a fault may lean on. When the code changes, the test
+of this table says which seam is gone; the fault that used it is then written anew in one place.
+"""
+
+import builtins
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+__all__ = ["SEAMS", "Seam", "faults_of", "original", "replaced"]
+
+
+@dataclass(frozen=True)
+class Seam:
+    """One attribute that may be replaced.
+
+    Attributes
+    ----------
+    owner
+        ``module`` or ``module:Class`` (or a module that it imports).
+    attribute
+        What is replaced.
+    parameters
+        Their names in order, with the stars and the slash as in a signature; None for what is no function of ours.
+    leans_on
+        Private names of the owner's module that planted faults use.
+    """
+
+    owner: str
+    attribute: str
+    parameters: str | None = None
+    leans_on: tuple[str, ...] = ()
+
+    def home(self) -> Any:
+        """The module or class that has the attribute; ModuleNotFoundError or AttributeError when it is gone."""
+        module, _, path = self.owner.partition(":")
+        home: Any = importlib.import_module(module)
+        for part in filter(None, path.split(".")):
+            home = getattr(home, part)
+        return home
+
+
+_ACCOUNT = "eyestream.privacy.accountant:Account"
+_TRANSFORM = "eyestream.privacy.additive.transforms"
+_ORDER = "eyestream.release.order:ReleaseOrder"
+_STREAM = "eyestream.release.stream"
+_LEDGER = "eyestream.rim.ledger.ledger:Ledger"
+
+SEAMS: dict[str, Seam] = {
+    # Noise and its entropy
+    "system entropy": Seam("eyestream.privacy.noise.bits:os", "urandom"),
+    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count", ("_free",)),
+    "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
+    "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
+    "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
+    "digit thresholds": Seam("eyestream.privacy.noise.digits", "digit_thresholds", "log_p"),
+    "thresholds verified": Seam("eyestream.privacy.noise.laws", "digits_within", "rate, digits, deviation"),
+    "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
+    "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),
+    "ResponseLaw.__init__": Seam("eyestream.privacy.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
+    "workspace taken": Seam("eyestream.privacy.workspaces:Workspaces", "take", "self", ("_free",)),
+    "workspace given": Seam("eyestream.privacy.workspaces:Workspaces", "give", "self, work"),
+    # From a chunk to its release
+    "numpy's silence": Seam("eyestream.privacy.mechanism:np", "errstate"),
+    "Domain.admit": Seam("eyestream.privacy.domain:Domain", "admit", "self, chunk", ("_padded",)),
+    "ball factor": Seam("eyestream.privacy.additive.ball", "_factor", "norm, radius"),
+    "L1Lattice.snap": Seam(
+        "eyestream.privacy.additive.ball:L1Lattice", "snap", "self, coordinates, factor", ("_per_step",)
+    ),
+    "L2Lattice.snap": Seam(
+        "eyestream.privacy.additive.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)
+    ),
+    "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
+    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "_release", "self, chunk, turn, state"),
+    "law of LPA": Seam("eyestream.privacy.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
+    "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
+    "difference": Seam(_TRANSFORM, "difference", "signals"),
+    "integrate": Seam(_TRANSFORM, "integrate", "differences"),
+    "difference residual": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "residual", "self, chunk", ("_centre",)),
+    "difference coordinates": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "coordinates", "self, residual"),
+    "transform residual": Seam(f"{_TRANSFORM}:FourierTransform", "residual", "self, chunk"),
+    "transform coordinates": Seam(f"{_TRANSFORM}:FourierTransform", "coordinates", "self, residual"),
+    "transform chunk": Seam(f"{_TRANSFORM}:FourierTransform", "chunk", "self, coordinates"),
+    "RealFourier.signals": Seam("eyestream.spectrum.fourier:RealFourier", "signals", "self, coordinates"),
+    "additive finish": Seam("eyestream.privacy.additive.core:AdditiveStep", "plain", "self, integers, out"),
+    "KLT scores": Seam("eyestream.privacy.joint.core:JointStep", "scores", "self, admitted"),
+    "KLT chunk": Seam("eyestream.privacy.joint.core:JointStep", "chunk", "self, scores, out"),
+    "mechanism completes": Seam("eyestream.privacy.frame:Page", "complete", "self"),
+    "KLT step": Seam("eyestream.privacy.joint.core:JointStep", "release", "self, admitted, noise, turn, state, out"),
+    # What is said and asked of a mechanism
+    "options checked": Seam("eyestream.privacy.mechanisms.entry:Entry", "checked", "self, options"),
+    "words of KLT": Seam("eyestream.privacy.mechanisms.klt:KLT", "protection"),
+    "words of CFPA": Seam("eyestream.privacy.mechanisms.cfpa:CFPA", "protection"),
+    "words on odds": Seam("eyestream.privacy.guarantee:Guarantee", "_odds", "self"),
+    # The budget
+    "charge units": Seam("eyestream.privacy.charge", "charge_units", "value, units", ("_written",)),
+    "ceiling units": Seam("eyestream.privacy.charge", "ceiling_units", "value, units"),
+    "Account.obstacle": Seam(_ACCOUNT, "obstacle", "self, request, ceilings, today, own", ("_meter", "_streams")),
+    "Account.take": Seam(
+        _ACCOUNT, "take", "self, stream, session, last_row, *, day, epsilon, delta, wearer", ("_meter", "_streams")
+    ),
+    "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
+    "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
+    "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
+    # The ledger
+    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, streams", ("_book",)),
+    "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
+    "ledger writing": Seam(_LEDGER, "_writing", "self"),
+    "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
+    "LedgerFile.sync": Seam("eyestream.rim.ledger.file:LedgerFile", "sync", "self"),
+    "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
+    "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),
+    "tail admits a record": Seam(
+        "eyestream.rim.ledger.tail:Tail", "admit", "self, record", ("_first_damaged", "_checksum")
+    ),
+    "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
+    "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
+    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced"),
+    "disk": Seam("os", "fdatasync"),
+    # Rows to chunks
+    "Device.__init__": Seam("eyestream.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)),
+    "Device.feed": Seam("eyestream.chunking.device:Device", "feed", "self, rows, now"),
+    "session is over": Seam("eyestream.chunking.device:Device", "_is_over", "self, session"),
+    "Session.take": Seam(
+        "eyestream.chunking.session:Session", "take", "self, seq, rows, time, t", ("_current", "_settings")
+    ),
+    "Session.last_row": Seam("eyestream.chunking.session:Session", "last_row"),
+    "late rows": Seam("eyestream.chunking.session:Session", "_count_late", "self, row, until, time"),
+    "ChunkBuffer.values": Seam("eyestream.chunking.chunks:ChunkBuffer", "values", "self"),
+    # The order of effects
+    "order collects": Seam(_ORDER, "_collect", "self, chunks", ("_add", "_ask", "_answers", "_due", "_settle")),
+    "order settles": Seam(_ORDER, "_settle", "self", ("_due",)),
+    "order answers": Seam(_ORDER, "answer", "self, answers"),
+    "order fails": Seam(_ORDER, "fail", "self", ("_answers", "_due", "_settle")),
+    "order closes": Seam(_ORDER, "close", "self, now", ("_add", "_device", "_answers", "_due", "_settle")),
+    "order restored": Seam(_ORDER, "restored", "settings, charge, data", ("_due", "_device", "_answers", "_asked")),
+    "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
+    "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),
+    "stream releases": Seam(f"{_STREAM}:StreamRelease", "_release", "self, chunk, outcome"),
+    "stream charge": Seam(_STREAM, "Charge"),
+    "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
+    "stream names an error": Seam(_STREAM, "type"),
+    # The wire
+    "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
+    "Decoder.feed": Seam("eyestream.wire.mqtt:Decoder", "feed", "self, data"),
+    # The sidecar
+    "pipeline decoder": Seam("eyestream.rim.sidecar.pipeline", "decode_raw", "payload, features, schema"),
+    "Outbox.first": Seam("eyestream.rim.sidecar.outbox:Outbox", "first", "self, now", ("_waiting",)),
+    "Outbox.put": Seam("eyestream.rim.sidecar.outbox:Outbox", "put", "self, topic, payload, now"),
+    "worker receives": Seam("eyestream.rim.sidecar.worker:Worker", "receive", "self, message"),
+}
+"""Every place, by its name."""
+
+
+def original(name: str) -> Any:
+    """What stands at a seam: a fault wraps it."""
+    seam = SEAMS[name]
+    home = seam.home()
+    return getattr(home, seam.attribute) if hasattr(home, seam.attribute) else getattr(builtins, seam.attribute)
+
+
+@contextmanager
+def replaced(name: str, value: Any) -> Iterator[None]:
+    """The shipped code with `value` at a seam; KeyError when the seam is not declared."""
+    seam = SEAMS[name]
+    with mock.patch.object(seam.home(), seam.attribute, value, create=hasattr(builtins, seam.attribute)):
+        yield
+
+
+def faults_of(name: str, seam: Seam) -> list[str]:
+    """What is wrong with a seam as it is declared; empty when all holds."""
+    try:
+        home = seam.home()
+    except (ImportError, AttributeError) as error:
+        return [f"seam {name!r}: {seam.owner} is gone ({error})"]
+    if not hasattr(home, seam.attribute) and not hasattr(builtins, seam.attribute):
+        return [f"seam {name!r}: {seam.owner} has no {seam.attribute}"]
+    wrong = []
+    if seam.parameters is not None:
+        found = _parameters(getattr(home, seam.attribute))
+        if found != seam.parameters:
+            wrong.append(f"seam {name!r}: the parameters of {seam.attribute} are ({found}), not ({seam.parameters})")
+    source = inspect.getsource(sys.modules[seam.owner.partition(":")[0]]) if seam.leans_on else ""
+    wrong += [
+        f"seam {name!r}: nothing in {seam.owner} is called {lost}" for lost in seam.leans_on if lost not in source
+    ]
+    return wrong
+
+
+def _parameters(function: Any) -> str:
+    """Names of the parameters, without types and defaults."""
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty, default=inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+    return str(inspect.Signature(bare)).strip("()")

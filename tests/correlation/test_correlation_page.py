@@ -1,0 +1,49 @@
+"""Every table of the page on correlations is computed again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.correlation import page_figures
+
+PAGE = Path(__file__).parents[2] / "docs" / "correlations.md"
+
+
+def printed(title: str) -> list[list[str]]:
+    """Cells of the table that follows a marker, without its head."""
+    lines = iter(PAGE.read_text().splitlines())
+    assert any(line == f"<!-- table: {title} -->" for line in lines), f"{title} is not on the page"
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows[2:]
+
+
+SLOW = ("vulnerable", "schedules", "balanced")
+
+
+@pytest.mark.parametrize("title", [t for t in page_figures.TABLES if t not in SLOW])
+def test_table(title):
+    computed = [[page_figures.cell(value) for value in row] for row in page_figures.TABLES[title]()]
+    assert computed == printed(title)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("title", SLOW)
+def test_whole_table(title):
+    computed = [[page_figures.cell(value) for value in row] for row in page_figures.TABLES[title]()]
+    assert computed == printed(title)
+
+
+def test_dcfpa_beside_cfpa_at_the_middle_epsilon():
+    computed = [[page_figures.cell(value) for value in row] for row in page_figures.vulnerable((4.8,))]
+    assert computed == [row for row in printed("vulnerable") if row[2] == "4.80"]
+    assert len(computed) == 9
+
+
+def test_the_page_has_no_other_tables():
+    text = PAGE.read_text()
+    assert text.count("<!-- table: ") == text.count("|---|\n") == len(page_figures.TABLES)

@@ -1,0 +1,1 @@
+"""Rows in, chunks out: order, repetition, time."""

@@ -1,0 +1,1 @@
+"""Documents are compared with the code, and their examples are run."""

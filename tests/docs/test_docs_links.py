@@ -1,0 +1,105 @@
+"""Documents name what exists: links, files of the repository, commands; and the README's figures are the program's."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import eyestream
+from eyestream.cli.main import COMMANDS
+from eyestream.rim.config import load
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("eyestream", "tests", "tools", "benchmarks", "docs", "config", "examples")
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md", "eyestream/**/*.md", "examples/**/*.md")
+    for page in ROOT.glob(pattern)
+)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FLAT = " ".join(README.split())
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_are_named_exist(page: Path) -> None:
+    text = re.sub(r"^## 0\.1\.0.*", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)  # the past names its own
+    paths = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./*-]*)`", text)
+    assert [path for path in paths if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_that_are_named_exist(page: Path) -> None:
+    assert set(re.findall(r"(?:`|^)eyestream ([a-z]+)\b", page.read_text(encoding="utf-8"), re.M)) <= set(COMMANDS)
+
+
+def test_there_are_pages_to_look_at() -> None:
+    assert {"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/protocol.md"} <= set(
+        map(name_of, PAGES)
+    )
+
+
+def test_the_source_package_has_the_documents() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = set(project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
+    assert {"docs", "examples", *(path.name for path in ROOT.glob("*.md")), "CITATION.cff"} <= included
+
+
+def test_version_of_the_citation() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (\S+)$", citation, re.M)[1] == version("eyestream")  # type: ignore[index]
+
+
+def test_hours_of_the_usual_configuration() -> None:
+    settings = load(ROOT / "config" / "sidecar.toml")
+    (stream,) = settings.stream
+    chunk_s = eyestream.load_calibration(stream.privacy.calibration).n / stream.rate_hz
+    for ceiling, unit in ((settings.budget.session_epsilon, "a session"), (settings.budget.day_epsilon, "a day")):
+        minutes = int(ceiling / stream.privacy.epsilon + 1e-9) * chunk_s // 60
+        assert re.search(rf"{minutes // 60:.0f} h {minutes % 60:02.0f} min (of releases )?{unit}", FLAT)
+
+
+BLOCKED = """
+import importlib, sys
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+from eyestream.cli.main import COMMANDS
+for command in COMMANDS:
+    try:
+        importlib.import_module("eyestream.cli." + command)
+    except ImportError:
+        print(command)
+import eyestream
+for name in eyestream.__all__:
+    getattr(eyestream, name)
+"""
+
+
+def test_what_does_not_start_without_posix() -> None:
+    done = subprocess.run([sys.executable, "-c", BLOCKED], check=True, capture_output=True, text=True, timeout=60)
+    said = re.search(r"((?:`\w+`(?:, | and )?)+) need POSIX:", FLAT)
+    assert said is not None
+    assert sorted(re.findall(r"`(\w+)`", said[1])) == sorted(done.stdout.split())
+
+
+def test_lengths_of_the_examples() -> None:
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    said = re.findall(r"`(examples/\S+\.py)` is a whole one in (\d+) lines", text)
+    assert len(said) == 2
+    for path, lines in said:
+        assert len((ROOT / path).read_text().splitlines()) == int(lines)

@@ -1,0 +1,199 @@
+"""The page about the wire is compared with the code: keys, types, words, limits, bytes; its programs are run."""
+
+import json
+import math
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+import pytest
+
+from eyestream.rim.config import load
+from eyestream.wire import messages, raw, release, status, topics
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+STRUCTS: dict[str, type[msgspec.Struct]] = {
+    "raw": raw._Raw,
+    "private": release._Private,
+    "meta": release._Meta,
+    "status": status.Status,
+}
+WORDS = {
+    int: "int",
+    float: "float",
+    bytes: "bytes",
+    bool: "bool",
+    str: "text",
+    tuple[int, ...]: "ints",
+    tuple[str, ...]: "texts",
+}
+
+
+def section(title: str) -> str:
+    """The text under a heading, up to the next one."""
+    return re.split(r"^#+ ", PAGE.split(f"\n{title}\n", 1)[1], maxsplit=1, flags=re.M)[0]
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """Rows of every table in `text`, headings first, each cell without the marks of code."""
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.M)
+    split = [
+        [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in t.splitlines()] for t in found
+    ]
+    return [[table[0], *table[2:]] for table in split]
+
+
+def word_of(kind: Any) -> str:
+    """The name that the page has for a type of the code."""
+    if kind in WORDS:
+        return WORDS[kind]
+    members = [WORDS[member] for member in get_args(kind) if member in WORDS]
+    return members[0] if members else "text"  # a Literal of words
+
+
+@pytest.mark.parametrize("leaf", STRUCTS)
+def test_keys_types_and_order_are_those_of_the_code(leaf: str) -> None:
+    header, *rows = tables(section(f"### `{leaf}`"))[0]
+    assert header == ["key", "type", "must be there", "what"]
+    fields = msgspec.structs.fields(STRUCTS[leaf])
+    expected = [["v", "int", "yes"]]
+    expected += [[field.name, word_of(field.type), "yes" if field.required else "no"] for field in fields]
+    assert [row[:3] for row in rows] == expected
+
+
+def test_topics_and_leaves() -> None:
+    leaves = tables(section("## Topics"))[0][1:]
+    assert [row[0] for row in leaves] == list(get_args(topics.Leaf))
+    for build, leaf in zip(
+        (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic), leaves, strict=True
+    ):
+        written = re.search(r"^    (eyestream/\S+)$", PAGE, re.M)
+        assert written is not None
+        form = written[1].replace("<device>", "hmd").replace("<stream>", "features").replace("<leaf>", leaf[0])
+        assert build("hmd", "features") == form
+    assert f"`{topics.sidecar_status_topic('S').replace('/S/', '/<sidecar>/')}`" in PAGE
+    assert topics.NAME == "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"  # as the page says in words
+    assert "1 to 64 characters of `A-Z a-z 0-9 _ -`, the first one a letter or a digit" in PAGE.replace("\n", " ")
+
+
+def test_words_of_status() -> None:
+    rows = tables(section("### `status`"))[1][1:]
+    assert {row[0] for row in rows} == messages.STATES
+    assert {row[1] for row in rows} == messages.STATUS_REASONS
+    assert len(rows) == len(messages.STATUS_REASONS)
+
+
+def test_words_of_refusals() -> None:
+    rows = next(table for table in tables(section("## For trackers")) if table[0] == ["reason", "what was wrong"])[1:]
+    assert {row[0] for row in rows} == messages.REASONS
+    assert len(rows) == len(messages.REASONS)
+
+
+def test_limits() -> None:
+    numbers = [[int(n) for n in re.findall(r"\d+", row[1])] for row in tables(section("## Limits"))[0][1:]]
+    assert numbers == [
+        [messages.MAX_PAYLOAD_BYTES],
+        [messages.MAX_RELEASE_BYTES],
+        [messages.MAX_ROWS, messages.rows_per_message(52), 52],
+        [messages.MAX_U64],
+    ]
+
+
+def test_numbers_in_parentheses_are_those_of_the_example_configuration() -> None:
+    settings = load(ROOT / "config" / "sidecar.toml")
+    (stream,) = settings.stream
+    text = PAGE.replace("\n", " ")
+    for words in (
+        f"`jump_chunks` ({stream.jump_chunks}) chunks",
+        f"`idle_s` ({stream.idle_s:g}) seconds",
+        f"`grace_s` ({stream.grace_s:g}) seconds",
+        f"`deadline_s` ({settings.limits.deadline_s:g} seconds)",
+    ):
+        assert words in text
+
+
+def block(language: str) -> str:
+    return re.search(rf"^```{language}\n(.*?)^```", PAGE, re.S | re.M)[1]  # type: ignore[index]
+
+
+def test_bytes_of_the_annotated_message() -> None:
+    lines = [re.split(r" {3,}(?=\S)", line.strip(), maxsplit=1)[0] for line in block("").splitlines()]
+    written = "".join(line for line in lines if re.fullmatch(r"[0-9a-f]{2}( +[0-9a-f]{2})*", line))
+    assert bytes.fromhex(written) == (GOLDEN / "raw-one-row.msgpack").read_bytes()
+
+
+def test_the_program_in_c_writes_what_the_sidecar_reads(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    main = """
+#include <stdio.h>
+int main(void) {
+    static uint8_t out[4096];
+    float values[6] = {0.5f, 2.25f, -1.0f, 0.75f, 2.0f, 0.0f};
+    fwrite(out, 1, raw_message(out, 7, UINT64_C(18446744073709551615), UINT64_C(1) << 53, 2, 3, values), stdout);
+    return 0;
+}
+"""
+    source, program = tmp_path / "raw.c", tmp_path / "raw"
+    source.write_text(block("c") + main)
+    subprocess.run([compiler, "-Wall", "-Werror", "-O1", "-o", program, source], check=True, timeout=60)
+    payload = subprocess.run([program], check=True, capture_output=True, timeout=20).stdout
+    rows = messages.decode_raw(payload, 3, 7)
+    assert (rows.session, rows.seq, rows.end) == (2**64 - 1, 2**53, False)
+    np.testing.assert_array_equal(rows.rows, [[0.5, 2.25, -1.0], [0.75, 2.0, 0.0]])
+
+
+def test_the_program_in_javascript_reads_every_good_payload(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    main = """
+const plain = (value) =>
+  typeof value === "bigint" ? { int: String(value) }
+  : value instanceof Uint8Array ? { floats: Array.from(floats(value), String) }
+  : Array.isArray(value) ? value.map(plain)
+  : typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, v]) => [key, plain(v)]))
+  : value;
+const said = {};
+for (const path of process.argv.slice(2)) said[path] = plain(decode(require("fs").readFileSync(path)));
+console.log(JSON.stringify(said));
+"""
+    index = json.loads((GOLDEN / "index.json").read_text())["payloads"]
+    good = [str(GOLDEN / name) for name, entry in index.items() if "holds" in entry]
+    program = tmp_path / "read.js"
+    program.write_text(block("js") + main)
+    run = subprocess.run([node, program, *good], check=True, capture_output=True, text=True, timeout=60)
+    said = json.loads(run.stdout)
+    assert len(said) == len(good) >= 10
+    for path in good:
+        assert said[path] == expected(msgspec.msgpack.decode(Path(path).read_bytes()))
+
+
+def expected(value: Any) -> Any:
+    """What the JavaScript of the test prints for a value."""
+    if isinstance(value, bool | str | float):
+        return value
+    if isinstance(value, int):
+        return {"int": str(value)}
+    if isinstance(value, bytes):
+        return {"floats": [javascript(number) for (number,) in struct.iter_unpack("<f", value)]}
+    if isinstance(value, list):
+        return [expected(item) for item in value]
+    return {name: expected(item) for name, item in value.items()}
+
+
+def javascript(number: float) -> str:
+    """A float32 as JavaScript's String() writes it, for the values of the golden payloads."""
+    if math.isnan(number):
+        return "NaN"
+    if number in (float("inf"), float("-inf")):
+        return "Infinity" if number > 0 else "-Infinity"
+    return str(int(number)) if number == int(number) and abs(number) < 1e21 else repr(number)

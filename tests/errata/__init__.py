@@ -1,0 +1,1 @@
+"""What published texts say, and what holds."""

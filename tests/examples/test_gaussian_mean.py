@@ -1,0 +1,160 @@
+"""The example of a mechanism: its (epsilon, delta) is exact, wrong versions are seen, and the product knows it."""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from statistics import NormalDist
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from eyestream.errors import ConfigError
+from eyestream.privacy.calibration import Corpus
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise, ZeroNoise
+
+FILE = Path(__file__).parents[2] / "examples" / "mechanism_gaussian_mean" / "gaussian_mean.py"
+NAMES, N = ("a", "b", "still"), 8
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gaussian_mean", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    rng = np.random.default_rng(0)
+    rows = [np.column_stack([rng.normal(size=(40, 2)), np.zeros(40)]) for _ in range(4)]
+    return Corpus.of([Recording(np.arange(40) / 2.0, own, NAMES, "somebody") for own in rows], N)
+
+
+def made(corpus: Corpus, epsilon: float = 2.0, **options: object) -> Mechanism:
+    return build(calibrate("gaussian-mean", corpus, declared=("still",)), epsilon, **options)
+
+
+def true_delta(weights: list[int], epsilon: Fraction, shift: int) -> Fraction:
+    """Over all events, from the definition: the outputs on which one input is more than e^epsilon times as likely."""
+    law = {z: Fraction(w, sum(weights)) for z, w in enumerate(weights)}
+    power = Fraction(math.exp(epsilon) * (1 + 2**-48))  # above the true one: a lower bound, near to 2^-48
+    return sum((max(Fraction(0), p - power * law.get(z + shift, Fraction(0))) for z, p in law.items()), Fraction(0))
+
+
+def test_it_is_short(example: ModuleType) -> None:
+    assert len(FILE.read_text().splitlines()) < 150
+    assert entry_of("gaussian-mean").mechanism is example.GaussianMean
+    assert "gaussian-mean" in [entry.name for entry in entries()]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-4), (1.0, 1e-6), (5.0, 1e-6), (20.0, 1e-3)])
+def test_delta_is_that_of_the_table_and_sigma_is_the_smallest(
+    example: ModuleType, epsilon: float, delta: float
+) -> None:
+    sigma, weights = example.table_for(Fraction(epsilon), Fraction(delta))
+    assert sum(weights) == 2**128
+    assert weights == weights[::-1]
+    found = [example.loss_delta(weights, Fraction(epsilon), shift) for shift in range(1, 17)]
+    for shift, own in enumerate(found, 1):
+        true = true_delta(weights, Fraction(epsilon), shift)
+        assert true <= own  # never below what is spent
+        assert float(own - true) <= 1e-12 * float(own) + 1e-16
+    assert found == sorted(found)  # the largest shift costs most
+    assert found[-1] <= delta
+    if sigma > 1:
+        assert example.loss_delta(example.table(sigma - 1), Fraction(epsilon), 16) > delta
+    spread = math.sqrt(sum(w * z * z for z, w in enumerate(weights, -(len(weights) // 2))) / 2**128)
+    assert spread == pytest.approx(sigma, rel=0.01)
+
+
+def continuous_delta(sigma: float, epsilon: float, shift: float) -> float:
+    """Of the continuous Gaussian: Balle and Wang, ICML 2018, theorem 5."""
+    phi, a, b = NormalDist().cdf, shift / (2 * sigma), epsilon * sigma / shift
+    return phi(a - b) - math.exp(epsilon) * phi(-a - b)
+
+
+def test_the_continuous_formula_would_understate(example: ModuleType) -> None:
+    """Where sigma is a few steps and epsilon is large, integers tell more than the formula knows."""
+    worst = 0.0
+    for sigma in range(1, 5):
+        weights = example.table(sigma)
+        for epsilon in (0.25 * quarter for quarter in range(1, 60)):
+            stated = continuous_delta(sigma, epsilon, 1.0)
+            if stated > 1e-12:
+                worst = max(worst, float(true_delta(weights, Fraction(epsilon), 1)) / stated)
+    assert worst > 1.05
+
+
+def spent(mechanism: Mechanism, example: ModuleType, wrong: Callable[[int], int] = lambda sigma: sigma) -> Fraction:
+    """Delta of a whole chunk whose noise has the sigma `wrong(sigma)`, from the definition."""
+    count = len(mechanism.frame.active)
+    share = Fraction(mechanism.epsilon) / count
+    sigma, _ = example.table_for(share, Fraction(mechanism.delta) / count)
+    return count * true_delta(example.table(wrong(sigma)), share, example.LEVELS)
+
+
+def test_what_is_spent_is_what_is_said_and_wrong_versions_are_seen(example: ModuleType, corpus: Corpus) -> None:
+    mechanism = made(corpus, 2.0, delta=1e-5)
+    assert (mechanism.epsilon, mechanism.delta) == (2.0, 1e-5)
+    assert 0.5e-5 < spent(mechanism, example) <= 1e-5
+    for wrong in (
+        lambda sigma: round(sigma / math.sqrt(N)),  # the sensitivity of a mean whose rows are the unit
+        lambda sigma: round(sigma / 2),
+        lambda sigma: round(sigma * 0.9),
+    ):
+        assert spent(mechanism, example, wrong) > 1e-5
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
+def test_whatever_comes_in_the_integers_lie_in_their_range(example: ModuleType, corpus: Corpus, value: float) -> None:
+    mechanism = made(corpus, noise=ZeroNoise())
+    lo, hi = mechanism.calibration.lo, mechanism.calibration.hi
+    released = mechanism.release(np.where(np.arange(N) % 2, value, -value) * np.ones((3, 1)))
+    assert ((released >= lo[:, None] - 1e-9) & (released <= hi[:, None] + 1e-9)).all()
+    levels = (released[:2] - lo[:2, None]) / (hi - lo)[:2, None] * 16
+    np.testing.assert_allclose(levels, np.rint(levels), atol=1e-9)
+
+
+def test_draws_have_the_law_of_the_table(example: ModuleType) -> None:
+    weights = example.table(3)
+    sample = SeededNoise(1).draw(example.GaussianLaw(weights, 40_000))
+    values = np.arange(len(weights)) - len(weights) // 2
+    expected = np.array(weights, dtype=object) / 2**128 * len(sample)
+    often = expected > 5
+    counts = (sample[:, None] == values[often]).sum(axis=0)
+    chi = float((((counts - expected[often]) ** 2) / expected[often]).sum())
+    assert chi < 60  # of about 20 cells
+    assert abs(sample.mean()) < 5 * 3 / 200
+
+
+def test_the_product_knows_it(example: ModuleType, corpus: Corpus, tmp_path: Path) -> None:
+    calibrations.save(calibrate("gaussian-mean", corpus, declared=("still",)), tmp_path / "mine.npz")
+    mechanism = build(calibrations.load(tmp_path / "mine.npz"), 2.0)
+    assert "(2, 1e-06)-differential privacy (approximate)" in mechanism.guarantee
+    assert mechanism.loss.delta == Fraction(1e-6)
+    released = mechanism.session().release(corpus.chunks[0])
+    assert (released[:2] == released[:2, :1]).all()  # one number a feature
+    assert (released[2] == 0).all()
+    assert mechanism.noise_sd[2] == 0 < mechanism.noise_sd[0]
+    restored = mechanism.session(mechanism.session().snapshot())
+    assert restored.release(corpus.chunks[0]).shape == (3, N)
+    with pytest.raises(ConfigError, match="gaussian-mean has no option k; it takes delta"):
+        made(corpus, k=1)
+    for delta in (0.0, 1.0, -1.0):
+        with pytest.raises(ConfigError, match="delta"):
+            made(corpus, delta=delta)
+    with pytest.raises(ConfigError, match="option delta of gaussian-mean: expected float, got str"):
+        made(corpus, delta="much")
+    with pytest.raises(ConfigError, match="too small"):
+        made(corpus, 1e-4, delta=1e-30)

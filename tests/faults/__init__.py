@@ -1,0 +1,1 @@
+"""Real brokers and links that do wrong; who may read what."""

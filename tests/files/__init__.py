@@ -1,0 +1,1 @@
+"""Calibrations and recordings on the disk."""

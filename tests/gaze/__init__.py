@@ -1,0 +1,1 @@
+"""Gaze to events to rows."""

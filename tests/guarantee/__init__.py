@@ -1,0 +1,1 @@
+"""What is claimed, held against scarcity, repetition, configurations and canaries."""

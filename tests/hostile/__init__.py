@@ -1,0 +1,1 @@
+"""Payloads, clocks and floods that mean harm; the corpus of such payloads."""

@@ -1,0 +1,1 @@
+"""Mechanisms, noise, balls, budgets."""

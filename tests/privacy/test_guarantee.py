@@ -1,0 +1,198 @@
+"""The guarantee as a value: its figures, its words for each mechanism, and its claim for machines."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from eyestream.privacy.guarantee import NOT_PROTECTED, Deployment, Guarantee, guarantee_of
+from eyestream.privacy.loss import Loss
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import FPA, build
+from eyestream.rim.files import calibrations
+from eyestream.streams.spec import StreamSpec
+from eyestream.testing.noise import SeededNoise
+
+NAMES = ("everyday-lpa-32", "everyday-cfpa-32", "everyday-dcfpa-32", "everyday-klt-32")
+
+
+def stream(window_s: float = 30.0, memory_s: float = 0.0) -> StreamSpec:
+    return StreamSpec("features", 1, ("a",), ("1",), 2.0, window_s, memory_s)
+
+
+DEPLOYMENT = Deployment(stream(), 3, 14.4, 1152.0, 2304.0, 1e5)
+
+
+def mechanism(name: str = "everyday-klt-32", epsilon: float = 4.8) -> Mechanism:
+    return build(calibrations.load(name), epsilon)
+
+
+def guarantee(name: str = "everyday-klt-32", deployment: Deployment = DEPLOYMENT) -> Guarantee:
+    return guarantee_of(mechanism(name), deployment)
+
+
+def test_losses_are_exact() -> None:
+    loss = mechanism(epsilon=0.1).loss
+    assert loss == Loss("chunk", Fraction(0.1))
+    assert loss.epsilon != Fraction(1, 10)  # the float that was given, not the decimal that was meant
+    assert loss.of("window", 3).epsilon == 3 * Fraction(0.1) != Fraction(0.3)
+    approximate = Loss("chunk", Fraction(2), Fraction(1, 10**6)).of("session", 40)
+    assert (approximate.epsilon, approximate.delta, approximate.unit) == (80, Fraction(4, 10**5), "session")
+    assert approximate.words() == "(80, 4e-05)-differential privacy (approximate)"
+    assert (loss.words(), loss.pure) == ("0.1-differential privacy (pure)", True)
+    assert json.loads(json.dumps(approximate.claim()))["delta_exact"] == "1/25000"
+    for epsilon, delta in ((0, 0), (-1, 0), (1, 1), (1, -1)):
+        with pytest.raises(ValueError, match="a loss needs"):
+            Loss("chunk", Fraction(epsilon), Fraction(delta))
+    with pytest.raises(ValueError, match="a loss needs"):
+        Loss("chunk", Fraction(1), Fraction(1, 2)).of("session", 2)
+
+
+@pytest.mark.parametrize(("n", "event", "second"), [(32, 3, 3), (64, 2, 2), (128, 2, 2)])
+def test_scopes_of_a_deployment(n: int, event: int, second: int) -> None:
+    """A blink enters the 60 rows of 30 s features."""
+    made = guarantee_of(mechanism(f"everyday-klt-{n}"), replace(DEPLOYMENT, window_chunks=9, window_epsilon=1e6))
+    scopes = {scope.unit: scope for scope in made.scopes}
+    assert (scopes["gaze event"].chunks, scopes["second of gaze"].chunks) == (event, second)
+    assert scopes["gaze event"].loss == made.loss.of("gaze event", event)
+    assert (scopes["window"].chunks, scopes["window"].ceiling) == (9, 1e6)
+    assert (scopes["session"].ceiling, scopes["day"].ceiling, scopes["lifetime"].ceiling) == (1152.0, 2304.0, 1e5)
+    assert scopes["session"].loss is None  # only the ceiling bounds it
+
+
+def test_a_ceiling_bounds_events_and_windows() -> None:
+    """Two chunks fit into the window's epsilon: an event that could touch three is charged for two."""
+    scopes = {scope.unit: scope for scope in guarantee(deployment=replace(DEPLOYMENT, window_epsilon=10.0)).scopes}
+    assert (scopes["window"].chunks, scopes["gaze event"].chunks) == (2, 2)
+    narrow = replace(DEPLOYMENT, window_chunks=2, window_epsilon=4.8)
+    scopes = {scope.unit: scope for scope in guarantee(deployment=narrow).scopes}
+    assert (scopes["window"].chunks, scopes["gaze event"].chunks) == (1, 3)  # three chunks lie in more than one window
+
+
+def test_memory_of_the_front_end_makes_events_longer() -> None:
+    long = replace(DEPLOYMENT, stream=stream(memory_s=60.0), window_chunks=100, window_epsilon=1e6)
+    scopes = {scope.unit: scope for scope in guarantee(deployment=long).scopes}
+    assert scopes["gaze event"].chunks == (180 - 2) // 32 + 2 == 7
+
+
+def test_deltas_that_sum_to_one_bound_nothing() -> None:
+    from eyestream.privacy.guarantee import _scopes
+
+    scopes = _scopes(Loss("chunk", Fraction(1), Fraction(2, 5)), 32, replace(DEPLOYMENT, window_epsilon=3.0))
+    event = next(scope for scope in scopes if scope.unit == "gaze event")
+    assert event.loss is None
+    assert event.why.startswith("no bound")
+
+
+ADDITIVE = ("integers on a grid", "AES-256 in counter mode", "at a counter that the operating system draws", "charged")
+FOR_ADDITIVE = (*ADDITIVE, "verified in exact arithmetic", "cannot break AES-256 or the system's generator")
+SAYS = {
+    "everyday-lpa-32": (*FOR_ADDITIVE, "every value of every released feature"),
+    "everyday-cfpa-32": (*FOR_ADDITIVE, "first k Fourier coefficients of every"),
+    "everyday-dcfpa-32": (*FOR_ADDITIVE, "of the difference signal of every"),
+    "everyday-klt-32": (
+        "k-ary randomised response",
+        "exact integers",
+        "the operating system's generator, asked directly for each release",
+        "nothing is charged for the sampler",
+        "cannot break the system's generator",
+        "multiple of 2^-128",
+    ),
+}
+NEVER = ("any amount of computing power", "unlimited", "no floating-point argument")
+SAYS_NOT = {
+    **dict.fromkeys(NAMES[:3], (*NEVER, "randomised response", "code word", "nothing is charged")),
+    "everyday-klt-32": (*NEVER, "grid", "Laplace", "counter mode", "charged inside", "threshold", "k Fourier"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_has_its_own_words(name: str) -> None:
+    text = guarantee(name).text()
+    for words in SAYS[name]:
+        assert words in text, words
+    for words in SAYS_NOT[name]:
+        assert words not in text, words
+    others = [guarantee(other).protection.law for other in NAMES if other != name]
+    assert guarantee(name).protection.law not in others
+
+
+def test_the_words_would_be_seen_to_be_those_of_another_mechanism() -> None:
+    """The control: a text of all mechanisms, as it was, fails for klt."""
+    text = replace(guarantee(), protection=guarantee("everyday-cfpa-32").protection).text()
+    assert any(words in text for words in SAYS_NOT["everyday-klt-32"])
+    assert not all(words in text for words in SAYS["everyday-klt-32"])
+
+
+def test_fpa_speaks_of_the_whole_recording() -> None:
+    made = FPA(calibrations.load("everyday-cfpa-32"), 4.8, 300)
+    assert "over the whole recording" in made.protection.law
+    assert "one chunk of 300 rows" in made.guarantee
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_said_of_a_chunk_is_said_of_a_chunk(name: str) -> None:
+    sentences = dict(guarantee(name).sentences())
+    assert f"factor of at most e^4.8 = {math.exp(4.8):.3g}" in sentences["odds"]
+    assert "whoever knows every other chunk" in sentences["odds"]
+    assert "Later releases and other chunks" in sentences["odds"]
+    assert "only the sum over its chunks is a bound" in sentences["odds"]
+    assert sentences["session"].startswith("the sum over its chunks; at most epsilon 1152")
+    assert sentences["lifetime"] == "the sum over everything since the ledger began; at most epsilon 100000"
+    assert sentences["gaze event"].startswith("epsilon 14.4: one blink or saccade enters every row within 30 s")
+    assert "parallel composition over chunks" in sentences["not claimed"]
+    for words in ("in use, when and for how long", "pseudonym", "each with fresh noise", "virtual machine"):
+        assert words in sentences["not protected"]
+
+
+def test_a_delta_is_said_everywhere() -> None:
+    loss = Loss("chunk", Fraction(2), Fraction(1e-6))
+    sentences = dict(replace(guarantee(), loss=loss).sentences())
+    assert sentences["chunk"] == "epsilon 2, delta 1e-06"
+    assert "times that probability, plus 1e-06" in sentences["odds"]
+    assert "the odds between" not in sentences["odds"]  # odds have no bound where there is a delta
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_claim_for_machines(name: str) -> None:
+    made = mechanism(name)
+    claim = guarantee_of(made, DEPLOYMENT).claim()
+    assert json.loads(json.dumps(claim)) == claim
+    assert claim["loss"] == {
+        "unit": "chunk",
+        "relation": "replace_one",
+        "epsilon": 4.8,
+        "delta": 0.0,
+        "epsilon_exact": str(Fraction(4.8)),
+        "delta_exact": "0",
+        "composition": "sum",
+    }
+    assert claim["calibration"] == made.calibration.content_hash
+    assert (claim["mechanism"], claim["model"]) == (made.name, "local")
+    assert claim["unit"] == {"rows": 32, "seconds": 16.0, "features": 52}
+    assert claim["not_protected"] == list(NOT_PROTECTED)
+    assert str(claim["version"]).startswith("eyestream ")
+    assert claim["floating_point"] == {"protection": "integers", "exact": made.protection.exact}
+    scopes = claim["scopes"]
+    assert isinstance(scopes, list)
+    assert [scope["unit"] for scope in scopes] == [
+        "gaze event",
+        "second of gaze",
+        "window",
+        "session",
+        "hour",
+        "day",
+        "lifetime",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_noise_of_a_test_claims_nothing(name: str) -> None:
+    made = build(calibrations.load(name), 4.8, noise=SeededNoise(1))
+    nothing = guarantee_of(made, DEPLOYMENT)
+    assert nothing.text() == "claim: none: the noise comes from a test source"
+    claim = nothing.claim()
+    assert claim["loss"] is None
+    assert not {"scopes", "attacker", "floating_point"} & set(claim)

@@ -1,0 +1,99 @@
+"""Options are refused by name when a mechanism does not take them, and the registry knows all mechanisms."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eyestream.errors import CalibrationError, ConfigError
+from eyestream.privacy.calibration import JointTables, PerFeatureTables
+from eyestream.privacy.mechanisms import CFPA, build, register
+from eyestream.privacy.mechanisms.entry import Entry, NoOptions
+from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
+from eyestream.rim.files import calibrations
+from eyestream.testing.noise import SeededNoise
+from tests.privacy.small_corpus import calibrated, corpus
+
+OURS = ("lpa", "cfpa", "dcfpa", "klt")
+FOURIER = "shrink, clip, smooth, k, fill_band"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "complaint"),
+    [
+        ("klt", {"clip": False}, "klt has no option clip; it takes none"),
+        ("klt", {"k": 1}, "klt has no option k; it takes none"),
+        ("klt", {"shrink": True}, "klt has no option shrink; it takes none"),
+        ("lpa", {"k": 3}, "lpa has no option k; it takes shrink, clip, smooth"),
+        ("lpa", {"fill_band": True}, "lpa has no option fill_band"),
+        ("cfpa", {"rows": 3}, f"cfpa has no option rows; it takes {FOURIER}"),
+        ("dcfpa", {"seed": 1}, f"dcfpa has no option seed; it takes {FOURIER}"),
+        ("cfpa", {"k": "3"}, "option k of cfpa: expected int, got str"),
+        ("cfpa", {"k": 2.5}, "option k of cfpa: expected int, got float"),
+        ("cfpa", {"k": True}, "option k of cfpa: expected int, got bool"),
+        ("cfpa", {"clip": 1}, "option clip of cfpa: expected bool, got int"),
+        ("lpa", {"smooth": True, "shrink": False}, "smooth = true shrinks as well"),
+        ("cfpa", {"smooth": True, "fill_band": False}, "fill_band = false cannot be given"),
+        ("cfpa", {"shrink": True, "fill_band": False}, "fill_band = false cannot be given"),
+    ],
+)
+def test_an_option_that_is_not_taken_is_refused_by_name(name: str, options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        build(calibrations.load(f"everyday-{name}-32"), 4.8, **options)
+    assert str(refusal.value).startswith(complaint) or complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_is_not_said_is_not_refused(name: str) -> None:
+    nothing = dict.fromkeys(("k", "shrink", "clip", "smooth", "fill_band", "anything"))
+    made = build(calibrations.load(f"everyday-{name}-32"), 4.8, **nothing)
+    assert made.options == {}
+
+
+def test_false_is_what_is_done_when_nothing_is_said() -> None:
+    chunk = corpus().chunks[0]
+    said, unsaid = (
+        build(calibrated("cfpa"), 4.8, noise=SeededNoise(1), **options).release(chunk)
+        for options in ({"shrink": False, "clip": False, "smooth": False, "fill_band": False}, {})
+    )
+    np.testing.assert_array_equal(said, unsaid)
+
+
+def test_every_shipped_calibration_has_its_entry() -> None:
+    assert [entry.name for entry in entries()][:4] == list(OURS)
+    for name in calibrations.shipped():
+        calibration = calibrations.load(name)
+        entry = entry_of(calibration.mechanism)
+        assert type(calibration.tables) is entry.tables
+        assert type(build(calibration, 4.8)) is entry.mechanism
+    for entry in entries():
+        protection = entry.mechanism.protection
+        assert all(getattr(protection, part) for part in protection.__slots__)
+        assert all(value is None for value in (getattr(entry.options(), f) for f in entry.options.__struct_fields__))
+    assert len({form.label for entry in entries() for form in entry.study}) == sum(len(e.study) for e in entries())
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_registry_calibrates_what_it_builds(name: str) -> None:
+    seen: list[tuple[int, int]] = []
+    made = calibrate(name, corpus(), description="mine", progress=lambda done, total: seen.append((done, total)))
+    assert (made.mechanism, made.provenance.corpus) == (name, "mine")
+    assert isinstance(made.tables, JointTables if name == "klt" else PerFeatureTables)
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert build(made, 4.8).release(corpus().chunks[0]).shape == (5, 32)
+    with pytest.raises(ConfigError, match=f"the calibration of {name} has no option (coverage|shed_identity); it"):
+        calibrate(name, corpus(), **({"coverage": 0.5} if name == "klt" else {"shed_identity": 1.0}))
+
+
+def test_an_unknown_mechanism_and_a_second_one_of_a_name_are_refused() -> None:
+    with pytest.raises(CalibrationError, match=r"no mechanism 'fpa'; there are lpa, cfpa, dcfpa, klt"):
+        entry_of("fpa")
+    register(entry_of("klt"))  # the same again is fine
+
+    class Other(CFPA):
+        pass
+
+    with pytest.raises(ConfigError, match="there is a mechanism cfpa already"):
+        register(Entry(Other, NoOptions, PerFeatureTables, calibrate))
+    assert entry_of("cfpa").mechanism is CFPA

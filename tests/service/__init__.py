@@ -1,0 +1,1 @@
+"""The ledger, the links, the sidecar and what runs around it."""

@@ -1,0 +1,1 @@
+"""Sources of rows in the sidecar's own process."""

@@ -1,0 +1,77 @@
+"""Who may import whom outside the package, and that nobody bends the path to do otherwise."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("eyestream", "tests", "tools", "benchmarks")
+FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+TOOLS = {path.stem for path in (ROOT / "tools").glob("*/*") if path.suffix == ".py" or (path / "findings.py").exists()}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Dotted names of the modules that a file imports."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def strange(path: Path, names: Iterator[str]) -> list[str]:
+    """Imports that `path` may not have."""
+    room, inside = path.parts[0], path.is_relative_to("eyestream/testing")
+    wrong = []
+    for name in names:
+        first = name.partition(".")[0]
+        own = ".".join(path.parent.parts)
+        wrong += [name] * (
+            (first == "tests" and not (room == "tests" and name.startswith(f"{own}.")))
+            or (room != "tools" and (first == "tools" or first in TOOLS))
+            or (first == "benchmarks" and room != "benchmarks")
+            or (name.startswith("eyestream.testing") and room == "eyestream" and not inside)
+        )
+    return wrong
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imports_point_where_they_may(folder: str) -> None:
+    found = {str(path): strange(path, imported(path)) for path in FILES if path.parts[0] == folder}
+    assert len(found) > 10
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("tests/privacy/test_a.py", "tests.service.helper"),
+        ("tests/test_a.py", "auditing.findings"),
+        ("tests/test_a.py", "audit"),
+        ("tools/verification/a.py", "tests.wire"),
+        ("benchmarks/a.py", "tools"),
+        ("eyestream/rim/a.py", "eyestream.testing.rig"),
+    ],
+)
+def test_control_an_import_of_the_wrong_kind(path: str, name: str) -> None:
+    assert strange(Path(path), iter([name])) == [name]
+
+
+def test_nobody_edits_the_path() -> None:
+    word = "sys." + "path"
+    assert [str(path) for path in FILES if word in (ROOT / path).read_text(encoding="utf-8")] == []
+
+
+def test_every_folder_says_what_it_is_for() -> None:
+    folders = {path.parent for path in FILES if path.parts[0] in {"eyestream", "tests", "benchmarks"}}
+    silent = [
+        str(folder)
+        for folder in folders
+        if not ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
+    ]
+    assert silent == []
+    assert all(
+        (folder / "README.md").read_text().splitlines()[0] for folder in (ROOT / "tools").iterdir() if folder.is_dir()
+    )

@@ -1,0 +1,1 @@
+"""Payloads and packets, byte by byte."""
