@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import planted
 import pytest
 
 from eyestream.offline.audit.report import FINDINGS
 from eyestream.offline.audit.run import audit
+from tests.audit import planted
 from tests.audit.subjects import (  # noqa: F401
     BESIDES,
     EPSILON,

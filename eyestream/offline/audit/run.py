@@ -6,14 +6,15 @@ and the parts that can go on do.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.offline.audit.bench import Bench
 from eyestream.offline.audit.bound import Draw, bound, resolution, screen
 from eyestream.offline.audit.carryover import PRICE, carried, previous
-from eyestream.offline.audit.child import Child, Draws, Fault
+from eyestream.offline.audit.child import Child, Fault
 from eyestream.offline.audit.estimate import CONFIDENCE
 from eyestream.offline.audit.inputs import Neighbours, neighbours, shapes
 from eyestream.offline.audit.report import Report
@@ -29,8 +30,6 @@ Progress = Callable[[str], None]
 
 _BATCH_S, _PIPE_VALUES, _KEPT_VALUES = 0.25, 1 << 20, 1 << 23
 _FINALISTS, _LEAST = 3, 40
-_LARGEST = 1e75
-"""Outputs beyond are taken for this, which hides nothing that is looked at and whose square is finite."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def audit(
     """
     began = time.monotonic()
     report = Report(subject.name, subject.kind, subject.features, subject.n, subject.epsilon, CONFIDENCE)
-    with _Bench(subject, report) as bench:
+    with Bench(subject, report) as bench:
         session = _Audit(subject, plan, report, bench)
         for name in ("form", *parts):
             part: Callable[[], None] = getattr(session, _METHODS[name])
@@ -107,46 +106,10 @@ _METHODS = {
 }
 
 
-class _Bench:
-    """The child at work, replaced after a fault; counts what is drawn and notes what is printed."""
-
-    def __init__(self, subject: Subject, report: Report) -> None:
-        self._subject, self._report = subject, report
-        self._child: Child | None = None
-
-    def __enter__(self) -> "_Bench":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        """End the child; the next draw starts another."""
-        if self._child is not None:
-            self._child.close()
-            self._child = None
-
-    def child(self) -> Child:
-        """The child, started if there is none."""
-        if self._child is None:
-            self._child = Child(self._subject)
-        return self._child
-
-    def draw(self, inputs: Array, order: NDArray[np.int64], child: Child | None = None) -> Draws:
-        """One request, its prints and its non-finite values noted; the latter raise `Fault` then."""
-        drawn = (child or self.child()).draw(inputs, order)
-        self._report.draws += len(order)
-        if drawn.printed:
-            self._report.add("extra-output", "bytes were written beside the answers")
-        if not np.isfinite(drawn.outputs).all():
-            raise Fault("not-finite", "NaN or an infinity came out")
-        return replace(drawn, outputs=np.clip(drawn.outputs, -_LARGEST, _LARGEST))
-
-
 class _Audit:
     """The parts of one audit."""
 
-    def __init__(self, subject: Subject, plan: Plan, report: Report, bench: _Bench) -> None:
+    def __init__(self, subject: Subject, plan: Plan, report: Report, bench: Bench) -> None:
         self._subject, self._plan, self._report, self._bench = subject, plan, report, bench
         self._good: dict[str, Array] = {}
         self._pairs: list[Neighbours] = []
@@ -278,7 +241,8 @@ class _Audit:
         """The low bits of outputs."""
         pilot = self._many(self._good["generic"], 50)
         away = np.abs(pilot - np.median(pilot, axis=0))
-        pair = surface_inputs(self._subject, np.median(away, axis=(0, 2))[:, None])
+        spread = np.maximum(np.median(away, axis=(0, 2)), 0.3 * pilot.std(axis=0).mean(axis=1))  # most may be clipped
+        pair = surface_inputs(self._subject, spread[:, None])
         most = max(min(self._plan.surface, _KEPT_VALUES // pair.first.size), _LEAST)
         for evidence in surface(*self._draw_for(pair)(max(self._calls(0.08, most), _LEAST)))[:3]:
             self._report.add("float-surface", evidence)
