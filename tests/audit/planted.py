@@ -42,7 +42,7 @@ def _geometric(rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def _on_grid(values: Array, scale: float, step: float = STEP) -> Array:
-    return step * (np.rint(values / step) + _geometric(step / scale, values.shape))
+    return np.asarray(step * (np.rint(values / step) + _geometric(step / scale, values.shape)), np.float64)
 
 
 def exact(chunk: Array) -> Array:
@@ -68,7 +68,7 @@ def exact_single_precision(chunk: Array) -> NDArray[np.float32]:
 
 
 def exact_fourier(chunk: Array) -> Array:
-    """Noise on a grid on every real of the one-sided spectrum; their L1 sensitivity is at most n + (n - 2) a feature."""
+    """Noise on a grid on every real of the one-sided spectrum, of which none changes by more than n."""
     spectrum = np.fft.rfft(np.clip(chunk, 0, 1), axis=1)
     most = FEATURES * (ROWS // 2 + 1) * ROWS
     real, imaginary = (_on_grid(part, 1.01 * 2 * most) for part in (spectrum.real, spectrum.imag))
@@ -77,7 +77,7 @@ def exact_fourier(chunk: Array) -> Array:
 
 
 def exact_integer_python(chunk: Array) -> Array:
-    """Two geometric draws from coins of exact rational probability, in Python integers; grid 1, epsilon 1 for the chunk."""
+    """Discrete Laplace from coins of exact rational probability, in Python integers; the grid is 1."""
     shares = [[round(value) + _exact_laplace(int(SCALE)) for value in row] for row in np.clip(chunk, 0, 1).tolist()]
     return np.array(shares, dtype=np.float64)
 
@@ -105,7 +105,7 @@ def _bernoulli_exp(above: int, below: int) -> bool:
 
 
 def snapping(chunk: Array) -> Array:
-    """Mironov's repair: floating-point noise of more than the scale, rounded to a multiple of a power of two above it."""
+    """Mironov's repair: floating-point noise, rounded to a multiple of a power of two above its scale."""
     coarse = 2.0 ** math.ceil(math.log2(1.05 * SCALE))
     noisy = np.clip(chunk, 0, 1) + _generator().laplace(scale=1.05 * SCALE, size=chunk.shape)
     return np.clip(coarse * np.rint(noisy / coarse), -40 * SCALE, 40 * SCALE)
@@ -177,8 +177,8 @@ def _fourier(law: str, keep: int) -> Callable[[Array], Array]:
         rng = _generator()
         spectrum = np.fft.rfft(chunk, axis=1)
         scale = 2 * SCALE * (ROWS // 2 + 1)
-        for part in (spectrum.real, spectrum.imag):
-            part += getattr(rng, law)(0.0, scale, spectrum.shape)
+        real, imaginary = getattr(rng, law)(0.0, scale, (2, *spectrum.shape))
+        spectrum += real + 1j * imaginary
         spectrum.imag[:, [0, -1]] = 0
         spectrum[:, keep:] = 0
         return np.fft.irfft(spectrum, ROWS, axis=1)
@@ -263,8 +263,8 @@ def per_value(chunk: Array) -> Array:
 
 
 def sometimes_bare(chunk: Array) -> Array:
-    """One release in fifty without noise."""
-    return chunk.copy() if secrets.randbelow(50) == 0 else exact(chunk)
+    """One release in ten without noise."""
+    return chunk.copy() if secrets.randbelow(10) == 0 else exact(chunk)
 
 
 def rejected(chunk: Array) -> Array:
@@ -283,7 +283,7 @@ _kept: dict[str, object] = {}
 
 
 def _noise() -> Array:
-    return STEP * _geometric(STEP / SCALE, (FEATURES, ROWS))
+    return np.asarray(STEP * _geometric(STEP / SCALE, (FEATURES, ROWS)), np.float64)
 
 
 def _plus(chunk: Array, noise: Array) -> Array:
@@ -320,7 +320,9 @@ reused_half_of_a_feature = _every(2, slice(1, 2))
 
 def reused_cycle(chunk: Array) -> Array:
     """A table of 256 draws, used round and round."""
-    table = _kept.setdefault("table", [_noise() for _ in range(256)])
+    if "table" not in _kept:
+        _kept["table"] = [_noise() for _ in range(256)]
+    table = _kept["table"]
     _kept["next"] = (int(_kept.get("next", 0)) + 1) % 256  # type: ignore[call-overload]
     return _plus(chunk, table[_kept["next"]])  # type: ignore[index]
 

@@ -14,12 +14,16 @@ import pytest
 
 import eyestream
 from eyestream.errors import PayloadError
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.reservation import Request
 from eyestream.rim import config
+from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.ops.check_brokers import broker_findings
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
+from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.spy import spying
@@ -190,8 +194,11 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     assert "monotonic" in host(path, monotonic=lambda: 5.0)[0]
     jumps = iter([1_800_000_000.0] * 2 + [1_900_000_000.0] * 9)
     assert "was set while we looked" in host(path, wall=lambda: next(jumps))[0]
+    request = Request(StreamKey(config.load(path).device[0].id, "features"), 1, 0, 63, 64, Charge(1))
+    with Ledger(path.parent / "ledger", ceilings=Ceilings(2)) as ledger:
+        ledger.reserve([request], int(time.time()) // 86_400)
     path.write_text(path.read_text().replace("klt-shed-64", "cfpa-32"))
-    assert "it counts in (rows, window) [(64, 2)], the configuration in (32, 2)" in host(path)[0]
+    assert "/features in chunks of 64 rows and windows of 2, the configuration in 32 and 2" in host(path)[0]
     (path.parent / "ledger").unlink()
     assert any("there is no ledger" in fault for fault in host(path))
 

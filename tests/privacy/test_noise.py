@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.noise.bits import _DIRECT_BYTES, SystemBits
+from eyestream.privacy.noise.bits import DIRECT_WORDS, SystemBits
 from eyestream.privacy.noise.laws import LaplaceLaw
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
@@ -16,7 +16,7 @@ from eyestream.testing.noise import SeededNoise, ZeroNoise
 def a_law(rows: int = 4) -> LaplaceLaw:
     """A law whose draw takes words of the operating system (1 row), or of AES at its counter (4)."""
     law = LaplaceLaw(np.full(rows, 2.0**-20), 4, largest=2**20)
-    assert (law.digits.thresholds.size > _DIRECT_BYTES // 4) == (rows == 4)
+    assert (law.digits.thresholds.size > DIRECT_WORDS) == (rows == 4)
     return law
 
 

@@ -1,6 +1,6 @@
 """Two streams of one device, interleaved in many ways: the ceilings of the device hold at every prefix.
 
-The lives are short and many; `tools/window_streams.py` has long ones with restarts and changes.
+The lives are short and many; `eyestream.testing.budget_lives` has long ones with restarts and changes.
 """
 
 import random

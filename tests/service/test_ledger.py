@@ -632,7 +632,7 @@ def test_a_copy_put_back_forgets_as_documented(path):
 
 
 def test_killed_publishers_never_outrun_the_ledger():
-    run = [sys.executable, str(ROOT / "tools" / "kill_test.py"), "--rounds", "50"]
+    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "50"]
     good = subprocess.run(run, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "50 kills" in good.stdout

@@ -5,6 +5,7 @@ The files were made by 0.1.0 itself; index.json has what it read in each: by "de
 
 import json
 import logging
+import struct
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW, Granted, Request, RowMark, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.rim.ledger.checksum import Checksum, read_header
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams.key import StreamKey
@@ -141,3 +143,31 @@ def test_a_torn_name_a_flipped_bit_and_zeros(copy):
     }
     zeros = read_ledger(copy("torn-zeros.ledger")).odometers
     assert [odometer.streams["features"].mark for odometer in zeros.values()] == [RowMark(1, LAST_ROW)] * 2
+
+
+def completed(path: Path, *records: tuple[int, ...]) -> bytes:
+    """The file with more records of format 2, made as 0.1.0 did."""
+    data = path.read_bytes()
+    header = read_header(data)
+    checksum, first = Checksum(header.file_key), len(data) // 64 - 1
+    bodies = [struct.pack("<HHIQQIIIIQQ", *fields) for fields in records]
+    return data + b"".join(checksum.complete(body, first + 1 + i) for i, body in enumerate(bodies))
+
+
+def test_a_slot_of_a_stream_whose_name_was_torn_is_spent_by_all(copy):
+    path = copy("long-name.ledger")
+    slot = (1 + 1, 1, 7, 1, 0, 32, 32, 4, 20_000, 9, 0)  # released; the name of key 7 before it was not durable
+    data = completed(path, slot)
+    path.write_bytes(data[:-64] + bytes(64) + data[-64:])
+    [odometer] = read_ledger(path).odometers.values()
+    assert (odometer.epsilon, odometer.unreadable) == (7 + 7, 2)  # its own slot was withheld
+
+
+def test_a_kind_that_format_2_does_not_have_is_refused(copy):
+    path = copy("long-name.ledger")
+    data = path.read_bytes()
+    fields = (9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    checksum = Checksum(read_header(data).file_key)
+    path.write_bytes(data + checksum.complete(struct.pack("<HHIQQIIIIQQ", *fields), len(data) // 64 - 1))
+    with pytest.raises(LedgerError, match="kind 9, which no ledger of format 2 has"):
+        read_ledger(path)

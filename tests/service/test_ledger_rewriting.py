@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import gc
 import logging
 import os
 import random
@@ -16,6 +17,7 @@ from eyestream.privacy.accountant import Granted, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer
+from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
@@ -336,7 +338,41 @@ def test_damage_in_a_snapshot_and_records_of_an_older_generation_are_refused(pat
 
 
 def test_killed_publishers_never_outrun_a_ledger_that_is_rewritten_all_the_time():
-    run = [sys.executable, str(ROOT / "tools" / "kill_test.py"), "--rounds", "40", "--rewrite", "8"]
+    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "40", "--rewrite", "8"]
     good = subprocess.run(run, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "40 kills" in good.stdout
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 100, 4096])
+@pytest.mark.usefixtures("often")
+def test_how_the_bytes_arrive_does_not_matter(path, monkeypatch, size):
+    with Ledger(path, ceilings=Ceilings(3)) as ledger:
+        ledger.reserve([ask(index) for index in range(12)], 19_700)
+        monkeypatch.setattr(writer, "_TOO_MANY_RECORDS", 1000)
+        for index in range(12, 15):
+            ledger.reserve([ask(index)], 19_700)
+    for name, data in (
+        ("whole", path.read_bytes()),
+        ("torn", path.read_bytes()[:-9]),
+        ("of 0.1.0", (FORMAT_2 / "mended-and-torn.ledger").read_bytes()),
+    ):
+        whole = Book([data])
+        pieces = [data[start : start + size] for start in range(0, len(data), size)]
+        pieces[1:1] = [b""]
+        ragged = Book(pieces)
+        assert (ragged.header, ragged.day, ragged.tail.records) == (whole.header, whole.day, whole.tail.records), name
+        states = [{d: account.state() for d, account in book.accounts.items()} for book in (whole, ragged)]
+        assert states[0] == states[1], name
+
+
+def test_collection_of_garbage_stays_as_it_was(path):
+    assert gc.isenabled()
+    read_ledger(path)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        read_ledger(path)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

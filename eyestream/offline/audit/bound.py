@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.audit.estimate import Bound, lower_bound, lower_share
+from eyestream.offline.audit.estimate import Bound, Counts, lower_bound, lower_share
 from eyestream.offline.audit.inputs import Neighbours
 from eyestream.offline.audit.telling import Telling, learn
 
@@ -24,8 +24,8 @@ Draw = Callable[[int], tuple[Array, Array]]
 """So many outputs (m, F, n) under the first chunk of a pair and as many under the second."""
 
 _BATCH = 1000
-_SCREENING = 0.3
-"""Confidence in the screening, where a bound only ranks the pairs."""
+_DEVIATIONS = 1.0
+"""How far estimates of the screening, which only ranks the pairs, are pulled towards nothing."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def screen(
         draw = draw_for(pair)
         telling = learn(*draw(max(calls // 2, 8)))
         counts = [_count(telling, draw, max(calls // 4, 4)) for _ in range(2)]
-        ranked.append((lower_bound(counts[0], counts[1], _SCREENING).epsilon, pair))
+        ranked.append((_promise(counts[0], counts[1]), pair))
     return sorted(ranked, key=lambda item: -item[0])
 
 
@@ -66,6 +66,18 @@ def resolution(draws: int, partitions: int, confidence: float) -> float:
     alpha = (1 - confidence) / (4 * partitions)
     share = lower_share(draws, draws, alpha)
     return math.log(share / (1 - share)) if share < 1 else math.inf
+
+
+def _promise(chosen_on: Counts, tested_on: Counts) -> float:
+    """About the logarithm of the largest ratio of probabilities that was seen, by events chosen on the other part."""
+    best = -math.inf
+    for name, chosen in chosen_on.items():
+        for ours in (0, 1):
+            order = np.argsort(-(chosen[ours] + 0.5) / (chosen[1 - ours] + 0.5), kind="stable")
+            p = np.cumsum(tested_on[name][ours][order]) + 0.5
+            q = np.cumsum(tested_on[name][1 - ours][order]) + 0.5
+            best = max(best, float((np.log(p / q) - _DEVIATIONS * (np.sqrt(1 / p) + np.sqrt(1 / q))).max()))
+    return best
 
 
 def _count(telling: Telling, draw: Draw, calls: int) -> Mapping[str, NDArray[np.int64]]:

@@ -1,12 +1,21 @@
 """Chunks on a pipe: u32 F, u32 n, then F * n float64, features by rows; everything little-endian."""
 
 import struct
-from typing import BinaryIO
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FrameError", "pack", "unpack"]
+__all__ = ["FrameError", "Readable", "pack", "unpack"]
+
+
+class Readable(Protocol):
+    """Bytes that come in pieces."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """At most so many bytes, none at the end."""
+        ...
+
 
 _HEAD = struct.Struct("<II")
 _MOST_BYTES = 1 << 27
@@ -21,7 +30,7 @@ def pack(chunk: NDArray[np.float64]) -> bytes:
     return _HEAD.pack(*chunk.shape) + np.ascontiguousarray(chunk, dtype="<f8").tobytes()
 
 
-def unpack(stream: BinaryIO) -> NDArray[np.float64] | None:
+def unpack(stream: Readable) -> NDArray[np.float64] | None:
     """The next chunk (F, n) of `stream`; None where it ends between two frames.
 
     Raises
@@ -44,7 +53,7 @@ def unpack(stream: BinaryIO) -> NDArray[np.float64] | None:
     return np.frombuffer(body, dtype="<f8").reshape(features, n).astype(np.float64)
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
+def _exactly(stream: Readable, size: int) -> bytes:
     """The next `size` bytes, fewer only at the end."""
     parts, missing = [], size
     while missing:

@@ -18,6 +18,7 @@ MECHANISMS = ("cfpa", "dcfpa", "klt", "lpa")
 """Mechanisms of eyestream that are audited by name."""
 
 _MOST_VALUES = 1 << 20
+_LARGEST = 1e60
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Subject:
             raise ConfigError(f"the range must have {self.features} ends on either side, one for each feature")
         if not all(math.isfinite(low) and math.isfinite(high) for low, high in zip(self.lo, self.hi, strict=True)):
             raise ConfigError("the range must have finite ends")
+        if max(map(abs, (*self.lo, *self.hi))) > _LARGEST:
+            raise ConfigError(f"the range must lie within -{_LARGEST:g} and {_LARGEST:g}")
         if not all(low <= high for low, high in zip(self.lo, self.hi, strict=True)) or self.lo == self.hi:
             raise ConfigError("the range must begin below its end: LO,HI with LO < HI")
 

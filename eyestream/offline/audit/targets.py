@@ -79,7 +79,7 @@ class _Program:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to = self._process.stdin
-        self._from = cast("BufferedReader", self._process.stdout)
+        self._from = cast("BufferedReader", self._process.stdout).raw  # so that what is extra is seen in the pipe
 
     def __call__(self, chunk: Array) -> Array:
         """One chunk there, one back."""
@@ -102,8 +102,8 @@ class _Program:
 
     def extra(self) -> int:
         """Bytes that came after the last answer and belong to none."""
-        ready = bool(select.select([self._from], [], [], 0.02)[0])
-        return len(self._from.peek(1)) if ready else 0
+        ready = bool(select.select([self._from.fileno()], [], [], 0.02)[0])
+        return len(self._from.read(1 << 16) or b"") if ready else 0
 
 
 def fault_of(error: BaseException) -> tuple[str, str]:

@@ -133,9 +133,9 @@ def learn(first: Array, second: Array) -> Telling:
 
 def _variance(both: tuple[Array, Array]) -> Array:
     """(D,) variance of the coordinates, at least what rounding makes of it."""
-    least = 1e-30 * np.maximum(np.abs(both[0]).max(axis=0), np.abs(both[1]).max(axis=0)) ** 2
+    least = 1e-26 * np.maximum(np.abs(both[0]).max(axis=0), np.abs(both[1]).max(axis=0)) ** 2
     variance: Array = (both[0].var(axis=0) + both[1].var(axis=0)) / 2
-    variance += least + 1e-300
+    variance += least + 1e-250
     return variance
 
 
@@ -161,15 +161,17 @@ def _joint(flat: tuple[Array, Array], difference: Array, features: int, n: int) 
         places = np.arange(size).reshape(features, n)
         feature, row = places[np.argmax(share.sum(axis=1))], places[:, np.argmax(share.sum(axis=0))]
         blocks = {"one feature": feature[:_JOINT], "one row": row[:_JOINT]}
-    found = {}
+    found: dict[str, Array] = {}
+    largest = np.abs(difference).max() or 1.0
+    least = 1e-20 * max(np.abs(flat[0]).max(), np.abs(flat[1]).max()) ** 2 + 1e-250
     for name, where in blocks.items():
         if len(where) < 2:
             continue
         covariance = (np.cov(flat[0][:, where].T) + np.cov(flat[1][:, where].T)) / 2
         for ridge in (1e-13, 1e-2):
-            level = ridge * max(np.trace(covariance) / len(where), 1e-300)
+            level = ridge * max(np.trace(covariance) / len(where), least)
             weights = np.zeros(size)
-            weights[where] = np.linalg.solve(covariance + level * np.eye(len(where)), difference[where])
+            weights[where] = np.linalg.solve(covariance + level * np.eye(len(where)), difference[where] / largest)
             found[f"without noise, {name}, {ridge:g}"] = weights
     return found
 

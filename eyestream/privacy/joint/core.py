@@ -14,6 +14,7 @@ from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.frame import Frame
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
+from eyestream.privacy.noise.bits import DIRECT_WORDS
 
 __all__ = ["JointCore", "JointStep"]
 
@@ -49,6 +50,8 @@ class JointCore:
             raise CalibrationError("the basis of the calibration is not of its released features")
         self.tables = tables
         self.schedule = Schedule(tables, frame.epsilon)
+        if any(step.law.words > DIRECT_WORDS for step in self.schedule.steps):
+            raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].points),)

@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
-__all__ = ["Bits", "SystemBits"]
+__all__ = ["DIRECT_WORDS", "Bits", "SystemBits"]
 
-_DIRECT_BYTES = 1024
+DIRECT_WORDS = 256
 """Up to here the operating system's own words cost less than a new counter, by measurement."""
 
 _MOST_BYTES = 16 * 2**20
@@ -53,7 +53,7 @@ class SystemBits:
     def words(self, count: int) -> NDArray[np.uint32]:
         """(count,) uniform words that no other draw, of this process or of a copy of it, shares."""
         size = 4 * count
-        if size <= _DIRECT_BYTES:
+        if count <= DIRECT_WORDS:
             return np.frombuffer(os.urandom(size), np.uint32)
         if size > _MOST_BYTES:
             return np.concatenate([self.words(_MOST_BYTES // 4), self.words(count - _MOST_BYTES // 4)])

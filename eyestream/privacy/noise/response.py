@@ -55,18 +55,20 @@ class ResponseLaw:
     Attributes
     ----------
     shape : (1 + d,) of a draw: whether the index is replaced (0 or 1), and by which coordinates.
+    words : 32-bit words that a draw takes.
     replace : rho, as a float for figures.
     """
 
     def __init__(self, bits: Sequence[int], epsilon: float) -> None:
         self.shape = (1 + len(bits),)
+        self.words = 4 + len(bits)
         self._threshold = _replace_numerator(epsilon, sum(bits))
         self._masks = np.array([2**b - 1 for b in bits], dtype=np.uint32)
         self.replace = self._threshold / _DENOMINATOR
 
     def sample(self, bits: Bits) -> NDArray[np.int64]:
         """One draw, (1 + d,)."""
-        words = bits.words(4 + len(self._masks))
+        words = bits.words(self.words)
         uniform = int.from_bytes(words[:4].tobytes(), "little")
         drawn = np.empty(self.shape, dtype=np.int64)
         drawn[0] = uniform < self._threshold

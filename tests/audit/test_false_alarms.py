@@ -1,0 +1,37 @@
+"""Correct mechanisms are not flagged: each once here, 200 audits in the slow form."""
+
+import concurrent.futures
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from eyestream.offline.audit.run import PARTS, audit
+from tests.audit.subjects import CORRECT, OURS, SMALL, correct_subject, searched  # noqa: F401  the fixture
+
+RUNS = 200
+FEW = replace(SMALL, screening=100, most=2_000, surface=3_000, reuse=1_000, state=1_000, timing=60)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize("name", [*CORRECT, *OURS])
+def test_a_correct_mechanism_is_not_flagged(name: str) -> None:
+    report = audit(correct_subject(name), FEW)
+    assert report.findings == [], report.found
+    assert report.not_tested == []
+    assert report.tested == ["form", *PARTS]
+    assert report.epsilon_lower_bound is not None
+    assert report.epsilon_lower_bound <= report.epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.usefixtures("searched")
+def test_false_alarms_in_200_audits() -> None:
+    names = list(itertools.islice(itertools.cycle([*CORRECT, *OURS]), RUNS))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda name: audit(correct_subject(name), FEW), names))
+    flagged = [(name, report.found) for name, report in zip(names, reports, strict=True) if report.findings]
+    print(f"{len(flagged)} of {RUNS} audits of correct mechanisms gave a finding: {flagged}")
+    assert flagged == []

@@ -1,0 +1,48 @@
+"""Every planted mechanism gives its finding, and no other."""
+
+from pathlib import Path
+
+import planted
+import pytest
+
+from eyestream.offline.audit.report import FINDINGS
+from eyestream.offline.audit.run import audit
+from tests.audit.subjects import (  # noqa: F401
+    BESIDES,
+    EPSILON,
+    FORM,
+    REUSE,
+    REUSE_AND_EPSILON,
+    SMALL,
+    WRONG,
+    planted_subject,
+    searched,
+)
+
+
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_planted_mechanism_is_found(name: str) -> None:
+    part, finding = WRONG[name]
+    parts = {FORM: (), REUSE_AND_EPSILON: (REUSE, EPSILON)}.get(part, (part,))
+    subject = planted_subject(name, 1.0 if finding == "hang" else 20.0)
+    report = audit(subject, SMALL, parts=parts)
+    assert set(report.findings) == {finding} | BESIDES.get(name, set()), report.found
+
+
+def test_every_planted_mechanism_is_in_a_table() -> None:
+    source = Path(planted.__file__).read_text(encoding="utf-8")
+    missing = [name for name in WRONG if not callable(getattr(planted, name))]
+    assert missing == []
+    assert {finding for _, finding in WRONG.values()} == set(FINDINGS)
+    for name in vars(planted):
+        if name.startswith(("float_", "fourier_", "own_", "reused_", "state_", "time_", "size_")) and name in source:
+            assert name in WRONG or name == "float_clipped", name
+
+
+@pytest.mark.usefixtures("searched")
+def test_floating_point_noise_is_found_behind_a_clip_with_more_draws() -> None:
+    from dataclasses import replace
+
+    report = audit(planted_subject("float_clipped"), replace(SMALL, surface=40_000), parts=("float surface",))
+    assert report.findings == ["float-surface"]
