@@ -4,7 +4,7 @@ import importlib
 import select
 import subprocess
 from collections.abc import Callable
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from typing import Any, cast
 
 import numpy as np
@@ -79,7 +79,7 @@ class _Program:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to = self._process.stdin
-        self._from = cast("BufferedReader", self._process.stdout).raw  # so that what is extra is seen in the pipe
+        self._from = cast("FileIO", cast("BufferedReader", self._process.stdout).raw)  # unbuffered: what is extra stays
 
     def __call__(self, chunk: Array) -> Array:
         """One chunk there, one back."""

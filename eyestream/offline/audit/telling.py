@@ -49,8 +49,14 @@ class _Law:
 
     def ratio(self, y: Array) -> Array:
         """(m,) sum over the coordinates of the log-likelihood ratio, second to first; each is kept finite."""
-        own = [np.abs(y - m) / s + np.log(s) for m, s in zip(self.middle, self.size, strict=True)]
-        total: Array = np.clip(own[0] - own[1], -_LOG_MOST, _LOG_MOST).sum(axis=1)
+        own = np.abs(y - self.middle[0])
+        own /= self.size[0]
+        other = np.abs(y - self.middle[1])
+        other /= self.size[1]
+        own -= other
+        own += np.log(self.size[0] / self.size[1])
+        np.clip(own, -_LOG_MOST, _LOG_MOST, out=own)
+        total: Array = own.sum(axis=1)
         return total
 
     def same_size(self) -> "_Law":
@@ -127,7 +133,8 @@ def learn(first: Array, second: Array) -> Telling:
     scaled = {name: weights / (np.abs(weights).max() or 1.0) for name, weights in linear.items()}
     time, frequency = _Law.of(*flat), _Law.of(*waves)
     laws = {"ratio in time": time, "ratio in frequency": frequency}
-    laws |= {f"{name}, one scale": law.same_size() for name, law in list(laws.items())}
+    if features * n <= _JOINT:
+        laws |= {f"{name}, one scale": law.same_size() for name, law in list(laws.items())}
     return Telling(scaled, laws, _common(first, second), np.concatenate([first, second]))
 
 
