@@ -29,7 +29,7 @@ def strange(path: Path, names: Iterator[str]) -> list[str]:
         first = name.partition(".")[0]
         own = ".".join(path.parent.parts)
         wrong += [name] * (
-            (first == "tests" and not (room == "tests" and name.startswith(f"{own}.")))
+            (first == "tests" and not (room == "tests" and (name == own or name.startswith(f"{own}."))))
             or (room != "tools" and (first == "tools" or first in TOOLS))
             or (first == "benchmarks" and room != "benchmarks")
             or (name.startswith("eyestream.testing") and room == "eyestream" and not inside)

@@ -156,8 +156,8 @@ class Mechanism:
     @property
     def identity(self) -> bytes:
         """16 bytes that tell mechanisms apart: of name, calibration, epsilon and options."""
-        told = [self.name, self.calibration.content_hash, self.epsilon.hex(), sorted(self.options.items())]
-        return hashlib.blake2b(json.dumps(told).encode(), digest_size=16).digest()
+        facts = [self.name, self.calibration.content_hash, self.epsilon.hex(), sorted(self.options.items())]
+        return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).digest()
 
     def release(self, chunk: Array) -> Array:
         """One private release of a chunk, as the first one of a session.

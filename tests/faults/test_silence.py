@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.proxy import Fault, FaultProxy
@@ -42,5 +43,5 @@ async def test_the_raw_link_of_the_sidecar_alone_is_cut(mosquitto: Mosquitto, tm
         await until(lambda: len(heard.payloads) == sidecar.outbox.delivered)
     assert (heard.conflicts, heard.disorder, watch.broken) == (0, 0, 0)
     assert all(chunks == list(range(len(chunks))) for chunks in sessions(heard))
-    assert sidecar.pipeline.rows("hmd-1").jump == (0 if by == "idle" else 2)
+    assert sidecar.pipeline.rows(StreamKey("hmd-1", "features")).jump == (0 if by == "idle" else 2)
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released

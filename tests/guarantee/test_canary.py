@@ -30,7 +30,7 @@ class PassThrough(Plant):
 
 def test_a_pass_through_is_found_on_the_wire(mosquitto: Mosquitto, tmp_path: Path) -> None:
     canary = Canary(128, 52, 7)
-    life = Life("pass-through", "everyday-klt-32", plant=PassThrough("KLTSession.release"), chunks=2)
+    life = Life("pass-through", "everyday-klt-32", plant=PassThrough("mechanism releases"), chunks=2)
     ended = live(life, tmp_path / "life", mosquitto.port, free_port(), canary, trace=has_strace())
     assert ended.wrong == []
     for way in ["links"] + ["strace"] * has_strace():

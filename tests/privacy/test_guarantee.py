@@ -34,10 +34,11 @@ def guarantee(name: str = "everyday-klt-32", deployment: Deployment = DEPLOYMENT
 
 
 def test_losses_are_exact() -> None:
-    loss = mechanism(epsilon=0.1).loss
-    assert loss == Loss("chunk", Fraction(0.1))
-    assert loss.epsilon != Fraction(1, 10)  # the float that was given, not the decimal that was meant
-    assert loss.of("window", 3).epsilon == 3 * Fraction(0.1) != Fraction(0.3)
+    made = mechanism(epsilon=0.1)
+    loss = made.loss
+    assert loss == Loss("chunk", Fraction(made.epsilon))
+    assert loss.epsilon < Fraction(1, 10)  # a float that does not exceed the decimal that was written
+    assert loss.of("window", 3).epsilon == 3 * Fraction(made.epsilon)
     approximate = Loss("chunk", Fraction(2), Fraction(1, 10**6)).of("session", 40)
     assert (approximate.epsilon, approximate.delta, approximate.unit) == (80, Fraction(4, 10**5), "session")
     assert approximate.words() == "(80, 4e-05)-differential privacy (approximate)"

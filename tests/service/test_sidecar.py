@@ -110,7 +110,7 @@ async def test_a_real_recording_at_full_speed(
     first, second = (spy.leaf("private", device)[0] for device in ("hmd-1", "hmd-2"))
     assert first["values"] != second["values"], "two devices with the same rows must not share their noise"
     assert first["session"] != second["session"]
-    _, odometers = read_ledger(settings.sidecar.ledger)
+    odometers = read_ledger(settings.sidecar.ledger).odometers
     assert odometers["hmd-1"].released == count
     assert_nothing_raw(spy, recording.features[:, ~calibrations.load(settings.stream[0].privacy.calibration).constant])
 

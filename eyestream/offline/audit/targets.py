@@ -10,9 +10,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-import eyestream
 from eyestream.offline.audit.frames import FrameError, pack, unpack
 from eyestream.offline.audit.subject import Subject
+from eyestream.privacy.mechanisms import build
+from eyestream.rim.files import calibrations
 
 __all__ = ["LoadError", "Release", "fault_of", "load"]
 
@@ -35,7 +36,9 @@ def load(subject: Subject) -> Release:
     """
     if subject.kind == "mechanism":
         name, calibration = subject.target
-        ours = getattr(eyestream, name.upper())(eyestream.load_calibration(calibration), subject.epsilon)
+        ours = build(calibrations.load(calibration), subject.epsilon)
+        if ours.name != name:
+            raise LoadError(f"{calibration} was made for {ours.name}, not for {name}")
         return lambda chunk: ours.session().release(chunk)
     if subject.kind == "program":
         return _Program(subject.target)

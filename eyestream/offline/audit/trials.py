@@ -303,7 +303,7 @@ def cases(quick: bool) -> list[Case]:
 
 def _short(name: str, k: int | None, epsilon: float) -> int:
     if name == "klt":
-        return 100_000 if epsilon >= 1 else 10_000
+        return {1.0: 70_000, 5.0: 100_000}.get(epsilon, 10_000)
     if epsilon < 1:
         return 5_000_000 if k in (None, 1) else 200_000
     return {None: 250_000, 1: 250_000, 2: 800_000, 3: 1_400_000}.get(k, 200_000)

@@ -153,7 +153,6 @@ def main() -> None:
         os.dup2(nothing, 0)
         for end in (1, 2):
             os.dup2(printed.fileno(), end)
-        sys.path.insert(0, os.getcwd())
         try:
             release = load(subject)
         except LoadError as error:

@@ -77,9 +77,9 @@ class Worker:
         """Take what arrives and what falls due until `stop`; then end every session."""
         loop = asyncio.get_running_loop()
         while not self._stopping:
-            self._wake.clear()
             if not self._inbox and not self._pipeline.waits:
                 await self._sleep(self._pipeline.next_due())
+            self._wake.clear()  # who wakes us from here on is heard before the next sleep
             await self._pipeline.take(self._inbox.take_most(_BATCH), loop.time())
             self._came_round.set()
             if self._inbox:

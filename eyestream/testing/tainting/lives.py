@@ -92,7 +92,7 @@ LIVES = (
         (("session_epsilon = 1152.0", "session_epsilon = 9.6"), _JSON),
         chunks=4,
         released=2,
-        says='"message": "device .*: exhausted, session"',
+        says='"message": ".*/features: session"',
         hostile=True,
         metrics=True,
     ),
