@@ -1,1 +1,1 @@
-"""The audit of mechanisms that others bring."""
+"""The audit from outside: planted mechanisms, correct ones, and what breaks."""

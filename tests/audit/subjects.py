@@ -1,12 +1,8 @@
 """What the tests audit: every planted mechanism with the finding it must give, and correct ones, which give none."""
 
-from pathlib import Path
-
-import pytest
-
 from eyestream.offline.audit.run import Plan
 from eyestream.offline.audit.subject import Subject, function, mechanism
-from tests.audit import planted
+from tests.audit.planted import FEATURES, ROWS
 
 SMALL = Plan(seconds=300, screening=200, most=4_000, surface=4_000, reuse=1_500, state=2_000, timing=100)
 """Bounded by draws, so that a busy machine changes nothing but the time it takes."""
@@ -105,19 +101,12 @@ CORRECT = (
 OURS = ("lpa", "cfpa", "dcfpa", "klt")
 
 
-@pytest.fixture
-def searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The audited processes find the module of planted mechanisms."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{Path(__file__).parents[2]}")
-
-
 def planted_subject(name: str, limit_s: float = 20.0) -> Subject:
     """A mechanism of `planted` with its claim."""
     return function(
         f"planted:{name}",
-        features=planted.FEATURES,
-        chunk=planted.ROWS,
+        features=FEATURES,
+        chunk=ROWS,
         low=0,
         high=1,
         epsilon=8 if name.startswith("state_") else 1,

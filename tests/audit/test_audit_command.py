@@ -19,7 +19,7 @@ from eyestream.offline.audit.frames import FrameError, pack, unpack
 from eyestream.offline.audit.report import FINDINGS
 from eyestream.offline.audit.run import PARTS, audit
 from eyestream.offline.audit.subject import Subject, function, mechanism, program
-from tests.audit.subjects import SMALL, planted_subject, searched  # noqa: F401  the fixture
+from tests.audit.subjects import SMALL, planted_subject
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from eyestream.offline.audit.run import PARTS, Plan, audit
-from tests.audit.subjects import CORRECT, OURS, SMALL, correct_subject, searched  # noqa: F401  the fixture
+from tests.audit.subjects import CORRECT, OURS, SMALL, correct_subject
 
 RUNS = 200
 RUNS_AT_ONCE = 2

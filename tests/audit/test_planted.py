@@ -1,23 +1,16 @@
 """Every planted mechanism gives its finding, and no other."""
 
+import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eyestream.offline.audit.report import FINDINGS
 from eyestream.offline.audit.run import audit
-from tests.audit import planted
-from tests.audit.subjects import (  # noqa: F401
-    BESIDES,
-    EPSILON,
-    FORM,
-    REUSE,
-    REUSE_AND_EPSILON,
-    SMALL,
-    WRONG,
-    planted_subject,
-    searched,
-)
+from tests.audit.subjects import BESIDES, EPSILON, FORM, REUSE, REUSE_AND_EPSILON, SMALL, WRONG, planted_subject
+
+planted = importlib.import_module("tests.audit.planted")
 
 
 @pytest.mark.usefixtures("searched")
@@ -42,7 +35,5 @@ def test_every_planted_mechanism_is_in_a_table() -> None:
 
 @pytest.mark.usefixtures("searched")
 def test_floating_point_noise_is_found_behind_a_clip_with_more_draws() -> None:
-    from dataclasses import replace
-
     report = audit(planted_subject("float_clipped"), replace(SMALL, surface=40_000), parts=("float surface",))
     assert report.findings == ["float-surface"]
