@@ -68,6 +68,7 @@ class WaitingNoise(ZeroNoise):
     """Draws when it is let."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.drawing, self.let = threading.Event(), threading.Event()
 
     def draw(self, law: Law) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from eyestream.privacy.mechanisms import CFPA
+from eyestream.privacy.mechanism import Session
 from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
@@ -212,7 +212,7 @@ async def test_no_row_is_released_twice_by_a_restart(mosquitto: Mosquitto, tmp_p
             await until(lambda: online(spy))
             await publisher.send(rows[40:])
             await until(lambda: len(spy.chunks()) == 4)
-            assert sidecar.pipeline.rows("hmd-1").refused == 24
+            assert sidecar.pipeline.rows(StreamKey("hmd-1", "features")).refused == 24
     chunks = spy.leaf("private")
     assert [chunk["chunk"] for chunk in chunks] == [0, 1, 0, 1]
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 4
@@ -246,15 +246,15 @@ async def test_a_failing_mechanism_costs_its_chunk_alone(
 ) -> None:
     settings = settings_for(mosquitto.url, tmp_path)
     rows = rows_of_a_stranger(96, 52)
-    real, calls = CFPA.release, []
+    real, calls = Session.release, []
 
-    def once(self: CFPA, chunk: np.ndarray) -> np.ndarray:
+    def once(self: Session, chunk: np.ndarray) -> np.ndarray:
         calls.append(1)
         if len(calls) == 2:
             raise ArithmeticError(str(chunk[0, 0]))
         return real(self, chunk)
 
-    monkeypatch.setattr(CFPA, "release", once)
+    monkeypatch.setattr(Session, "release", once)
     async with spying(mosquitto.url) as spy, running(settings) as sidecar:
         await until(lambda: online(spy))
         await publish(mosquitto.url, recording_of(rows))
@@ -303,7 +303,7 @@ async def test_the_broker_keeps_no_raw_rows_for_a_sidecar_that_is_away(mosquitto
             await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
             assert await publisher.send(rows_of_a_stranger(1, 52))
             await until(lambda: sidecar.pipeline.counters.taken > 0)
-            assert sidecar.pipeline.rows("hmd-1").rows == 1
+            assert sidecar.pipeline.rows(StreamKey("hmd-1", "features")).rows == 1
 
 
 async def test_raw_and_private_may_be_two_brokers(
