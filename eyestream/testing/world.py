@@ -90,8 +90,9 @@ class World(Rig):
         for settings in self.settings:
             c = self.pipeline.rows(settings.key)
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump
-        assert counters.due == counters.released + counters.withheld.total() + counters.dropped.total()
-        assert self.pipeline.failed or counters.dropped["ledger"] == 0, "a chunk that nobody asked for"
+        settled = counters.released + counters.withheld.total() + counters.dropped.total()
+        assert counters.due == settled, "a chunk that nobody asked for"
+        assert self.pipeline.failed or counters.dropped["ledger"] == 0
         assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
         self._check_privacy()
 

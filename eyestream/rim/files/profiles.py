@@ -1,5 +1,6 @@
 """Profiles of eye trackers: shipped ones by name, others by path."""
 
+from importlib import resources
 from pathlib import Path
 
 from eyestream.errors import ConfigError
@@ -8,7 +9,7 @@ from eyestream.gaze.profile_text import parse_profile
 
 __all__ = ["SHIPPED", "load_profile"]
 
-_FOLDER = Path(__file__).resolve().parents[1] / "data" / "profiles"
+_FOLDER = Path(str(resources.files("eyestream"))) / "data" / "profiles"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 """Names of the profiles that come with eyestream."""
