@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from eyestream.offline.audit import bound, carryover, timing
+from eyestream.offline.audit import bound, carryover, surface, timing
 from eyestream.offline.audit.inputs import Neighbours, neighbours, shapes
 from eyestream.offline.audit.lattice import spacing, transforms
 from eyestream.offline.audit.reuse import repeated, shared
@@ -124,3 +125,24 @@ def test_the_order_of_timing_pairs_every_kind_with_the_ordinary_chunk() -> None:
     assert (pairs.min(axis=1) == 0).all()
     assert np.bincount(pairs.max(axis=1)).tolist() == [0, 40, 40, 40]
     assert 20 < (pairs[:, 0] == 0).sum() < 100
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho"])
+@pytest.mark.parametrize("n", [8, 12, 32])
+def test_sums_of_floats_are_seen_behind_a_division_by_the_length(n: int, norm: str) -> None:
+    claim = _claim(1, n)
+    pair = surface.surface_inputs(claim, np.full((1, 1), 10.0))
+
+    def released(chunk: NDArray[np.float64], step: float | None) -> NDArray[np.float64]:
+        noise = RNG.laplace(scale=10.0 * n, size=(6000, 1, n // 2 + 1))
+        spectrum: NDArray[np.complex128] = np.fft.rfft(chunk, axis=-1, norm=norm).astype(np.complex128)
+        if step is not None:
+            noise = step * np.rint(noise / step)
+            spectrum = (step * np.rint(spectrum / step)).astype(np.complex128)
+        return np.fft.irfft(spectrum + noise, n, axis=-1, norm=norm)
+
+    def found(step: float | None) -> list[str]:
+        return surface.surface(released(pair.first, step), released(pair.second, step))
+
+    assert found(None) != []
+    assert found(1e-4) == []

@@ -12,6 +12,7 @@ in time, differences, frequency, cosines, Haar and Hadamard coordinates. Noise d
 shows its lattice there; correctly rounded noise keeps all its bits where it is small.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,11 +27,12 @@ __all__ = ["surface", "surface_inputs"]
 
 Array = NDArray[np.float64]
 
-_ZEROS = 4
-"""So many zero bits at the end: one output in 16 has them by chance."""
+_ZEROS = 16
+"""A last bit of at least so many units ends in zero bits: one output in 16 does by chance."""
 _SMALLEST, _COMMON = 30, 0.5
 _FEATURES, _COORDINATES = 6, 16
 _ALPHA = 1e-7
+_OFF = 2
 _MARGIN = 3
 """The last bit of a sum lies 53 bits (24) below its larger term; a grid must be coarser than that by so many bits."""
 _TIMES = 2.0
@@ -56,22 +58,34 @@ def surface(large: Array, small: Array) -> list[str]:
     if not features:
         return found
     bits = 24 if all((y == y.astype(np.float32)).all() for y in (large, small)) else 53
-    unlike = _unlike(*(_smallest(y, features, bits) for y in (large, small)))
-    if unlike is not None:
-        found.append(unlike)
+    factors = _factors(large.shape[2])
+    for factor in factors:
+        unlike = _unlike(*(_smallest(y, features, bits, factor) for y in (large, small)))
+        if unlike is not None:
+            found.append(unlike)
+            break
     for feature in features:
         own = large[:, feature]
         if _clipped(own):
             continue
-        magnitude, zeros = _smallest(large, [feature], bits)
-        least = np.argsort(magnitude)[:_SMALLEST]
-        share = float((zeros[least] >= _ZEROS).mean()) if len(least) == _SMALLEST else 0.0
-        if share >= _COMMON and not (_on_grid(own, bits) or _on_fine_grid(bits, large[:, feature], small[:, feature])):
+        share = max(_share(*_smallest(large, [feature], bits, factor)) for factor in factors)
+        if share >= _COMMON and not (_on_grid(own, bits) or _on_fine_grid(bits, own, small[:, feature])):
             found.append(
-                f"feature {feature}: {share:.0%} of the smallest outputs end in {_ZEROS} zero bits (6% by chance), and "
-                "the outputs lie on no grid"
+                f"feature {feature}: {share:.0%} of the smallest outputs end in zero bits, less than 10% would by "
+                "chance, and the outputs lie on no grid"
             )
     return found
+
+
+def _factors(n: int) -> list[float]:
+    """What undoes the last step of an inverse transform, which divides by n or its root; powers of two undo nothing."""
+    return [1.0, *(factor for factor in (float(n), math.sqrt(n)) if math.frexp(factor)[0] != 0.5)]
+
+
+def _share(magnitude: Array, ends: NDArray[np.bool_]) -> float:
+    """How many of the smallest outputs end in zero bits; 0 where there are too few of them."""
+    least = np.argsort(magnitude)[:_SMALLEST]
+    return float(ends[least].mean()) if len(least) == _SMALLEST else 0.0
 
 
 def _noisy_features(y: Array) -> list[int]:
@@ -86,10 +100,11 @@ def _clipped(y: Array) -> bool:
     return bool(most > max(0.02 * len(flat), 2 * y.shape[1]))
 
 
-def _smallest(y: Array, features: list[int], bits: int) -> tuple[Array, NDArray[np.int64]]:
-    """The smallest value of each draw that is not 0 (d,), as a magnitude, and the zero bits that it ends in.
+def _smallest(y: Array, features: list[int], bits: int, factor: float) -> tuple[Array, NDArray[np.bool_]]:
+    """The smallest value of each draw that is not 0 (d,), as a magnitude, and whether it ends in zero bits.
 
-    Values that come often are left out: they are ends of a range, not sums.
+    Values that come often are left out: they are ends of a range, not sums. A product with a factor is known to within
+    two units of its last bit; it is taken to end in zeros where it could.
     """
     flat = np.abs(y[:, features].reshape(len(y), -1))
     values, counts = np.unique(flat, return_counts=True)
@@ -97,27 +112,28 @@ def _smallest(y: Array, features: list[int], bits: int) -> tuple[Array, NDArray[
     flat = np.where(np.isin(flat, often) | (flat == 0), np.inf, flat)
     least = flat.min(axis=1)
     least = least[np.isfinite(least)]
-    mantissa = np.ldexp(np.frexp(least)[0], bits).astype(np.int64)
-    lowest = mantissa & -mantissa
-    return least, np.where(mantissa == 0, 0, np.log2(np.maximum(lowest, 1)).astype(np.int64))
+    if factor == 1.0:
+        return least, np.ldexp(np.frexp(least)[0], bits).astype(np.int64) % _ZEROS == 0
+    units = np.rint(np.ldexp(np.frexp(least * factor)[0], bits)).astype(np.int64)
+    return least, (units + _OFF) % (4 * _ZEROS) <= 2 * _OFF
 
 
-def _unlike(first: tuple[Array, NDArray[np.int64]], second: tuple[Array, NDArray[np.int64]]) -> str | None:
+def _unlike(first: tuple[Array, NDArray[np.bool_]], second: tuple[Array, NDArray[np.bool_]]) -> str | None:
     """Whether the low bits of outputs of one magnitude differ between the inputs."""
     octaves = [np.frexp(magnitude)[1] for magnitude, _ in (first, second)]
     both = np.intersect1d(octaves[0], octaves[1])
     for octave in both.tolist():
         shares = []
-        for (_, zeros), places in zip((first, second), octaves, strict=True):
-            own = zeros[places == octave]
-            shares.append((int((own >= _ZEROS).sum()), len(own)))
+        for (_, ends), places in zip((first, second), octaves, strict=True):
+            own = ends[places == octave]
+            shares.append((int(own.sum()), len(own)))
         for (hits, draws), (others, among) in (shares, shares[::-1]):
             low = lower_share(hits, draws, _ALPHA / len(both))
             high = 1 - lower_share(among - others, among, _ALPHA / len(both))
             if low > _TIMES * high:
                 return (
-                    f"outputs between 2^{octave - 1} and 2^{octave} end in {_ZEROS} zero bits in {hits} of {draws} "
-                    f"draws under one chunk, in {others} of {among} under another"
+                    f"outputs between 2^{octave - 1} and 2^{octave} end in zero bits in {hits} of {draws} draws "
+                    f"under one chunk, in {others} of {among} under another"
                 )
     return None
 
