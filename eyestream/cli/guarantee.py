@@ -1,11 +1,12 @@
 """``eyestream guarantee``: what a privacy officer needs to know of a configuration."""
 
 import argparse
+import json
 import textwrap
 from pathlib import Path
 from typing import Any
 
-from eyestream.privacy.guarantee import describe
+from eyestream.privacy.guarantee import guarantee_of
 from eyestream.rim.config import load
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.description import deployment_of
@@ -22,6 +23,7 @@ def add_parser(subparsers: Any) -> None:
         "session, hour and day. Applications receive the same text in `meta`.",
     )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
+    parser.add_argument("--json", action="store_true", help="the claim of each stream for machines, one JSON object")
 
 
 def main(options: argparse.Namespace) -> None:
@@ -34,8 +36,15 @@ def main(options: argparse.Namespace) -> None:
     """
     settings = load(options.config)
     mechanisms = mechanisms_of(settings)
-    for stream in settings.stream:
-        if len(settings.stream) > 1:
-            print(f"stream {stream.name}")
-        for topic, sentence in describe(mechanisms[stream.name], deployment_of(settings, stream)):
-            print(textwrap.fill(f"{topic:<14}{sentence}", width=100, subsequent_indent=" " * 14))
+    guarantees = {
+        stream.name: guarantee_of(mechanisms[stream.name], deployment_of(settings, stream))
+        for stream in settings.stream
+    }
+    if options.json:
+        print(json.dumps({name: guarantee.claim() for name, guarantee in guarantees.items()}))
+        return
+    for name, guarantee in guarantees.items():
+        if len(guarantees) > 1:
+            print(f"stream {name}")
+        for topic, sentence in guarantee.sentences():
+            print(textwrap.fill(f"{topic:<16}{sentence}", width=100, subsequent_indent=" " * 16))

@@ -24,6 +24,10 @@ NOT_PROTECTED = (
     "features declared constant say nothing, and cost nothing",
     "copies of this process that release the same chunk, each with fresh noise: that costs once for every copy and is "
     "charged once",
+    "two sidecars, two pseudonyms or two replays for the same eyes: their losses add up, and no ledger sees both",
+    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; so does "
+    "the tracker's own time, where it sends it",
+    "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten",
     "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
     "takes fresh entropy when it is told of the copy",
 )

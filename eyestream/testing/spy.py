@@ -17,9 +17,9 @@ class Spy:
     def __init__(self) -> None:
         self.messages: list[tuple[str, bytes, bool]] = []
 
-    def leaf(self, leaf: str, device: str = "hmd-1") -> list[dict[str, Any]]:
+    def leaf(self, leaf: str, device: str = "hmd-1", stream: str = "features") -> list[dict[str, Any]]:
         """Decoded messages of one topic, in order."""
-        topic = f"eyestream/v1/{device}/features/{leaf}"
+        topic = f"eyestream/v1/{device}/{stream}/{leaf}"
         return [msgpack.unpackb(payload) for at, payload, _ in self.messages if at == topic]
 
     def chunks(self, device: str = "hmd-1") -> list[int]:

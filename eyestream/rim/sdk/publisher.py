@@ -111,7 +111,7 @@ class Publisher:
         finally:
             await self._stack.aclose()
 
-    async def send(self, rows: ArrayLike, *, seq: int | None = None) -> bool:
+    async def send(self, rows: ArrayLike, *, seq: int | None = None, t: ArrayLike | None = None) -> bool:
         """Publish `rows`, numbered from `seq` (default: on from the last one).
 
         Parameters
@@ -120,6 +120,8 @@ class Publisher:
             (m, F) or, for one row, (F,). NaN is a missing value.
         seq
             Number of the first row; below `next_seq` it is refused.
+        t
+            Seconds of the tracker's clock at each row, finite; applications are then told when a chunk began.
 
         Returns
         -------
@@ -129,7 +131,7 @@ class Publisher:
         Raises
         ------
         ValueError
-            Another width than there are names, or a number that was used.
+            Another width than there are names, a number that was used, or times that are not one for each row.
         """
         block = np.atleast_2d(np.asarray(rows, dtype=np.float32))
         if block.ndim != 2 or block.shape[1] != len(self.names):
@@ -137,8 +139,11 @@ class Publisher:
         first = self.next_seq if seq is None else seq
         if first < self.next_seq:
             raise ValueError(f"seq: expected {self.next_seq} or more, got {first}")
+        times = None if t is None else np.atleast_1d(np.asarray(t, dtype=np.float64))
+        if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
+            raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
         self.next_seq = first + len(block)
-        taken = await self._hand_over(messages.encode_raw(self.session, first, block, self._schema))
+        taken = await self._hand_over(messages.encode_raw(self.session, first, block, self._schema, t=times))
         if not taken:
             self.lost += len(block)
         return taken

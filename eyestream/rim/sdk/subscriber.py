@@ -42,6 +42,8 @@ class Chunk:
         What this chunk cost, all features together.
     guarantee
         What is guaranteed, in words.
+    at
+        Seconds of the tracker's clock at the first column; None where the tracker does not tell its time.
     """
 
     session: int
@@ -52,6 +54,7 @@ class Chunk:
     epsilon: float
     delta: float
     guarantee: str
+    at: float | None = None
 
 
 class Chunks:
@@ -130,6 +133,7 @@ class Chunks:
                 epsilon=chunk.epsilon,
                 delta=chunk.delta,
                 guarantee=self.meta.guarantee,
+                at=chunk.at,
             )
         )
 
