@@ -4,7 +4,7 @@ from eyestream.offline.audit.run import Plan
 from eyestream.offline.audit.subject import Subject, function, mechanism
 from tests.audit.planted import FEATURES, ROWS
 
-SMALL = Plan(seconds=300, screening=200, most=4_000, surface=4_000, reuse=1_500, state=2_000, timing=100)
+SMALL = Plan(seconds=300, screening=200, most=4_000, surface=4_000, reuse=1_500, state=5_000, timing=100)
 """Bounded by draws, so that a busy machine changes nothing but the time it takes."""
 
 SURFACE, EPSILON, REUSE, STATE, TIME = (
