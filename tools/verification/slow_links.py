@@ -49,6 +49,8 @@ DEADLINE_S = 5.0
 BYTES_PER_SECOND = 2000.0
 CHUNK_BYTES = 7000
 MOST_WAITING = 8
+READING_S = 0.02
+"""The clock is read here after the outbox has read it: a busy machine may do something else in between."""
 MARGIN_S = 0.25
 """For the machine, whatever the factor."""
 
@@ -172,7 +174,7 @@ def report(sidecar: Sidecar, heard: Ear, watch: Watch, figures: dict[str, Any], 
         "memory": peak > MOST_RSS or growth.verdict(MOST_PER_HOUR) == "above",
         "too many waited": watch.most_waiting > MOST_WAITING,
         "laws": watch.broken > 0,
-        "handed over past the deadline": watch.oldest_sent_s > deadline_s,
+        "handed over past the deadline": watch.oldest_sent_s > deadline_s + READING_S,
         "heard late": late > watch.faults,
         "nothing in a free time": min(watch.free) == 0,
         "conflicts": heard.conflicts > 0,
