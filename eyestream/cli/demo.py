@@ -195,7 +195,7 @@ class _Tracker(Publisher):
         super().__init__(url, device, recording.names, recording.rate_hz)
         self._figures = figures
 
-    async def send(self, rows: ArrayLike, *, seq: int | None = None) -> bool:
+    async def send(self, rows: ArrayLike, *, seq: int | None = None, t: ArrayLike | None = None) -> bool:
         first = self.next_seq if seq is None else seq
         self._figures.handed_over(np.asarray(rows, dtype=np.float64), first, asyncio.get_running_loop().time())
-        return await super().send(rows, seq=seq)
+        return await super().send(rows, seq=seq, t=t)
