@@ -3,14 +3,17 @@
 import asyncio
 import gc
 import itertools
+import threading
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
 
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import LimitSettings
+from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.streams.key import StreamKey
 from eyestream.testing.footprint import rss_bytes
@@ -243,3 +246,26 @@ async def test_control_a_parcel_that_vanishes(tmp_path: Path) -> None:
         flood.lose_chunk()
         with pytest.raises(AssertionError, match="released chunks"):
             flood.check(quiet=True)
+
+
+async def test_a_disk_that_does_not_come_back_costs_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the ledger is asked, messages wait in the bounded inbox: no chunk falls due that would wait for it."""
+    came_back, real = threading.Event(), Ledger.reserve
+
+    def slow(self: Ledger, *given: Any) -> Any:
+        came_back.wait(30)
+        return real(self, *given)
+
+    async with flooding(tmp_path, limits=LIMITS) as flood:
+        monkeypatch.setattr(Ledger, "reserve", slow)
+        for _ in range(600):
+            flood.next_session()
+            flood.send(flood.rows(N))
+            await asyncio.sleep(0)
+        worker, due = flood.sidecar.worker, flood.sidecar.pipeline.counters.due
+        came_back.set()
+        assert worker.held == 128
+        assert worker.dropped > 300
+        assert due < 80
+        await flood.quiet()
+        flood.check(quiet=True)

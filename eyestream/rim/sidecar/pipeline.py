@@ -174,7 +174,7 @@ class Pipeline:
     async def take(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve.
 
-        Messages may be fed while the ledger is asked; what they ask waits for the next call.
+        Not to be fed while this is under way: what falls due meanwhile would wait for the ledger without a bound.
         """
         for arrival in arrivals:
             self.feed(arrival)

@@ -32,7 +32,7 @@ class Worker:
         self._inbox: DropOldest[Arrival | RowArrival] = DropOldest(length)
         self._wake = asyncio.Event()
         self._came_round = asyncio.Event()
-        self._fed_in_this_turn = False
+        self._fed_in_this_turn = self._busy = False
         self._wakes_at = math.inf
         self._stopping = False
         self.received = 0
@@ -64,8 +64,12 @@ class Worker:
         self._take(RowArrival(key, rows, asyncio.get_running_loop().time()))
 
     def _take(self, arrival: Arrival | RowArrival) -> None:
-        """Treat it at once when nothing is before it."""
-        if self._inbox or self._fed_in_this_turn:  # in a flood all but one in a turn of the loop queue up
+        """Treat it at once when nothing is before it.
+
+        In a flood all but one in a turn of the loop queue up. So do all while the ledger is asked: what they complete
+        would wait for its answer, without a bound if the disk does not come back.
+        """
+        if self._inbox or self._fed_in_this_turn or self._busy:
             self._inbox.put(arrival)
             self._wake.set()
         else:
@@ -80,7 +84,9 @@ class Worker:
             if not self._inbox and not self._pipeline.waits:
                 await self._sleep(self._pipeline.next_due())
             self._wake.clear()  # who wakes us from here on is heard before the next sleep
+            self._busy = True
             await self._pipeline.take(self._inbox.take_most(_BATCH), loop.time())
+            self._busy = False
             self._came_round.set()
             if self._inbox:
                 await asyncio.sleep(0)  # a flood must not hold up the links
