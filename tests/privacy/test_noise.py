@@ -1,6 +1,5 @@
 """The source of noise: fresh, never handed out twice, never shared by two processes."""
 
-import ctypes
 import os
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ import pytest
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.bits import DIRECT_WORDS, SystemBits
 from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.testing.copies import in_a_copy, native_fork
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 
@@ -18,27 +18,6 @@ def a_law(rows: int = 4) -> LaplaceLaw:
     law = LaplaceLaw(np.full(rows, 2.0**-20), 4, largest=2**20)
     assert (law.digits.thresholds.size > DIRECT_WORDS) == (rows == 4)
     return law
-
-
-def native_fork() -> int:
-    """A copy of this process made without Python: no hook runs in it (`ctypes.PyDLL` keeps the lock of the parent)."""
-    return int(ctypes.PyDLL(None).fork())
-
-
-def in_a_child(draw: Callable[[], bytes], fork: Callable[[], int] = os.fork) -> bytes:
-    """What `draw` gives in a forked child."""
-    reading, writing = os.pipe()
-    child = fork()
-    if child == 0:
-        try:
-            os.write(writing, draw())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
-    return data
 
 
 @pytest.mark.parametrize("counts", [(10, 11, 12, 13, 14, 15), (10, 14), (1000, 10, 1000, 1004), (1, 2, 3, 4, 5)])
@@ -87,7 +66,7 @@ def test_a_copy_of_the_process_draws_other_noise(fork: Callable[[], int], rows: 
     """Whatever is in memory when it is copied, and although nothing tells the copy that it is one."""
     law, noise = a_law(rows), SecureNoise()
     noise.draw(law)
-    copies = [in_a_child(lambda: noise.draw(law).tobytes(), fork) for _ in range(2)]
+    copies = [in_a_copy(lambda: noise.draw(law).tobytes(), fork) for _ in range(2)]
     mine = noise.draw(law).tobytes()
     assert len(mine) == len(copies[0]) == len(copies[1]) > 0
     assert len({mine, *copies}) == 3
@@ -97,7 +76,7 @@ def test_a_copy_of_the_process_draws_other_noise(fork: Callable[[], int], rows: 
 def test_the_copy_check_sees_a_source_that_keeps_its_stream(fork: Callable[[], int]) -> None:
     """Negative control: a seeded generator is copied with the process, and the check above would notice."""
     law, noise = a_law(), SeededNoise(0)
-    copy = in_a_child(lambda: noise.draw(law).tobytes(), fork)
+    copy = in_a_copy(lambda: noise.draw(law).tobytes(), fork)
     assert copy == noise.draw(law).tobytes()
 
 

@@ -1,9 +1,5 @@
 """A copy of the whole process between a reservation and its release: the two never add the same noise."""
 
-import ctypes
-import os
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -12,31 +8,11 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.files import calibrations
+from eyestream.testing.copies import in_a_copy
 from eyestream.testing.noise import SeededNoise
 from eyestream.wire.messages import RawRows, decode_private
 
 N = 32
-
-
-def native_fork() -> int:
-    """A copy of this process that no hook of Python's is told of."""
-    return int(ctypes.PyDLL(None).fork())
-
-
-def in_a_copy(act: Callable[[], bytes]) -> bytes:
-    """What a copy of this process gives."""
-    reading, writing = os.pipe()
-    child = native_fork()
-    if child == 0:
-        try:
-            os.write(writing, act())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
-    return data
 
 
 def reserved(name: str, **options: object) -> StreamRelease:
