@@ -9,14 +9,12 @@ import contextlib
 import math
 import random
 import socket
-import struct
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
+
+from eyestream.testing.listener import Listener, reset
 
 __all__ = ["TOXICS", "Fault", "FaultProxy"]
 
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 _READ_BYTES = 65536
 
 
@@ -54,67 +52,36 @@ TOXICS = {
 """One fault of each kind by its name; "reset" and "down" are done to the proxy by its methods."""
 
 
-class FaultProxy:
+class FaultProxy(Listener):
     """Listens on a free port of the loopback and forwards to `port`; an async context manager."""
 
     def __init__(self, port: int) -> None:
+        super().__init__()
         self.fault = Fault()
-        self.port = 0
         self.connections = 0
         """Connections accepted since the start."""
         self._broker_port = port
-        self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def url(self) -> str:
-        """Where a client of the broker connects to."""
-        return f"mqtt://127.0.0.1:{self.port}"
-
-    async def __aenter__(self) -> Self:
-        await self.up()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.down()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def up(self) -> None:
-        """Listen, on the same port as before."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=_READ_BYTES)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def down(self) -> None:
         """Listen no more, and reset what is open."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        await super().down()
         self.reset()
 
     def reset(self) -> None:
         """Send RST on every connection, to both sides."""
         for writer in list(self._open):
-            _reset(writer)
+            reset(writer)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        task = asyncio.create_task(self._join(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.fault.hangs_up:
             writer.close()
             return
         try:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._broker_port, limit=_READ_BYTES)
         except OSError:
-            _reset(writer)
+            reset(writer)
             return
         ends = {writer, far_writer}
         for end in ends:
@@ -157,7 +124,7 @@ class FaultProxy:
                 limit -= len(passing)
                 if limit < 1:
                     for end in ends:
-                        _reset(end)
+                        reset(end)
                     return
 
 
@@ -172,10 +139,3 @@ async def _write(writer: asyncio.StreamWriter, data: bytes, fault: Fault) -> Non
             await asyncio.sleep(len(piece) / fault.bytes_per_second)
         elif size < len(data):
             await asyncio.sleep(0)
-
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    end = writer.get_extra_info("socket")
-    if end is not None and end.fileno() >= 0:
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    writer.transport.abort()

@@ -9,7 +9,6 @@ import contextlib
 import multiprocessing
 import random
 import socket
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from eyestream.testing.listener import reset
 from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import encode_raw, rows_per_message
 from eyestream.wire.topics import raw_topic
@@ -29,7 +29,6 @@ __all__ = ["Strangers", "connect_packet", "publish_packet"]
 _IDS = 100
 """Names that the comers share: most take over somebody's session."""
 _PATIENCE_S = 2.0
-_RESET = struct.pack("ii", 1, 0)
 
 
 def _field(data: bytes) -> bytes:
@@ -79,8 +78,7 @@ async def _come(port: int, seen: Counter[str], topic: str) -> None:
             writer.write(_packet(0x82, b"\0\1" + _field(b"eyestream/v1/+/features/private") + b"\1"))
         await asyncio.sleep(random.expovariate(2.0))
         if kind in ("aborts", "will"):
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            writer.transport.abort()
+            reset(writer)
         elif kind == "whole":
             writer.write(b"\xe0\0")
         seen[kind] += 1

@@ -3,20 +3,17 @@
 import asyncio
 import contextlib
 import random
-import socket
-import struct
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
+
+from eyestream.testing.listener import Listener, reset
 
 __all__ = ["EvilBroker"]
 
 _CONNECT, _SUBSCRIBE, _PINGREQ, _PUBACK = 1, 8, 12, 4
 _CONNACK_OF_A_KEPT_SESSION = b"\x20\x02\x01\x00"
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 
 
-class EvilBroker:
+class EvilBroker(Listener):
     """Sends `payloads` on `topic` to every subscriber, `times` over and in any order, as messages not acknowledged yet.
 
     After each round but the last the connection is reset; whatever was acknowledged before is sent again all the same,
@@ -24,32 +21,13 @@ class EvilBroker:
     """
 
     def __init__(self, topic: str, payloads: Sequence[bytes], *, times: int, rounds: int, seed: int) -> None:
+        super().__init__()
         self._topic, self._payloads, self._times, self._rounds = topic, payloads, times, rounds
         self._random = random.Random(seed)
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
         self.sent = 0
         self.acknowledged = 0
         self.done = asyncio.Event()
         """All rounds are over; the last connection stays up."""
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._tasks.add(asyncio.create_task(self._serve(reader, writer)))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
@@ -83,9 +61,7 @@ class EvilBroker:
             await asyncio.sleep(0)
         if self._rounds:
             await asyncio.sleep(0.02)
-            end: socket.socket = writer.get_extra_info("socket")
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            writer.transport.abort()
+            reset(writer)
         else:
             self.done.set()
 

@@ -7,8 +7,8 @@ what is retained.
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
+
+from eyestream.testing.listener import Listener
 
 __all__ = ["Greeting", "ScriptedBroker"]
 
@@ -22,7 +22,7 @@ class Greeting:
     will: tuple[str, bytes] | None
 
 
-class ScriptedBroker:
+class ScriptedBroker(Listener):
     """Listens on a free port of the loopback; an async context manager.
 
     Parameters
@@ -34,10 +34,9 @@ class ScriptedBroker:
     """
 
     def __init__(self, *, will_delay_s: float = 0.0, largest: int = 1 << 28) -> None:
+        super().__init__()
         self._will_delay_s, self._largest = will_delay_s, largest
-        self._server: asyncio.Server | None = None
         self._open: dict[str, asyncio.StreamWriter] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self.greetings: list[Greeting] = []
         self.subscriptions: list[list[str]] = []
         """Topic filters of each SUBSCRIBE packet."""
@@ -46,28 +45,10 @@ class ScriptedBroker:
         self.retained: dict[str, bytes] = {}
         self.goodbyes: list[str] = []
         """Client ids of those who said DISCONNECT."""
-        self.url = ""
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.url = f"mqtt://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def drop(self, client_id: str) -> None:
         """Break the link of `client_id`, as a broker does when the session is taken over."""
         self._open[client_id].transport.abort()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._tasks.add(asyncio.create_task(self._serve(reader, writer)))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         greeting = None
