@@ -14,6 +14,7 @@ from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
+from eyestream.streams.spec import same_rate
 
 __all__ = ["add_parser", "main"]
 
@@ -54,7 +55,7 @@ def _check_alike(loaded: list[Recording]) -> None:
     for other in loaded[1:]:
         if other.names != first.names:
             raise RecordingError(f"{other.path}: its features are not those of {first.path}")
-        if abs(other.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
+        if not same_rate(other.rate_hz, first.rate_hz):
             raise RecordingError(f"{other.path}: its rate is not that of {first.path}")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eyestream.errors import ConfigError
 
-__all__ = ["MAX_RATE_HZ", "StreamSpec", "check_names"]
+__all__ = ["MAX_RATE_HZ", "StreamSpec", "check_names", "same_rate"]
 
 MAX_RATE_HZ = 100_000.0
 """A chunk's length must not vanish beside the time in a float."""
@@ -15,6 +15,11 @@ def check_names(names: tuple[str, ...]) -> None:
     """Raise ConfigError unless there are feature names, each once."""
     if not names or len(set(names)) != len(names):
         raise ConfigError("expected the names of the features, each once")
+
+
+def same_rate(rate_hz: float, expected_hz: float) -> bool:
+    """Whether a rate is the expected one, within 1 % of it: trackers' clocks are not ours."""
+    return abs(rate_hz - expected_hz) <= 0.01 * expected_hz
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.privacy.calibration import recording_hash
 from eyestream.rim.files.recordings import Recording
+from eyestream.streams.spec import same_rate
 
 __all__ = ["Population", "finite_rows", "read_labels"]
 
@@ -110,7 +111,7 @@ def _alike(recordings: Sequence[Recording]) -> Recording:
     """The first recording, if the others have its features and rate."""
     first = recordings[0]
     for recording in recordings[1:]:
-        if recording.names != first.names or abs(recording.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
+        if recording.names != first.names or not same_rate(recording.rate_hz, first.rate_hz):
             raise RecordingError(f"{recording.path} has other features or another rate than {first.path}")
     return first
 

@@ -18,6 +18,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum.fourier import most_coefficients
+from eyestream.streams.spec import same_rate
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
 
@@ -169,5 +170,5 @@ class Calibration:
         for index, (ours, theirs) in enumerate(zip(self.names, names, strict=True)):
             if ours != theirs:
                 raise CalibrationError(f"feature {index} is {theirs!r} in the stream and {ours!r} in the calibration")
-        if abs(rate_hz - self.rate_hz) > 0.01 * self.rate_hz:
+        if not same_rate(rate_hz, self.rate_hz):
             raise CalibrationError(f"the stream has {rate_hz:g} rows a second, the calibration {self.rate_hz:g}")

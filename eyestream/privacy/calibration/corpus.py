@@ -12,6 +12,7 @@ from eyestream.privacy.calibration.calibration import Calibration, Provenance, p
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import Tables
 from eyestream.privacy.domain import Domain
+from eyestream.streams.spec import same_rate
 
 __all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "whole_chunks"]
 
@@ -90,7 +91,7 @@ class Corpus:
         for recording in recordings[1:]:
             if recording.names != first.names:
                 raise CalibrationError(f"{recording.path} has other features than {first.path}")
-            if abs(recording.rate_hz - first.rate_hz) > 0.01 * first.rate_hz:
+            if not same_rate(recording.rate_hz, first.rate_hz):
                 raise CalibrationError(f"{recording.path} has another rate than {first.path}")
         lo, hi, fill = _range(first.names, np.concatenate([r.features for r in recordings]))
         parts = [whole_chunks(r.features, n) for r in recordings]

@@ -11,7 +11,7 @@ import numpy as np
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.sources.source import Deliver, SourceKind
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams.spec import StreamSpec, same_rate
 from eyestream.wire.messages import RawRows
 
 __all__ = ["RECORDING", "RecordingSource"]
@@ -48,7 +48,7 @@ class RecordingSource:
         self._recording = recordings.load(options.file)
         if self._recording.names != spec.names:
             raise ConfigError(f"{options.file}: expected the features of the stream, in the same order")
-        if abs(self._recording.rate_hz - spec.rate_hz) > 0.01 * spec.rate_hz:
+        if not same_rate(self._recording.rate_hz, spec.rate_hz):
             raise ConfigError(f"{options.file}: has {self._recording.rate_hz:g} rows a second, not {spec.rate_hz:g}")
         self._rate_hz = spec.rate_hz
         self._session = 0
