@@ -187,7 +187,8 @@ async def test_every_fault_of_the_private_link(mosquitto: Mosquitto, tmp_path: P
             if name == "down":
                 await proxy.down()
             await asyncio.sleep(0.8)
-            dropped = sidecar.outbox.expired + sidecar.outbox.overflow
+            if name not in MILD:
+                await until(lambda: sidecar.outbox.expired + sidecar.outbox.overflow > 0, 30)
             if name == "down":
                 await proxy.up()
             proxy.fault = Fault()
@@ -201,7 +202,6 @@ async def test_every_fault_of_the_private_link(mosquitto: Mosquitto, tmp_path: P
     assert watch.most_waiting <= limits.released_chunks
     assert watch.growth_mib < 40
     assert (heard.conflicts, heard.disorder) == (0, 0)
-    assert dropped > 0 or name in MILD
     assert settled(sidecar) == sidecar.pipeline.counters.due
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
