@@ -146,4 +146,4 @@ def calibrate(corpus: Corpus, *, declared: Any = (), description: str = "recordi
 
 
 OPTIONS = msgspec.defstruct("Options", [("delta", float | None, None)], frozen=True, kw_only=True)
-register(Entry(GaussianMean, OPTIONS, Widths, calibrate))
+ENTRY = register(Entry(GaussianMean, OPTIONS, Widths, calibrate))

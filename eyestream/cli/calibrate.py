@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from eyestream.cli.options import add_own_options, own_options
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entries, entry_of
+from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 
 __all__ = ["add_parser", "main"]
@@ -27,7 +30,12 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
     known = [entry.name for entry in entries()]
-    parser.add_argument("--mechanism", required=True, choices=known, help="what it is for")
+    parser.add_argument(
+        "--mechanism",
+        required=True,
+        metavar="NAME",
+        help=f"what it is for: {', '.join(known)}, or package.module:NAME of one that lives elsewhere",
+    )
     parser.add_argument("--chunk", type=int, required=True, metavar="N", help="rows a chunk: 32, 64, 128 or so")
     parser.add_argument(
         "--k", type=int, metavar="K", help="Fourier coefficients to keep (default: the best for epsilon)"
@@ -54,6 +62,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--range", action="store_true", help="use the range of each feature as the domain instead of a ball"
     )
+    add_own_options(parser)
     parser.add_argument("--about", default="recordings given by the user", help="what the recordings are, in words")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
 
@@ -66,7 +75,7 @@ def main(options: argparse.Namespace) -> None:
     ConfigError
         The chunk length is no power of two, a constant is no feature, or FILE cannot be written.
     CalibrationError
-        The recordings do not fit together, or hold no whole chunk.
+        There is no such mechanism, the recordings do not fit together, or hold no whole chunk.
     """
     if options.chunk < 2 or options.chunk & (options.chunk - 1):
         raise ConfigError(f"--chunk must be a power of two, not {options.chunk}")
@@ -75,15 +84,16 @@ def main(options: argparse.Namespace) -> None:
     unknown = [name for name in options.constant or () if name not in names]
     if unknown:
         raise ConfigError(f"--constant {unknown[0]}: the recordings have no such feature")
+    entry = _entry(options.mechanism)
     corpus = Corpus.of(loaded, options.chunk)
-    calibration = _calibrated(options, corpus)
+    calibration = _calibrated(options, entry, corpus)
     try:
         calibrations.save(calibration, options.out)
     except OSError as error:
         raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
     active = ~calibration.constant
     print(
-        f"{options.out}: {options.mechanism}, chunks of {options.chunk} rows, {active.sum()} of {len(names)} features "
+        f"{options.out}: {entry.name}, chunks of {options.chunk} rows, {active.sum()} of {len(names)} features "
         f"released, {len(corpus.chunks)} chunks of {len(loaded)} recordings, hash {calibration.content_hash}"
     )
     tables = calibration.tables
@@ -92,8 +102,11 @@ def main(options: argparse.Namespace) -> None:
         print(f"largest distance of two chunks over the sensitivity, median feature: {covered:.2f}")
 
 
-def _calibrated(options: argparse.Namespace, corpus: Corpus) -> Calibration:
-    entry = entry_of(options.mechanism)
+def _entry(named: str) -> Entry:
+    return mechanism_elsewhere(named, "--mechanism") if ":" in named else entry_of(named)
+
+
+def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Calibration:
     own = {name: getattr(options, name) for name in ("coverage", "k", "shed_identity")}
     for name, value in own.items():
         if value is not None and name not in entry.calibration_options:
@@ -102,7 +115,7 @@ def _calibrated(options: argparse.Namespace, corpus: Corpus) -> Calibration:
         raise ConfigError(f"--range is not for {entry.name}, which has no ball")
     declared = None if options.constant is None else tuple(options.constant)
     given = {"declared": declared, "description": options.about, "progress": _progress}
-    calibration = entry.calibrated(corpus, given | own)
+    calibration = entry.calibrated(corpus, own_options(options) | given | own)
     return declared_range(calibration, options.chunk) if options.range else calibration
 
 

@@ -6,15 +6,26 @@ import json
 import logging
 import math
 import sys
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.tracebacks import in_one_line
-from eyestream.errors import LinkError
+from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings
 
-__all__ = ["JsonLines", "add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
+__all__ = [
+    "JsonLines",
+    "add_broker",
+    "add_own_options",
+    "broker_settings",
+    "one_line_faults",
+    "own_options",
+    "positive",
+    "speed",
+    "start_log",
+]
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +52,27 @@ def broker_settings(options: argparse.Namespace) -> BrokerSettings:
         cert_file=options.cert_file,
         key_file=options.key_file,
     )
+
+
+def add_own_options(parser: argparse.ArgumentParser) -> None:
+    """``--option NAME=VALUE``, for options of a mechanism that have no name of their own here."""
+    parser.add_argument(
+        "--option",
+        action="append",
+        metavar="NAME=VALUE",
+        help="an option of the mechanism that is not listed here, VALUE as in TOML (delta=1e-6); more than once",
+    )
+
+
+def own_options(options: argparse.Namespace) -> dict[str, Any]:
+    """What `add_own_options` collected; raises ConfigError for one that is not NAME=VALUE."""
+    given: dict[str, Any] = {}
+    for text in options.option or ():
+        try:
+            given |= tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            raise ConfigError(f"--option {text}: expected NAME=VALUE, VALUE as in TOML") from None
+    return given
 
 
 def positive(text: str) -> float:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import positive
+from eyestream.cli.options import add_own_options, own_options, positive
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.odometer import Odometer
+from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
@@ -35,6 +36,8 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
     parser.add_argument("--calibration", required=True, metavar="FILE", help="file, or name of a shipped calibration")
+    parser.add_argument("--mechanism", metavar="PLACE", help="package.module:NAME of a mechanism that lives elsewhere")
+    add_own_options(parser)
     parser.add_argument(
         "--epsilon", type=positive, required=True, metavar="E", help="of a chunk, all features together"
     )
@@ -66,12 +69,14 @@ def main(options: argparse.Namespace) -> None:
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
-    if options.whole and (options.shrink or options.clip or options.smooth):
-        raise ConfigError("--whole releases plainly: --shrink, --clip and --smooth are not for it")
+    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
+        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
     if (options.ledger is None) != (options.device is None):
         raise ConfigError("--ledger and --device go together")
     if options.ledger is not None and options.whole:
         raise ConfigError("--ledger counts chunks: it is not for --whole")
+    if options.mechanism is not None:
+        mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
     loaded = [recordings.load(path) for path in options.recordings]
     _check_targets(options.recordings, options.out)
@@ -102,7 +107,7 @@ def _releases(
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
-    mechanism = build(calibration, options.epsilon, **given)
+    mechanism = build(calibration, options.epsilon, **own_options(options) | given)
     if options.ledger is None:
         yield privatize(loaded, calibration, mechanism)
         return
@@ -115,8 +120,9 @@ def _releases(
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
         odometer = ledger.odometer(options.device)
     if odometer is not None:
-        spent = odometer.epsilon / EPSILON_UNITS
-        print(f"{options.ledger}: epsilon {spent:g} for {options.device} since the ledger began")
+        spent = f"epsilon {odometer.epsilon / EPSILON_UNITS:g}"
+        spent += f", delta {odometer.delta / DELTA_UNITS:g}" if odometer.delta else ""
+        print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
 
 
 def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
@@ -152,7 +158,8 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
 
 def _line(options: argparse.Namespace, released: Released, path: Path) -> str:
     where = options.out / path.name
-    line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g} for the recording"
+    delta = f", delta {released.delta:g}" if released.delta else ""
+    line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
     if released.calibrated_on_itself > 0:
         share = released.calibrated_on_itself
         line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"

@@ -16,7 +16,7 @@ from eyestream.cli.options import JsonLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.rim import config
 from eyestream.rim.config import MetricsSettings
-from eyestream.rim.ops.hardening import seal
+from eyestream.rim.ops.hardening import keep_memory_private
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
@@ -49,7 +49,7 @@ def main(options: argparse.Namespace) -> None:
     LinkError
         The port for metrics is taken.
     """
-    seal()
+    keep_memory_private()
     notices: list[str] = []
     settings = config.load(options.config, notices.append)
     with _of(options.config), assemble(settings, lambda: int(time.time()) // 86_400, options.config.parent) as made:
@@ -83,7 +83,7 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
     loop = asyncio.get_running_loop()
 
     def leave() -> None:
-        notifier.say("STOPPING=1")
+        notifier.send("STOPPING=1")
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -93,7 +93,7 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
         if window is not None:
             await stack.enter_async_context(serve(window.port, _pages(sidecar)))
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
-        notifier.say("READY=1")
+        notifier.send("READY=1")
         try:
             async with asyncio.TaskGroup() as group:
                 faults = group.create_task(_raised(fault), name="faults of callbacks")

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from eyestream.privacy.calibration.calibration import product
-from eyestream.privacy.charge import ceiling_units, charge_units
+from eyestream.privacy.charge import DELTA_UNITS, ceiling_units, charge_units
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
@@ -36,13 +36,14 @@ NOT_PROTECTED = (
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What stands around a mechanism; ceilings are sums of epsilon, None: no such ceiling.
+    """What stands around a mechanism; ceilings are sums of epsilon and of delta, None: no such ceiling.
 
     Attributes
     ----------
     stream : what its rows are.
     window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
     session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
+    window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
     """
 
     stream: StreamSpec
@@ -51,6 +52,10 @@ class Deployment:
     session_epsilon: float | None = None
     day_epsilon: float | None = None
     lifetime_epsilon: float | None = None
+    window_delta: float | None = None
+    session_delta: float | None = None
+    day_delta: float | None = None
+    lifetime_delta: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Scope:
     unit : `gaze event`, `window`, ...
     chunks : how many released chunks it can take part in; None where only a ceiling bounds them.
     loss : of so many chunks; None where nothing bounds them, or where their deltas sum to 1.
-    ceiling : of the deployment, on epsilon.
+    ceiling, ceiling_delta : of the deployment, on epsilon and on delta.
     why : what the count comes from, in words.
     """
 
@@ -71,6 +76,7 @@ class Scope:
     loss: Loss | None
     ceiling: float | None
     why: str
+    ceiling_delta: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +185,7 @@ class Guarantee:
                     "chunks": scope.chunks,
                     "loss": None if scope.loss is None else scope.loss.claim(),
                     "ceiling": scope.ceiling,
+                    "ceiling_delta": scope.ceiling_delta,
                 }
                 for scope in self.scopes
             ],
@@ -212,38 +219,60 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
 def _scopes(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
     stream, window, day = deployment.stream, deployment.window_chunks, deployment.day_epsilon
     allowed = min(ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon)), window)
+    if deployment.window_delta is not None and loss.delta:
+        most = ceiling_units(deployment.window_delta, DELTA_UNITS)
+        allowed = min(allowed, most // charge_units(loss.delta, DELTA_UNITS))
     hourly = float(loss.epsilon) * 3600 * stream.rate_hz / n * allowed / window
     reach = f"enters every row within {stream.window_s + stream.memory_s:g} s of it"
 
     def touched(unit: str, seconds: float, what: str) -> Scope:
         chunks = stream.chunks_touched(n, seconds)
         chunks = min(chunks, allowed) if chunks <= window else chunks
-        return _counted(unit, chunks, loss, None, f"{what} {reach}, hence up to {chunks} chunks")
+        return _counted(unit, chunks, loss, _NO_CEILING, f"{what} {reach}, hence up to {chunks} chunks")
 
+    session = deployment.session_epsilon, deployment.session_delta
+    lifetime = deployment.lifetime_epsilon, deployment.lifetime_delta
+    around = deployment.window_epsilon, deployment.window_delta
     return (
         touched("gaze event", 0.0, "one blink or saccade"),
         touched("second of gaze", 1.0, "one second"),
-        _counted("window", allowed, loss, deployment.window_epsilon, f"in any {window} consecutive chunks"),
-        _limited("session", deployment.session_epsilon, "the sum over its chunks"),
-        _limited("hour", None, f"about epsilon {hourly:g} at {stream.rate_hz:g} rows a second"),
-        _limited("day", day, f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock"),
-        _limited("lifetime", deployment.lifetime_epsilon, "the sum over everything since the ledger began"),
+        _counted("window", allowed, loss, around, f"in any {window} consecutive chunks"),
+        _limited("session", session, "the sum over its chunks"),
+        _limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {stream.rate_hz:g} rows a second"),
+        _limited(
+            "day",
+            (day, deployment.day_delta),
+            f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
+        ),
+        _limited("lifetime", lifetime, "the sum over everything since the ledger began"),
     )
 
 
-def _counted(unit: str, chunks: int, loss: Loss, ceiling: float | None, why: str) -> Scope:
+_Pair = tuple[float | None, float | None]
+"""Ceilings on epsilon and on delta."""
+
+_NO_CEILING: _Pair = None, None
+
+
+def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> Scope:
     """A unit that takes part in so many chunks."""
     if chunks * loss.delta >= 1:
-        return Scope(unit, chunks, None, ceiling, f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}")
+        why = f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}"
+        return Scope(unit, chunks, None, ceilings[0], why, ceilings[1])
     total = loss.of(unit, max(chunks, 1))
-    limit = "" if ceiling is None else f" (ceiling {ceiling:g})"
-    return Scope(unit, chunks, total, ceiling, f"{total.figures()}: {why}{limit}")
+    limit = "" if ceilings == _NO_CEILING else f" (ceiling {_ceiling_words(ceilings)})"
+    return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
 
 
-def _limited(unit: str, ceiling: float | None, why: str) -> Scope:
+def _limited(unit: str, ceilings: _Pair, why: str) -> Scope:
     """A unit whose chunks are bounded by a ceiling alone, if at all."""
-    limit = "no ceiling" if ceiling is None else f"at most epsilon {ceiling:g}"
-    return Scope(unit, None, None, ceiling, f"{why}; {limit}")
+    limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
+    return Scope(unit, None, None, ceilings[0], f"{why}; {limit}", ceilings[1])
+
+
+def _ceiling_words(ceilings: _Pair) -> str:
+    named = zip(("epsilon", "delta"), ceilings, strict=True)
+    return " and ".join(f"{name} {ceiling:g}" for name, ceiling in named if ceiling is not None)
 
 
 def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:

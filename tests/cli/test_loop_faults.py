@@ -77,7 +77,7 @@ from eyestream.rim.sidecar.sender import Sender
 from eyestream.cli.main import main
 def fail(self, topic):
     raise KeyError(repr(3 * 21.0471975333333))
-Sender.say_again = fail
+Sender.resend = fail
 main()
 """
 

@@ -196,7 +196,7 @@ def test_recordings_and_targets_that_do_not_fit_are_one_line(
     assert "would be overwritten by its own release" in refused(["privatize", source, *itself], capsys)
     assert Path(source).read_bytes() == before
     whole = ["privatize", source, *rest, "--whole", "--shrink"]
-    assert "--shrink, --clip and --smooth are not for it" in refused(whole, capsys)
+    assert "--shrink, --clip, --smooth and --option are not for it" in refused(whole, capsys)
 
 
 def test_the_installed_command(folder: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_every_commented_key_is_known(tmp_path: Path) -> None:
     settings = config.load(write(tmp_path, text))
     assert settings.raw is not None
     assert settings.private.key_file == tmp_path / "sidecar.key"
-    assert settings.stream[0].privacy.options == {"k": 1, "shrink": False, "clip": False, "smooth": False}
+    assert settings.stream[0].privacy.given == {"k": 1, "shrink": False, "clip": False, "smooth": False}
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:

@@ -137,6 +137,6 @@ day_epsilon = 10.0
     text += second + '\n[[device]]\nid = "two"\nstreams = ["coarse"]\n'
     settings = config.load(write(tmp_path, text))
     assert [stream.name for stream in settings.stream] == ["features", "coarse"]
-    assert settings.stream[1].privacy.options == {"smooth": True}
+    assert settings.stream[1].privacy.given == {"smooth": True}
     assert settings.stream[1].privacy.calibration == str(tmp_path / "mine.npz")
     assert [[s.name for s in settings.streams_of(d)] for d in settings.device] == [["features", "coarse"], ["coarse"]]

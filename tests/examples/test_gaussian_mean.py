@@ -1,37 +1,28 @@
 """The example of a mechanism: its (epsilon, delta) is exact, wrong versions are seen, and the product knows it."""
 
-import importlib.util
+import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from statistics import NormalDist
-from types import ModuleType
 
+import gaussian_mean as example
 import numpy as np
 import pytest
 
+from eyestream.cli import main as command
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Corpus
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
-from eyestream.rim.files import calibrations
+from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
-FILE = Path(__file__).parents[2] / "examples" / "mechanism_gaussian_mean" / "gaussian_mean.py"
+FILE = Path(example.__file__)
 NAMES, N = ("a", "b", "still"), 8
-
-
-@pytest.fixture(scope="module")
-def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gaussian_mean", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +43,14 @@ def true_delta(weights: list[int], epsilon: Fraction, shift: int) -> Fraction:
     return sum((max(Fraction(0), p - power * law.get(z + shift, Fraction(0))) for z, p in law.items()), Fraction(0))
 
 
-def test_it_is_short(example: ModuleType) -> None:
+def test_it_is_short() -> None:
     assert len(FILE.read_text().splitlines()) < 150
     assert entry_of("gaussian-mean").mechanism is example.GaussianMean
     assert "gaussian-mean" in [entry.name for entry in entries()]
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-4), (1.0, 1e-6), (5.0, 1e-6), (20.0, 1e-3)])
-def test_delta_is_that_of_the_table_and_sigma_is_the_smallest(
-    example: ModuleType, epsilon: float, delta: float
-) -> None:
+def test_delta_is_that_of_the_table_and_sigma_is_the_smallest(epsilon: float, delta: float) -> None:
     sigma, weights = example.table_for(Fraction(epsilon), Fraction(delta))
     assert sum(weights) == 2**128
     assert weights == weights[::-1]
@@ -84,7 +73,7 @@ def continuous_delta(sigma: float, epsilon: float, shift: float) -> float:
     return phi(a - b) - math.exp(epsilon) * phi(-a - b)
 
 
-def test_the_continuous_formula_would_understate(example: ModuleType) -> None:
+def test_the_continuous_formula_would_understate() -> None:
     """Where sigma is a few steps and epsilon is large, integers tell more than the formula knows."""
     worst = 0.0
     for sigma in range(1, 5):
@@ -96,7 +85,7 @@ def test_the_continuous_formula_would_understate(example: ModuleType) -> None:
     assert worst > 1.05
 
 
-def spent(mechanism: Mechanism, example: ModuleType, wrong: Callable[[int], int] = lambda sigma: sigma) -> Fraction:
+def spent(mechanism: Mechanism, wrong: Callable[[int], int] = lambda sigma: sigma) -> Fraction:
     """Delta of a whole chunk whose noise has the sigma `wrong(sigma)`, from the definition."""
     count = len(mechanism.frame.active)
     share = Fraction(mechanism.epsilon) / count
@@ -104,20 +93,20 @@ def spent(mechanism: Mechanism, example: ModuleType, wrong: Callable[[int], int]
     return count * true_delta(example.table(wrong(sigma)), share, example.LEVELS)
 
 
-def test_what_is_spent_is_what_is_said_and_wrong_versions_are_seen(example: ModuleType, corpus: Corpus) -> None:
+def test_what_is_spent_is_what_is_said_and_wrong_versions_are_seen(corpus: Corpus) -> None:
     mechanism = made(corpus, 2.0, delta=1e-5)
     assert (mechanism.epsilon, mechanism.delta) == (2.0, 1e-5)
-    assert 0.5e-5 < spent(mechanism, example) <= 1e-5
+    assert 0.5e-5 < spent(mechanism) <= 1e-5
     for wrong in (
         lambda sigma: round(sigma / math.sqrt(N)),  # the sensitivity of a mean whose rows are the unit
         lambda sigma: round(sigma / 2),
         lambda sigma: round(sigma * 0.9),
     ):
-        assert spent(mechanism, example, wrong) > 1e-5
+        assert spent(mechanism, wrong) > 1e-5
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
-def test_whatever_comes_in_the_integers_lie_in_their_range(example: ModuleType, corpus: Corpus, value: float) -> None:
+def test_whatever_comes_in_the_integers_lie_in_their_range(corpus: Corpus, value: float) -> None:
     mechanism = made(corpus, noise=ZeroNoise())
     lo, hi = mechanism.calibration.lo, mechanism.calibration.hi
     released = mechanism.release(np.where(np.arange(N) % 2, value, -value) * np.ones((3, 1)))
@@ -126,7 +115,7 @@ def test_whatever_comes_in_the_integers_lie_in_their_range(example: ModuleType, 
     np.testing.assert_allclose(levels, np.rint(levels), atol=1e-9)
 
 
-def test_draws_have_the_law_of_the_table(example: ModuleType) -> None:
+def test_draws_have_the_law_of_the_table() -> None:
     weights = example.table(3)
     sample = SeededNoise(1).draw(example.GaussianLaw(weights, 40_000))
     values = np.arange(len(weights)) - len(weights) // 2
@@ -138,7 +127,7 @@ def test_draws_have_the_law_of_the_table(example: ModuleType) -> None:
     assert abs(sample.mean()) < 5 * 3 / 200
 
 
-def test_the_product_knows_it(example: ModuleType, corpus: Corpus, tmp_path: Path) -> None:
+def test_the_product_knows_it(corpus: Corpus, tmp_path: Path) -> None:
     calibrations.save(calibrate("gaussian-mean", corpus, declared=("still",)), tmp_path / "mine.npz")
     mechanism = build(calibrations.load(tmp_path / "mine.npz"), 2.0)
     assert "(2, 1e-06)-differential privacy (approximate)" in mechanism.guarantee
@@ -158,3 +147,65 @@ def test_the_product_knows_it(example: ModuleType, corpus: Corpus, tmp_path: Pat
         made(corpus, delta="much")
     with pytest.raises(ConfigError, match="too small"):
         made(corpus, 1e-4, delta=1e-30)
+
+
+def run(*words: object) -> None:
+    command.main([str(word) for word in words])
+
+
+def refused(*words: object) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(*words)
+    assert ended.value.code == 2
+
+
+def test_the_commands_take_it_from_its_place(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Calibrate, release a recording into a ledger, and ask for the guarantee of a configuration that names it."""
+    rng = np.random.default_rng(1)
+    for name in "pq":
+        rows = np.column_stack([rng.normal(size=(40, 2)), np.zeros(40)])
+        recordings.save(Recording(np.arange(40) / 2.0, rows, NAMES, name), tmp_path / f"{name}.npz")
+    files, place = (tmp_path / "p.npz", tmp_path / "q.npz"), ("--mechanism", "gaussian_mean:ENTRY")
+    mine = tmp_path / "mine.npz"
+    run("calibrate", *files, *place, "--chunk", N, "--constant", "still", "--out", mine)
+    assert "mine.npz: gaussian-mean, chunks of 8 rows, 2 of 3 features released" in capsys.readouterr().out
+    ledger = tmp_path / "spent.ledger"
+    run("budget", "--new", "--ledger", ledger)
+    booked = ("--ledger", ledger, "--device", "p")
+    release = ("privatize", files[0], *place, "--calibration", mine, "--epsilon", 2, "--out", tmp_path / "out")
+    run(*release, "--option", "delta=1e-4", *booked)
+    said = capsys.readouterr().out
+    assert "5 chunks, epsilon 10, delta 0.0005 for the recording" in said
+    assert "epsilon 10, delta 0.0005 for p since the ledger began" in said
+    run("init", tmp_path / "deployed")
+    file = tmp_path / "deployed" / "sidecar.toml"
+    text = file.read_text()
+    names, privacy, budget = (text.index(head) for head in ("names = [", "[stream.privacy]", "[budget]"))
+    own = f"""names = {list(NAMES)}
+
+[stream.privacy]
+mechanism = "gaussian_mean:ENTRY"
+calibration = "{mine}"
+epsilon = 2.0
+
+[stream.privacy.options]
+delta = 1e-5
+
+"""
+    rest = text[budget:].replace("[budget]\n", "[budget]\nlifetime_delta = 1e-2\n")
+    assert names < privacy < budget
+    file.write_text(text[:names] + own + rest)
+    capsys.readouterr()
+    run("guarantee", "--config", file, "--json")
+    claim = json.loads(capsys.readouterr().out)["features"]
+    assert (claim["mechanism"], claim["loss"]["delta"]) == ("gaussian-mean", 1e-5)
+    assert {scope["unit"]: scope["ceiling_delta"] for scope in claim["scopes"]}["lifetime"] == 1e-2
+    for wrong, message in (
+        ("gaussian_mean:NOTHING", "there is no 'gaussian_mean:NOTHING' to import"),
+        ("gaussian_mean:OPTIONS", "'gaussian_mean:OPTIONS' is no Entry"),
+    ):
+        refused(*release, "--mechanism", wrong)
+        assert message in capsys.readouterr().err
+    file.write_text(file.read_text().replace(str(mine), "everyday-klt-32"))
+    refused("guarantee", "--config", file)
+    assert "gaussian_mean:ENTRY is gaussian-mean, and the calibration is one of klt" in capsys.readouterr().err

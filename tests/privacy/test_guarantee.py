@@ -87,6 +87,22 @@ def test_deltas_that_sum_to_one_bound_nothing() -> None:
     assert event.why.startswith("no bound")
 
 
+def test_ceilings_on_delta_are_said_and_bound_windows() -> None:
+    from eyestream.privacy.guarantee import _scopes
+
+    loss = Loss("chunk", Fraction(1), Fraction(1, 10**6))
+    deployment = replace(DEPLOYMENT, window_epsilon=3.0, window_delta=2e-6, lifetime_delta=1e-3)
+    scopes = {scope.unit: scope for scope in _scopes(loss, 32, deployment)}
+    assert (scopes["window"].chunks, scopes["window"].ceiling_delta) == (2, 2e-6)  # epsilon alone would let 3 through
+    assert scopes["window"].why.endswith("(ceiling epsilon 3 and delta 2e-06)")
+    assert scopes["lifetime"].why.endswith("at most epsilon 100000 and delta 0.001")
+    assert scopes["session"].ceiling_delta is None
+    only = _scopes(loss, 32, replace(deployment, lifetime_epsilon=None))[-1]
+    assert only.why.endswith("; at most delta 0.001")
+    pure = {scope.unit: scope for scope in _scopes(Loss("chunk", Fraction(1)), 32, deployment)}
+    assert pure["window"].chunks == 3  # a loss without delta spends none of it
+
+
 ADDITIVE = ("integers on a grid", "AES-256 in counter mode", "at a counter that the operating system draws", "charged")
 FOR_ADDITIVE = (*ADDITIVE, "verified in exact arithmetic", "cannot break AES-256 or the system's generator")
 SAYS = {

@@ -151,7 +151,7 @@ async def test_a_message_that_the_broker_never_takes_is_named_once(
             assert named() == []
             await until(lambda: sidecar._private.links == 5)
             [line] = named()
-    statements = sidecar._sender._statements._standing.values()
+    statements = sidecar._sender._retained._standing.values()
     size = 7000 if what == "a chunk" else max(map(len, statements))
     assert f"the same message of {size} bytes" in line
     assert "max_packet_size" in line

@@ -94,7 +94,7 @@ async def test_without_a_manager_nothing_is_said(monkeypatch: pytest.MonkeyPatch
     for environment, watchdog_s, sockets in (({}, 0.0, 0), (nobody, 0.0, 1), ({"WATCHDOG_USEC": "1000"}, 0.001, 0)):
         made.clear()
         notifier = Notifier(environment)
-        notifier.say("READY=1")
+        notifier.send("READY=1")
         await notifier.watch(never)
         assert (notifier.watchdog_s, len(made)) == (watchdog_s, sockets)
 
@@ -351,8 +351,9 @@ def test_a_stopped_demo_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_is_sealed() -> None:
-    code = "from eyestream.rim.ops.hardening import *; print(is_sealed()); seal(); print(is_sealed())"
+def test_memory_is_kept_private() -> None:
+    code = "from eyestream.rim.ops.hardening import *\nprint(memory_is_private())\nkeep_memory_private()"
+    code += "\nprint(memory_is_private())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 

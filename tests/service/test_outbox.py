@@ -1,4 +1,4 @@
-"""Released bytes wait in order, bounded, and not for ever; statements stand until the broker has them."""
+"""Released bytes wait in order, bounded, and not for ever; retained messages stand until the broker has them."""
 
 from eyestream.rim.sidecar.outbox import UNDER_WAY, Outbox, OutboxEntry
 from eyestream.rim.sidecar.retained import RetainedMessages
@@ -133,17 +133,17 @@ def test_an_outbox_of_one() -> None:
 
 
 def test_a_statement_is_said_once_and_again_on_a_new_link() -> None:
-    statements = RetainedMessages()
-    statements.say("a", b"1")
-    statements.say("b", b"1")
-    assert statements.first(9) == [("a", b"1"), ("b", b"1")]
-    assert statements.first(1) == [("a", b"1")]
-    statements.say("a", b"2")
-    statements.said("a", b"1")  # overtaken: what stands now is not said yet
-    assert statements.first(1) == [("a", b"2")]
-    statements.said("a", b"2")
-    statements.said("b", b"1")
-    statements.say("a", b"2")
-    assert (len(statements), statements.first(1)) == (0, [])
-    statements.repeat()
-    assert dict(statements.first(9)) == {"a": b"2", "b": b"1"}
+    messages = RetainedMessages()
+    messages.retain("a", b"1")
+    messages.retain("b", b"1")
+    assert messages.first(9) == [("a", b"1"), ("b", b"1")]
+    assert messages.first(1) == [("a", b"1")]
+    messages.retain("a", b"2")
+    messages.acknowledged("a", b"1")  # overtaken: what stands now is not sent yet
+    assert messages.first(1) == [("a", b"2")]
+    messages.acknowledged("a", b"2")
+    messages.acknowledged("b", b"1")
+    messages.retain("a", b"2")
+    assert (len(messages), messages.first(1)) == (0, [])
+    messages.resend_all()
+    assert dict(messages.first(9)) == {"a": b"2", "b": b"1"}

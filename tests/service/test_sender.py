@@ -31,7 +31,7 @@ class FarLink:
 def sender_of(devices: int) -> Sender:
     sender = Sender(Outbox(8, 60.0))
     for device in range(devices):
-        sender.say(f"s{device}=", b"1")
+        sender.retain(f"s{device}=", b"1")
     return sender
 
 
@@ -65,7 +65,7 @@ async def test_what_changes_while_it_is_said_is_said_again_before_the_next_chunk
 
     def change() -> None:
         link.in_between = lambda: None
-        sender.say("s1=", b"2")
+        sender.retain("s1=", b"2")
         sender.post("chunk", b"")
 
     link.in_between = change

@@ -74,7 +74,7 @@ async def test_a_recording_that_repeats_begins_a_later_session(tmp_path: Path) -
         ("recording", {"file": "slow.npz"}, "rows a second, not 50"),
         ("sine:NOTHING", {}, "there is no 'sine:NOTHING' to import"),
         ("no.such.module:X", {}, "to import"),
-        ("math:pi", {}, "is not a SourceKind"),
+        ("math:pi", {}, "is no SourceKind"),
         ("sine:SINE", {"period_s": -1.0}, "period_s"),
     ],
 )

@@ -7,20 +7,20 @@ projection is part of what is tried. A mechanism joins with an entry in `TRIALS`
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.offline.audit.estimate import Counts, safe_bound
-from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables, Provenance
+from eyestream.offline.audit.synthetic import synthetic, synthetic_joint
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.klt import KLT
 from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import difference, integrate
-from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
+from eyestream.spectrum.fourier import coordinate_weights
 
 __all__ = [
     "EPSILONS",
@@ -31,8 +31,6 @@ __all__ = [
     "Trial",
     "cases",
     "count",
-    "synthetic",
-    "synthetic_joint",
     "worst_signal",
 ]
 
@@ -78,40 +76,6 @@ class Trial(Protocol):
     def observe(self) -> tuple[Cells, Cells]:
         """Cells of some independent releases of either neighbour, for each partition."""
         ...
-
-
-def synthetic(mechanism: str, n: int, features: int, width: float = 1e9) -> Calibration:
-    """A calibration made by hand: equal features, the ball of radius 1 around 0, and a range that does not bind."""
-    count = 1 if mechanism == "lpa" else most_coefficients(n)
-    table, column, row = np.zeros((features, n)), np.zeros(features), np.zeros((features, count))
-    tables = PerFeatureTables(
-        centre=table,
-        radius=np.ones(features),
-        mean=table,
-        spread=column,
-        truncation=row,
-        overlap=row,
-        energy=row,
-        diameter=np.full(features, 2.0),
-        stable_variance=column,
-        transient_variance=column,
-        detail=column,
-        between_people=column,
-    )
-    return Calibration(
-        mechanism=mechanism,
-        names=tuple(f"feature{i}" for i in range(features)),
-        units=("1",) * features,
-        rate_hz=2.0,
-        n=n,
-        k=None,
-        declared=np.zeros(features, dtype=np.bool_),
-        lo=np.full(features, -width),
-        hi=np.full(features, width),
-        fill=column,
-        tables=tables,
-        provenance=Provenance("none: made for an audit", 0, 0, None, (), "audit"),
-    )
 
 
 def worst_signal(n: int, k: int) -> tuple[Array, Array]:
@@ -243,23 +207,6 @@ class KltTrial:
     def _cells(self, chunk: Array) -> Cells:
         known, release = self._known, self.mechanism.release
         return {"word": np.array([known.setdefault(release(chunk).tobytes(), len(known)) for _ in range(500)])}
-
-
-def synthetic_joint(n: int) -> Calibration:
-    """A calibration for KLT made by hand: three independent features, the mean of each a score."""
-    size = 3
-    tables = JointTables(
-        mean=np.zeros(size),
-        sd=np.ones(size),
-        modes=np.full((1, n), n**-0.5),
-        basis=np.eye(size),
-        expand=np.eye(size),
-        poles=np.array([1.0, 0.5]),
-        covariances=np.stack([n * np.eye(size) / 2] * 2),
-        weights=np.ones(2),
-        residual=np.full(size, 0.5),
-    )
-    return replace(synthetic("cfpa", n, size), mechanism="klt", tables=tables)
 
 
 TRIALS: dict[str, type[LpaTrial | FourierTrial | KltTrial]] = {

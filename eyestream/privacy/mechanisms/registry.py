@@ -26,8 +26,8 @@ __all__ = ["build", "calibrate", "entries", "entry_of", "register"]
 _ENTRIES: dict[str, Entry] = {}
 
 
-def register(entry: Entry) -> None:
-    """Make a mechanism known: to `build`, calibration files, and the commands.
+def register(entry: Entry) -> Entry:
+    """Make a mechanism known, to `build`, calibration files and the commands, and give its entry back.
 
     Raises
     ------
@@ -36,6 +36,7 @@ def register(entry: Entry) -> None:
     """
     if _ENTRIES.setdefault(entry.name, entry).mechanism is not entry.mechanism:
         raise ConfigError(f"there is a mechanism {entry.name} already")
+    return entry
 
 
 def entries() -> tuple[Entry, ...]:

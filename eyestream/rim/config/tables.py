@@ -57,21 +57,25 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[stream.privacy]``: the calibration (a shipped name or a path), and epsilon of a chunk, all features together.
 
-    The others are options of the mechanism that the calibration was made for; one that it does not take is refused.
+    `mechanism` is the place of one that lives elsewhere, ``package.module:NAME``; else it comes with the calibration.
+    The others are options of the mechanism, ``[stream.privacy.options]`` those that have no key of their own; one that
+    it does not take is refused.
     """
 
     calibration: Text
     epsilon: Positive
+    mechanism: Text | None = None
     k: Count | None = None
     shrink: bool | None = None
     clip: bool | None = None
     smooth: bool | None = None
+    options: dict[str, Any] = {}
 
     @property
-    def options(self) -> dict[str, object]:
+    def given(self) -> dict[str, object]:
         """The options that are written in the file."""
-        given = {key: getattr(self, key) for key in ("k", "shrink", "clip", "smooth")}
-        return {key: value for key, value in given.items() if value is not None}
+        own = {key: getattr(self, key) for key in ("k", "shrink", "clip", "smooth")}
+        return self.options | {key: value for key, value in own.items() if value is not None}
 
 
 class StreamBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from eyestream.errors import OperatorError
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.rim.ops.hardening import is_sealed, seal
+from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
 from eyestream.rim.sidecar.description import served_streams
@@ -79,8 +79,8 @@ def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:
 
 def _memory() -> Finding:
     what = "no core dumps, no debugger"
-    seal()
-    if is_sealed():
+    keep_memory_private()
+    if memory_is_private():
         return good(what)
     return bad(what, "the system does not let us forbid them", "Run it where prctl and setrlimit are not filtered")
 

@@ -7,18 +7,18 @@ not stop another process of the same user from reading our memory; a process tha
 import ctypes
 import resource
 
-__all__ = ["is_sealed", "seal"]
+__all__ = ["keep_memory_private", "memory_is_private"]
 
 _GET_DUMPABLE, _SET_DUMPABLE = 3, 4
 
 
-def seal() -> None:
+def keep_memory_private() -> None:
     """No core of this process, in a file or through a pipe, and no debugger at it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def is_sealed() -> bool:
-    """Whether `seal` has worked."""
+def memory_is_private() -> bool:
+    """Whether `keep_memory_private` has worked."""
     dumpable: int = ctypes.CDLL(None).prctl(_GET_DUMPABLE, 0, 0, 0, 0)
     return dumpable == 0 and resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)

@@ -24,7 +24,7 @@ class Notifier:
         self.watchdog_s = int(period) / 1e6 if period.isdecimal() else 0.0
         """Without a sign of life for so long we are killed; 0: nobody watches."""
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Send ``READY=1``, ``RELOADING=1``, ``STOPPING=1`` or ``WATCHDOG=1``; who does not listen misses it."""
         if self._address:
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as pipe:
@@ -35,5 +35,5 @@ class Notifier:
         """Give a sign of life three times in each watchdog period, each only after `pulse` has returned."""
         while self._address and self.watchdog_s:
             await pulse()
-            self.say("WATCHDOG=1")
+            self.send("WATCHDOG=1")
             await asyncio.sleep(self.watchdog_s / 3)

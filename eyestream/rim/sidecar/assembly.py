@@ -10,6 +10,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
@@ -33,9 +34,13 @@ def fitting_calibration(stream: StreamSettings) -> Calibration:
         There is none, or it was made for another stream.
     ConfigError
         The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
-        would be too low.
+        would be too low. Or the stream names a mechanism elsewhere that is not there, or not that of the calibration.
     """
+    place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
+    named = mechanism_elsewhere(place, where).name if place is not None else None
     calibration = calibrations.load(stream.privacy.calibration)
+    if named not in (None, calibration.mechanism):
+        raise ConfigError(f"{where}: {place} is {named}, and the calibration is one of {calibration.mechanism}")
     calibration.check_stream(stream.names, stream.rate_hz)
     if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
         raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
@@ -71,7 +76,7 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     for stream in settings.stream:
         try:
             privacy = stream.privacy
-            made[stream.name] = build(fitting_calibration(stream), privacy.epsilon, noise=noise(), **privacy.options)
+            made[stream.name] = build(fitting_calibration(stream), privacy.epsilon, noise=noise(), **privacy.given)
         except OperatorError as error:
             raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
     return made

@@ -46,6 +46,10 @@ def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
         session_epsilon=budget.session_epsilon,
         day_epsilon=budget.day_epsilon,
         lifetime_epsilon=budget.lifetime_epsilon,
+        window_delta=budget.window_delta,
+        session_delta=budget.session_delta,
+        day_delta=budget.day_delta,
+        lifetime_delta=budget.lifetime_delta,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a sidecar says of itself and its streams: one retained message a topic, said again on every new link."""
+"""The retained messages of a sidecar: one a topic, sent again on every new link."""
 
 from itertools import islice
 
@@ -10,31 +10,31 @@ class RetainedMessages:
 
     def __init__(self) -> None:
         self._standing: dict[str, bytes] = {}
-        self._unsaid: dict[str, bytes] = {}
+        self._pending: dict[str, bytes] = {}
 
-    def say(self, topic: str, payload: bytes) -> None:
-        """Let `payload` stand at `topic`; what stands there already is not said twice."""
+    def retain(self, topic: str, payload: bytes) -> None:
+        """Let `payload` stand at `topic`; what stands there already is not sent twice."""
         if self._standing.get(topic) != payload:
-            self._standing[topic] = self._unsaid[topic] = payload
+            self._standing[topic] = self._pending[topic] = payload
 
-    def repeat(self) -> None:
-        """A new link: say everything again."""
-        self._unsaid = dict(self._standing)
+    def resend_all(self) -> None:
+        """A new link: everything is sent again."""
+        self._pending = dict(self._standing)
 
-    def again(self, topic: str) -> None:
-        """Say what stands at `topic` once more, if anything does."""
+    def resend(self, topic: str) -> None:
+        """Send what stands at `topic` once more, if anything does."""
         if topic in self._standing:
-            self._unsaid[topic] = self._standing[topic]
+            self._pending[topic] = self._standing[topic]
 
     def __len__(self) -> int:
         """How many the broker does not have."""
-        return len(self._unsaid)
+        return len(self._pending)
 
     def first(self, count: int) -> list[tuple[str, bytes]]:
-        """RetainedMessages that the broker does not have, `count` at most; each stays unsaid until `said`."""
-        return list(islice(self._unsaid.items(), count))
+        """Topics and payloads that the broker does not have, `count` at most; each stays until it is `acknowledged`."""
+        return list(islice(self._pending.items(), count))
 
-    def said(self, topic: str, payload: bytes) -> None:
-        """The broker has it, unless something else was said of the topic meanwhile."""
-        if self._unsaid.get(topic) == payload:
-            del self._unsaid[topic]
+    def acknowledged(self, topic: str, payload: bytes) -> None:
+        """The broker has it, unless another payload stands at the topic by now."""
+        if self._pending.get(topic) == payload:
+            del self._pending[topic]

@@ -1,4 +1,4 @@
-"""The private side of a sidecar: what it states of itself and its streams, then released chunks, in order.
+"""The private side of a sidecar: its retained messages, then released chunks, in order.
 
 A chunk goes to the link in the same turn of the loop in which it is released, when nothing is before it: no task is
 woken for it. How many may be under way is bounded; each stays ours until the broker acknowledges it, and goes out
@@ -40,7 +40,7 @@ class Sender:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._statements = RetainedMessages()
+        self._retained = RetainedMessages()
         self._carrier: Link | None = None
         self._wake = asyncio.Event()
         self._goodbye: list[tuple[str, bytes]] | None = None
@@ -50,14 +50,14 @@ class Sender:
         self.stands = False
         """Whether a link is up."""
 
-    def say(self, topic: str, payload: bytes) -> None:
+    def retain(self, topic: str, payload: bytes) -> None:
         """Let `payload` stand, retained, at `topic`; it goes before every chunk that is not under way yet."""
-        self._statements.say(topic, payload)
+        self._retained.retain(topic, payload)
         self._wake.set()
 
-    def say_again(self, topic: str) -> None:
-        """Say what stands at `topic` once more, in case somebody else has overwritten it at the broker."""
-        self._statements.again(topic)
+    def resend(self, topic: str) -> None:
+        """Send what stands at `topic` once more, in case somebody else has overwritten it at the broker."""
+        self._retained.resend(topic)
         self._wake.set()
 
     def post(self, topic: str, payload: bytes) -> None:
@@ -66,22 +66,22 @@ class Sender:
         self._send_on()
 
     def leave(self, goodbye: Iterable[tuple[str, bytes]]) -> None:
-        """Let `serve` end when everything is delivered and `goodbye` is said, topic by topic."""
+        """Let `serve` end when everything is delivered and `goodbye` is published, topic by topic."""
         self._goodbye = list(goodbye)
         self._wake.set()
 
     async def serve(self, link: Link) -> None:
-        """RetainedMessages first, then chunks, until it is time to leave or the link is lost."""
+        """Retained messages first, then chunks, until it is time to leave or the link is lost."""
         self.stands = True
-        self._statements.repeat()
+        self._retained.resend_all()
         self._outbox.recall()
         try:
             while True:
                 self._wake.clear()
-                if statements := self._statements.first(_AT_ONCE):
-                    await link.state(statements)
-                    for topic, payload in statements:
-                        self._statements.said(topic, payload)
+                if messages := self._retained.first(_AT_ONCE):
+                    await link.state(messages)
+                    for topic, payload in messages:
+                        self._retained.acknowledged(topic, payload)
                     continue
                 self._carrier = link
                 self._send_on()
@@ -98,8 +98,8 @@ class Sender:
     def _note_end(self) -> None:
         """A link has ended: was it over the same bytes as those before it? Said once, until something is delivered."""
         entry = self._outbox.oldest_under_way
-        unsaid = (payload for _, payload in self._statements.first(_AT_ONCE))
-        suspect = entry.payload if entry is not None else max(unsaid, key=len, default=b"")
+        pending = (payload for _, payload in self._retained.first(_AT_ONCE))
+        suspect = entry.payload if entry is not None else max(pending, key=len, default=b"")
         self._losses = self._losses + 1 if suspect is self._suspect else 1
         self._suspect = suspect
         if self._losses < SUSPICIOUS_LOSSES or self._named or len(suspect) < SMALL_BYTES:
@@ -113,9 +113,9 @@ class Sender:
         )
 
     def _send_on(self) -> None:
-        """Hand the link what waits, as far as it may be under way; not before the statements."""
+        """Hand the link what waits, as far as it may be under way; not before the retained messages."""
         link, now = self._carrier, asyncio.get_running_loop().time()
-        if link is None or self._statements:
+        if link is None or self._retained:
             return
         while self._outbox.has_room(now) and (entry := self._outbox.first(now)) is not None:
             self._outbox.sent(entry, now)

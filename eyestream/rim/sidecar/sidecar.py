@@ -87,7 +87,7 @@ class Sidecar:
             changed=self._note_change,
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
-        self._status = StatusBoard(name, self.pipeline.keys, self._sender.say)
+        self._status = StatusBoard(name, self.pipeline.keys, self._sender.retain)
         self._leaving = self._status_is_due = False
         from_broker = [key for key in self.pipeline.keys if key not in sources]
         self._raw = (
@@ -161,7 +161,7 @@ class Sidecar:
 
     def _describe(self) -> None:
         for key, meta in metas(self._settings, self._mechanisms).items():
-            self._sender.say(meta_topic(*key), encode_meta(meta))
+            self._sender.retain(meta_topic(*key), encode_meta(meta))
 
     async def _serve_private(self, link: Link) -> None:
         """Serve; some time into the link, state again what a last will of the link before it may have overwritten.
@@ -169,7 +169,7 @@ class Sidecar:
         A broker of many threads may take our new status first and publish that will after it.
         """
         loop, own = asyncio.get_running_loop(), self._status.own_topic
-        again = [loop.call_later(after_s, self._sender.say_again, own) for after_s in AGAIN_SECONDS]
+        again = [loop.call_later(after_s, self._sender.resend, own) for after_s in AGAIN_SECONDS]
         try:
             await self._sender.serve(link)
         finally:

@@ -4,13 +4,13 @@ One that lives elsewhere is named by its place: ``kind = "package.module:NAME"``
 the configuration thereby chooses code that sees raw rows.
 """
 
-import importlib
 from pathlib import Path
 
 import msgspec
 
 from eyestream.errors import ConfigError
 from eyestream.rim.config import SourceEntry
+from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.recording import RECORDING
 from eyestream.rim.sources.source import Source, SourceKind
 from eyestream.streams.spec import StreamSpec
@@ -28,9 +28,10 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path) -> Source:
     ConfigError
         There is no such kind, or its options are not what it takes.
     """
-    kind = _elsewhere(entry.kind) if ":" in entry.kind else _KINDS.get(entry.kind)
+    where = "[[source]] kind"
+    kind = imported(entry.kind, SourceKind, where) if ":" in entry.kind else _KINDS.get(entry.kind)
     if kind is None:
-        raise ConfigError(f"[[source]] kind: {entry.kind!r} is none of {', '.join(sorted(_KINDS))}")
+        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(sorted(_KINDS))}")
 
     def path(wanted: type, value: object) -> object:
         if wanted is Path and isinstance(value, str) and value:
@@ -42,15 +43,3 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path) -> Source:
     except msgspec.ValidationError as error:
         raise ConfigError(f"[source.options] of {entry.kind}: {error}") from None
     return kind.make(options, spec)
-
-
-def _elsewhere(place: str) -> SourceKind:
-    """The kind at ``package.module:NAME``."""
-    module, _, name = place.partition(":")
-    try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        raise ConfigError(f"[[source]] kind: there is no {place!r} to import") from None
-    if not isinstance(kind, SourceKind):
-        raise ConfigError(f"[[source]] kind: {place!r} is not a SourceKind")
-    return kind

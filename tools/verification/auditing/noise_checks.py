@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 import eyestream
 from eyestream.offline.audit.estimate import lower_epsilon
-from eyestream.offline.audit.trials import Array, synthetic
+from eyestream.offline.audit.synthetic import synthetic
+from eyestream.offline.audit.trials import Array
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise, digits
 from eyestream.privacy.noise.bits import SystemBits

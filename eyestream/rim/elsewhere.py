@@ -1,0 +1,51 @@
+"""What lives outside this package, named by its place: ``package.module:NAME``.
+
+Who names a place chooses code that runs in this process: it sees raw rows, and what it claims is its own.
+"""
+
+import importlib
+from typing import TypeVar
+
+from eyestream.errors import ConfigError
+from eyestream.privacy.mechanisms.entry import Entry
+from eyestream.privacy.mechanisms.registry import register
+
+__all__ = ["imported", "mechanism_elsewhere"]
+
+Wanted = TypeVar("Wanted")
+
+
+def imported(place: str, wanted: type[Wanted], where: str) -> Wanted:
+    """The object at `place`.
+
+    Parameters
+    ----------
+    place
+        ``package.module:NAME``; the module is installed, or its folder is in PYTHONPATH.
+    wanted
+        What it must be.
+    where
+        What names it: the beginning of every error.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be imported, or is something else.
+    """
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        raise ConfigError(
+            f"{where}: there is no {place!r} to import; expected package.module:NAME, installed or in PYTHONPATH"
+        ) from None
+    if not isinstance(found, wanted):
+        raise ConfigError(f"{where}: {place!r} is no {wanted.__name__}")
+    return found
+
+
+def mechanism_elsewhere(place: str, where: str) -> Entry:
+    """The `Entry` of a mechanism at `place`, which is known from now on; raises as `imported` and `register` do."""
+    entry = imported(place, Entry, where)
+    register(entry)
+    return entry
