@@ -215,7 +215,7 @@ def audit(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.timeout(900)
 def test_the_quick_audit_holds():
     done = audit("--quick")

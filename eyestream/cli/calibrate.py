@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.cli.options import add_own_options, own_options
-from eyestream.errors import ConfigError
+from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms.entry import Entry
@@ -103,7 +103,12 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _entry(named: str) -> Entry:
-    return mechanism_elsewhere(named, "--mechanism") if ":" in named else entry_of(named)
+    if ":" in named:
+        return mechanism_elsewhere(named, "--mechanism")
+    try:
+        return entry_of(named)
+    except CalibrationError as error:
+        raise ConfigError(f"--mechanism: {error}") from None
 
 
 def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Calibration:

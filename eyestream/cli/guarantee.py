@@ -37,7 +37,7 @@ def main(options: argparse.Namespace) -> None:
     settings = load(options.config)
     mechanisms = mechanisms_of(settings)
     guarantees = {
-        stream.name: guarantee_of(mechanisms[stream.name], deployment_of(settings, stream))
+        stream.name: guarantee_of(mechanisms[stream.name], deployment_of(settings, stream, mechanisms))
         for stream in settings.stream
     }
     if options.json:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_broker, broker_settings, one_line_faults, start_log
+from eyestream.cli.options import add_broker, add_stream, broker_settings, one_line_faults, start_log
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
@@ -32,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
         "seconds in the session, its epsilon, and the mean of a few features. Ends with Ctrl-C, or after --chunks.",
     )
     parser.add_argument("--device", required=True, metavar="ID", help="pseudonym of the tracker")
+    add_stream(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="write all rows to FILE at the end (.npz, .csv, .csv.gz)"
     )
@@ -66,7 +67,9 @@ def main(options: argparse.Namespace) -> None:
 
 async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
     one_line_faults()
-    async with subscribe(broker_settings(options), options.device, wait_s=options.wait) as chunks:
+    async with subscribe(
+        broker_settings(options), options.device, stream=options.stream, wait_s=options.wait
+    ) as chunks:
         start_log(logging.WARNING)
         print(f"waiting for chunks of {options.device}; Ctrl-C ends", file=sys.stderr)
         shown: list[int] = []

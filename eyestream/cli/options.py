@@ -14,11 +14,13 @@ from typing import Any
 from eyestream.cli.tracebacks import in_one_line
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings
+from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = [
     "JsonLines",
     "add_broker",
     "add_own_options",
+    "add_stream",
     "broker_settings",
     "one_line_faults",
     "own_options",
@@ -51,6 +53,16 @@ def broker_settings(options: argparse.Namespace) -> BrokerSettings:
         ca_file=options.ca_file,
         cert_file=options.cert_file,
         key_file=options.key_file,
+    )
+
+
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    """``--stream``."""
+    parser.add_argument(
+        "--stream",
+        default=FEATURE_STREAM,
+        metavar="NAME",
+        help=f"name of the stream in the sidecar's configuration (default {FEATURE_STREAM})",
     )
 
 

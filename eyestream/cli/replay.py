@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import add_broker, broker_settings, one_line_faults, speed, start_log
+from eyestream.cli.options import add_broker, add_stream, broker_settings, one_line_faults, speed, start_log
 from eyestream.errors import RecordingError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
@@ -29,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
     parser.add_argument("--device", required=True, metavar="ID", help="pseudonym of the tracker to play")
+    add_stream(parser)
     parser.add_argument("--speed", type=speed, default=1.0, metavar="X", help="times real time, or max (default 1)")
     parser.add_argument("--schema", type=int, default=1, metavar="N", help="schema number of the stream (default 1)")
     parser.add_argument("--loop", action="store_true", help="begin again after the last recording, until stopped")
@@ -63,7 +64,13 @@ async def _play(options: argparse.Namespace, loaded: list[Recording]) -> None:
     one_line_faults()
     broker, first = broker_settings(options), loaded[0]
     async with Publisher(
-        broker, options.device, first.names, first.rate_hz, schema=options.schema, wait_s=options.wait
+        broker,
+        options.device,
+        first.names,
+        first.rate_hz,
+        stream=options.stream,
+        schema=options.schema,
+        wait_s=options.wait,
     ) as publisher:
         start_log(logging.WARNING)
         while True:

@@ -8,13 +8,12 @@ import math
 from dataclasses import dataclass
 
 from eyestream.privacy.calibration.calibration import product
-from eyestream.privacy.charge import DELTA_UNITS, ceiling_units, charge_units
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
-from eyestream.streams.spec import StreamSpec
+from eyestream.privacy.scopes import Deployment, Scope, scopes_of
 
-__all__ = ["NOT_PROTECTED", "TRUSTED", "Deployment", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
+__all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
 
 TRUSTED = ("the tracker", "this process", "its ledger file", "the way from tracker to sidecar")
 
@@ -35,51 +34,6 @@ NOT_PROTECTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
-    """What stands around a mechanism; ceilings are sums of epsilon and of delta, None: no such ceiling.
-
-    Attributes
-    ----------
-    stream : what its rows are.
-    window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
-    session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
-    window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
-    """
-
-    stream: StreamSpec
-    window_chunks: int
-    window_epsilon: float
-    session_epsilon: float | None = None
-    day_epsilon: float | None = None
-    lifetime_epsilon: float | None = None
-    window_delta: float | None = None
-    session_delta: float | None = None
-    day_delta: float | None = None
-    lifetime_delta: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What one unit costs at most.
-
-    Attributes
-    ----------
-    unit : `gaze event`, `window`, ...
-    chunks : how many released chunks it can take part in; None where only a ceiling bounds them.
-    loss : of so many chunks; None where nothing bounds them, or where their deltas sum to 1.
-    ceiling, ceiling_delta : of the deployment, on epsilon and on delta.
-    why : what the count comes from, in words.
-    """
-
-    unit: str
-    chunks: int | None
-    loss: Loss | None
-    ceiling: float | None
-    why: str
-    ceiling_delta: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Guarantee:
     """What is claimed of the releases of one device, and what is not.
 
@@ -92,6 +46,7 @@ class Guarantee:
     protection : what the mechanism's claim rests on, in its own words.
     mechanism, calibration, version : name, content hash, product.
     n, seconds, features : shape and length of a chunk.
+    streams : names of the other streams of the device, which spend beside this one.
     """
 
     statement: str
@@ -105,6 +60,7 @@ class Guarantee:
     n: int
     seconds: float
     features: int
+    streams: tuple[str, ...] = ()
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -115,6 +71,7 @@ class Guarantee:
             ("unit", self._unit()),
             ("chunk", self.loss.figures()),
             ("odds", self._odds()),
+            *([("streams", self._streams())] if self.streams else []),
             *((scope.unit, scope.why) for scope in self.scopes),
             (
                 "person",
@@ -143,6 +100,12 @@ class Guarantee:
             f"one chunk: {self.n} consecutive rows ({self.seconds:g} s) of one device, all {self.features} features "
             "together. Two chunks are neighbours when they differ in any way inside the declared domain (replace-one), "
             "missing values included. Local model: the noise is added before anything leaves the device's sidecar"
+        )
+
+    def _streams(self) -> str:
+        return (
+            f"the device releases {', '.join(self.streams)} beside this stream, of the same eyes. What each costs adds "
+            "up: a blink or a second of gaze enters them all, and the ceilings below are on their sum"
         )
 
     def _odds(self) -> str:
@@ -178,6 +141,7 @@ class Guarantee:
         return head | {
             "model": "local",
             "loss": self.loss.claim(),
+            "streams_beside": list(self.streams),
             "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
             "scopes": [
                 {
@@ -205,7 +169,8 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         statement=mechanism.guarantee,
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
-        scopes=_scopes(mechanism.loss, mechanism.n, deployment),
+        scopes=scopes_of(mechanism.loss, mechanism.n, deployment),
+        streams=tuple(other.name for other in deployment.beside),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=mechanism.calibration.content_hash,
@@ -214,65 +179,6 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         seconds=mechanism.n / deployment.stream.rate_hz,
         features=mechanism.features,
     )
-
-
-def _scopes(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
-    stream, window, day = deployment.stream, deployment.window_chunks, deployment.day_epsilon
-    allowed = min(ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon)), window)
-    if deployment.window_delta is not None and loss.delta:
-        most = ceiling_units(deployment.window_delta, DELTA_UNITS)
-        allowed = min(allowed, most // charge_units(loss.delta, DELTA_UNITS))
-    hourly = float(loss.epsilon) * 3600 * stream.rate_hz / n * allowed / window
-    reach = f"enters every row within {stream.window_s + stream.memory_s:g} s of it"
-
-    def touched(unit: str, seconds: float, what: str) -> Scope:
-        chunks = stream.chunks_touched(n, seconds)
-        chunks = min(chunks, allowed) if chunks <= window else chunks
-        return _counted(unit, chunks, loss, _NO_CEILING, f"{what} {reach}, hence up to {chunks} chunks")
-
-    session = deployment.session_epsilon, deployment.session_delta
-    lifetime = deployment.lifetime_epsilon, deployment.lifetime_delta
-    around = deployment.window_epsilon, deployment.window_delta
-    return (
-        touched("gaze event", 0.0, "one blink or saccade"),
-        touched("second of gaze", 1.0, "one second"),
-        _counted("window", allowed, loss, around, f"in any {window} consecutive chunks"),
-        _limited("session", session, "the sum over its chunks"),
-        _limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {stream.rate_hz:g} rows a second"),
-        _limited(
-            "day",
-            (day, deployment.day_delta),
-            f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
-        ),
-        _limited("lifetime", lifetime, "the sum over everything since the ledger began"),
-    )
-
-
-_Pair = tuple[float | None, float | None]
-"""Ceilings on epsilon and on delta."""
-
-_NO_CEILING: _Pair = None, None
-
-
-def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> Scope:
-    """A unit that takes part in so many chunks."""
-    if chunks * loss.delta >= 1:
-        why = f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}"
-        return Scope(unit, chunks, None, ceilings[0], why, ceilings[1])
-    total = loss.of(unit, max(chunks, 1))
-    limit = "" if ceilings == _NO_CEILING else f" (ceiling {_ceiling_words(ceilings)})"
-    return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
-
-
-def _limited(unit: str, ceilings: _Pair, why: str) -> Scope:
-    """A unit whose chunks are bounded by a ceiling alone, if at all."""
-    limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
-    return Scope(unit, None, None, ceilings[0], f"{why}; {limit}", ceilings[1])
-
-
-def _ceiling_words(ceilings: _Pair) -> str:
-    named = zip(("epsilon", "delta"), ceilings, strict=True)
-    return " and ".join(f"{name} {ceiling:g}" for name, ceiling in named if ceiling is not None)
 
 
 def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:

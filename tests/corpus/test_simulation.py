@@ -172,6 +172,7 @@ def own_rate(people: list[np.ndarray], deciles: np.ndarray) -> float:
     return float((nearest == np.arange(len(people))).mean())
 
 
+@pytest.mark.long
 def test_the_stored_figures_are_those_of_the_corpus_and_people_are_as_easily_told_apart(
     shared_data: Path, statistics: Statistics
 ) -> None:

@@ -11,6 +11,7 @@ from eyestream.errors import ConfigError
 from tests.correlation.small_worlds import own_words, stay_or_move
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stay", "expected"), [(0.5, 3.48), (0.8, 1.32), (0.95, 0.31)])
 def test_constant_epsilon_for_two_hundred_chunks(stay, expected):
     """Target 4.8; the plain sum would allow 0.024 a chunk."""

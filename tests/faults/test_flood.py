@@ -24,7 +24,7 @@ MATTERS_OF_SPEED = {"late after the flood", "tracker not heard during", "tracker
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "flood.py"
 
 
-@pytest.mark.long
+@pytest.mark.alone
 def test_a_flood_and_a_crowd_cost_neither_memory_nor_the_tracker(mosquitto: Mosquitto) -> None:
     command = [sys.executable, str(TOOL), "--seconds", "3", "--connections", "200"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)

@@ -12,7 +12,7 @@ from eyestream.testing.mosquitto import Mosquitto
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "slow_links.py"
 
 
-@pytest.mark.long
+@pytest.mark.alone
 def test_slow_and_blocked_links_cost_the_oldest_chunks_and_nothing_stale_is_heard(mosquitto: Mosquitto) -> None:
     command = [sys.executable, str(TOOL), "--seconds", "180", "--factor", "30"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)

@@ -14,6 +14,7 @@ from eyestream.testing.tainting.lives import Life, Plant, live
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("mosquitto")
 def test_no_canary_in_anything_that_is_written() -> None:
     command = [sys.executable, str(ROOT / "tools" / "verification" / "canary.py"), "--quick"]

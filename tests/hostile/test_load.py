@@ -195,6 +195,7 @@ async def test_what_is_held_at_the_end_is_counted_too(tmp_path: Path) -> None:
 # Negative controls: the measures notice what they are there to notice.
 
 
+@pytest.mark.long
 async def test_control_an_inbox_without_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
         held, _ = await held_after(flood, 2048)

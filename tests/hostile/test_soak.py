@@ -10,7 +10,7 @@ import pytest
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "soak.py"
 
 
-@pytest.mark.long
+@pytest.mark.alone
 def test_a_short_soak(tmp_path: Path) -> None:
     command = [sys.executable, str(TOOL), "--seconds", "3", "--round", "4", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)

@@ -108,6 +108,7 @@ def wrong(choose, count: int) -> set[str]:
     return found
 
 
+@pytest.mark.long
 def test_what_is_spendable_fits_for_a_hundred_thousand_decimals():
     assert wrong(spendable, 100_000) == set()
 

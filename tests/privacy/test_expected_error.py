@@ -89,6 +89,7 @@ def real_corpus(people: list[recordings.Recording]) -> Corpus:
     return Corpus.of(people, 32)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "runs"), [("lpa", 10), ("cfpa", 100), ("dcfpa", 100)])
 @pytest.mark.parametrize("share", [1.0, 100.0])
 def test_closed_form_on_the_real_corpus(real_corpus: Corpus, mechanism: str, runs: int, share: float) -> None:

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from eyestream.privacy.guarantee import NOT_PROTECTED, Deployment, Guarantee, guarantee_of
+from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.scopes import Beside, Deployment, scopes_of
 from eyestream.rim.files import calibrations
 from eyestream.streams.spec import StreamSpec
 from eyestream.testing.noise import SeededNoise
@@ -79,28 +80,49 @@ def test_memory_of_the_front_end_makes_events_longer() -> None:
 
 
 def test_deltas_that_sum_to_one_bound_nothing() -> None:
-    from eyestream.privacy.guarantee import _scopes
-
-    scopes = _scopes(Loss("chunk", Fraction(1), Fraction(2, 5)), 32, replace(DEPLOYMENT, window_epsilon=3.0))
+    scopes = scopes_of(Loss("chunk", Fraction(1), Fraction(2, 5)), 32, replace(DEPLOYMENT, window_epsilon=3.0))
     event = next(scope for scope in scopes if scope.unit == "gaze event")
     assert event.loss is None
     assert event.why.startswith("no bound")
 
 
 def test_ceilings_on_delta_are_said_and_bound_windows() -> None:
-    from eyestream.privacy.guarantee import _scopes
-
     loss = Loss("chunk", Fraction(1), Fraction(1, 10**6))
     deployment = replace(DEPLOYMENT, window_epsilon=3.0, window_delta=2e-6, lifetime_delta=1e-3)
-    scopes = {scope.unit: scope for scope in _scopes(loss, 32, deployment)}
+    scopes = {scope.unit: scope for scope in scopes_of(loss, 32, deployment)}
     assert (scopes["window"].chunks, scopes["window"].ceiling_delta) == (2, 2e-6)  # epsilon alone would let 3 through
     assert scopes["window"].why.endswith("(ceiling epsilon 3 and delta 2e-06)")
     assert scopes["lifetime"].why.endswith("at most epsilon 100000 and delta 0.001")
     assert scopes["session"].ceiling_delta is None
-    only = _scopes(loss, 32, replace(deployment, lifetime_epsilon=None))[-1]
+    only = scopes_of(loss, 32, replace(deployment, lifetime_epsilon=None))[-1]
     assert only.why.endswith("; at most delta 0.001")
-    pure = {scope.unit: scope for scope in _scopes(Loss("chunk", Fraction(1)), 32, deployment)}
+    pure = {scope.unit: scope for scope in scopes_of(Loss("chunk", Fraction(1)), 32, deployment)}
     assert pure["window"].chunks == 3  # a loss without delta spends none of it
+
+
+def test_streams_of_one_device_add_up() -> None:
+    """One blink enters the chunks of both; a window of the device does not bound the chunks of one of them."""
+    more = Beside(replace(stream(), name="more"), 64, Loss("chunk", Fraction(2), Fraction(1, 10**6)))
+    loss = Loss("chunk", Fraction(3))
+    alone = replace(DEPLOYMENT, window_chunks=3, window_epsilon=3.0)
+    assert {s.unit: s.chunks for s in scopes_of(loss, 32, alone)}["gaze event"] == 1
+    both = {s.unit: s for s in scopes_of(loss, 32, replace(alone, beside=(more,)))}
+    assert both["gaze event"].chunks == 3
+    assert both["gaze event, all streams"].chunks == 5
+    assert both["gaze event, all streams"].loss == Loss("gaze event, all streams", Fraction(13), Fraction(2, 10**6))
+    assert both["gaze event, all streams"].why.endswith("enters up to 3 chunks of features and 2 chunks of more")
+    assert (both["window"].chunks, both["window"].loss, both["window"].ceiling) == (None, None, 3.0)
+    assert "of the device, of whichever stream; at most epsilon 3" in both["window"].why
+    # 225 chunks of 3 and 112.5 of 2 fall due an hour; of three in a row at most epsilon 3 leaves
+    assert "about epsilon 337.5 at 2 rows a second of features and 2 rows a second of more" in both["hour"].why
+    huge = replace(more, loss=Loss("chunk", Fraction(1), Fraction(1, 2)))
+    assert {s.unit: s for s in scopes_of(loss, 32, replace(alone, beside=(huge,)))}[
+        "gaze event, all streams"
+    ].loss is None
+    made = guarantee(deployment=replace(DEPLOYMENT, beside=(more,)))
+    assert "releases more beside this stream" in made.text()
+    assert made.claim()["streams_beside"] == ["more"]
+    assert "streams" not in dict(guarantee().sentences())
 
 
 ADDITIVE = ("integers on a grid", "AES-256 in counter mode", "at a counter that the operating system draws", "charged")

@@ -97,6 +97,7 @@ def releases(mechanism: KLT, chunk: Array, count: int) -> Iterator[bytes]:
         yield mechanism.release(chunk).tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.6, False)])
 def test_odds_of_every_output_between_two_extreme_chunks(
     calibration: Calibration, chunks: Array, factor: float, holds: bool
@@ -214,6 +215,7 @@ def test_shipped_calibrations_release(n: int, chunks: Array) -> None:
     assert mechanism.calibration.provenance.people == 30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("epsilon", "bar"), [(0.48, 0.02), (2.4, 0.20), (4.8, 0.30), (9.6, 0.36), (24.0, 0.45), (48.0, 0.52)]
 )

@@ -80,6 +80,7 @@ def explained(corpus: Corpus, mechanism: str, epsilon: float, **options: bool) -
     return float(np.median(1 - error / base))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "epsilon"), [("cfpa", 200.0), ("lpa", 3000.0)])
 def test_smoothing_is_better_than_shrinking_is_better_than_nothing(
     corpus: Corpus, mechanism: str, epsilon: float

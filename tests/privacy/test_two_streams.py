@@ -83,6 +83,7 @@ def live(random_: random.Random) -> int:
     return wrong
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_no_prefix_passes_a_ceiling():
     random_ = random.Random(25)

@@ -81,6 +81,7 @@ async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Counters, lis
         return rig.counters, [topic.encode() + payload for topic, payload in rig.published], lived
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("for_ever", [False, True])
 @pytest.mark.parametrize("name", ["everyday-cfpa-32", "everyday-klt-32"])
 async def test_a_fault_at_every_call(

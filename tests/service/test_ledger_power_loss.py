@@ -95,6 +95,7 @@ def put(path: Path, image: bytes) -> None:
     path.write_bytes(image)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_every_prefix_of_the_writes_with_damages(tmp_path, monkeypatch, seed):
     path, rng = tmp_path / "ledger", random.Random(seed)

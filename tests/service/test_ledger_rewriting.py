@@ -98,6 +98,7 @@ def judge(path: Path, monkeypatch, before: bytes, trace: Trace, damages: int) ->
     return tried, wrong
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_power_goes_at_every_step_of_lives_with_rewriting(path, monkeypatch, seed):
@@ -108,6 +109,7 @@ def test_the_power_goes_at_every_step_of_lives_with_rewriting(path, monkeypatch,
     assert (tried > 300, wrong) == (True, 0)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("lost", ["sync", "names"])
 def test_a_rewriting_that_is_not_durable_in_time_would_be_noticed(path, monkeypatch, lost):

@@ -1,5 +1,6 @@
 """Several streams of one device in one process: a mechanism each, one ledger, one budget."""
 
+import asyncio
 import contextlib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.rim.config import PrivacySettings, Settings, SourceEntry, StreamBudgetSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.payloads import rows_of_a_stranger
@@ -70,6 +73,26 @@ async def test_each_stream_has_its_mechanism_and_both_spend_from_one_ledger(
         "features": (32, 4),
         "more": (64, 3),
     }
+
+
+async def test_trackers_and_applications_name_the_stream(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    settings = two_streams(mosquitto.url, tmp_path)
+    names = settings.stream[1].names
+    with assemble(settings, lambda: 20_000) as made:
+        async with (
+            at_work(made.sidecar),
+            subscribe(mosquitto.url, "hmd-1", stream="more", client_id="app") as more,
+            subscribe(mosquitto.url, "hmd-1", client_id="app") as features,
+            Publisher(mosquitto.url, "hmd-1", names, 2.0, stream="more", schema=2) as publisher,
+        ):
+            await until(lambda: made.sidecar.raw_stands and made.sidecar.private_stands)
+            assert await publisher.send(rows_of_a_stranger(64, 52))
+            async with asyncio.timeout(10):
+                chunk = await anext(more)
+            assert (chunk.values.shape, chunk.epsilon) == ((52, 64), 2.4)
+            assert "gaze event, all streams" in chunk.guarantee
+            assert "releases features beside this stream" in chunk.guarantee
+            assert len(features._arrived) == 0
 
 
 @pytest.mark.parametrize("first", ["features", "more"])

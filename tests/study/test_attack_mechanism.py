@@ -65,6 +65,7 @@ def test_averaging_recovers_what_one_release_hides(world):
     assert gained[-1] > gained[0] + 0.2
 
 
+@pytest.mark.long
 def test_more_knowledge_recovers_more(world):
     settings = {"measured": "filtering", "source": "CFPA", "mechanism": "cfpa", "n": 32, "repeats": 2}
     middling = recovery.measure(world, epsilon=480.0, **settings)

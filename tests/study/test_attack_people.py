@@ -123,6 +123,7 @@ def test_vote_and_its_ties():
     assert classification.vote(np.array([2, 2, 1, 1]), 1) == 0.5
 
 
+@pytest.mark.long
 def test_people_of_the_corpus_are_recognised_raw_and_not_behind_strong_noise(shared_data):
     files = sorted((shared_data / "hoppe2018" / "features").glob("*.npz"))
     world = prepare(Population.of([recordings.load(path) for path in files]), (32,), lambda text: None)

@@ -46,6 +46,8 @@ class Publisher:
         Feature names, in column order.
     rate
         Rows a second (nominal).
+    stream
+        Name of the stream, as in the sidecar's configuration.
     schema
         Schema number, as in the sidecar's configuration.
     wait_s
@@ -72,6 +74,7 @@ class Publisher:
         names: list[str] | tuple[str, ...],
         rate: float,
         *,
+        stream: str = topics.FEATURE_STREAM,
         schema: int = 1,
         wait_s: float = 10.0,
     ) -> None:
@@ -80,7 +83,7 @@ class Publisher:
         if not 0 < rate < float("inf"):
             raise ConfigError("rate: expected rows a second, above 0")
         self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
-        self._topic = topics.raw_topic(device)
+        self._topic = topics.raw_topic(device, stream)
         self._schema = schema
         self._wait_s = wait_s
         self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)

@@ -58,10 +58,14 @@ class Chunk:
 
 
 class Chunks:
-    """The chunks of one device as they arrive; an async iterator. Made by `subscribe`."""
+    """The chunks of one stream of one device as they arrive; an async iterator. Made by `subscribe`."""
 
-    def __init__(self, device: str, buffer: int) -> None:
-        self._topics = (topics.meta_topic(device), topics.status_topic(device), topics.private_topic(device))
+    def __init__(self, device: str, buffer: int, stream: str = topics.FEATURE_STREAM) -> None:
+        self._topics = (
+            topics.meta_topic(device, stream),
+            topics.status_topic(device, stream),
+            topics.private_topic(device, stream),
+        )
         self._arrived: DropOldest[Chunk] = DropOldest(buffer)
         self._early: DropOldest[messages.PrivateChunk] = DropOldest(
             buffer
@@ -143,11 +147,12 @@ async def subscribe(
     broker: str | BrokerSettings,
     device: str,
     *,
+    stream: str = topics.FEATURE_STREAM,
     client_id: str | None = None,
     buffer: int = 256,
     wait_s: float = 10.0,
 ) -> AsyncIterator[Chunks]:
-    """Receive the private chunks of `device`: those published from now on; reconnects by itself.
+    """Receive the private chunks of a stream of `device`: those published from now on; reconnects by itself.
 
     Parameters
     ----------
@@ -155,9 +160,12 @@ async def subscribe(
         URL of the private broker, ``mqtt://host[:port]``, or its settings when it asks for a login or TLS.
     device
         The tracker's pseudonym.
+    stream
+        Name of the stream in the sidecar's configuration.
     client_id
         A fixed one makes the session persistent: the broker keeps chunks while we are away. Each device has a session
-        of its own, under the MQTT client id ``<client_id>:<device>``.
+        of its own, under the MQTT client id ``<client_id>:<device>``, and each stream of another name
+        ``<client_id>:<device>:<stream>``.
     buffer
         Chunks held at most for a slow consumer; then the oldest are dropped and counted.
     wait_s
@@ -166,7 +174,7 @@ async def subscribe(
     Raises
     ------
     ConfigError
-        The URL, the device or an empty client id cannot be used.
+        The URL, the device, the stream or an empty client id cannot be used.
     LinkError
         The broker cannot be reached within `wait_s`, or refuses the subscription.
 
@@ -178,13 +186,14 @@ async def subscribe(
     ...             print(chunk.names, chunk.values.mean(axis=1))
     """
     endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
-    chunks = Chunks(device, buffer)
+    chunks = Chunks(device, buffer, stream)
     if client_id == "":
         raise ConfigError("client_id: expected at least one character, or None")
     # A broker holds the subscriptions of a kept session until somebody ends each of them by name, and nobody can ask
     # which there are. Under one id for all devices, the one that was watched yesterday would go on coming today, and
     # two that are watched at once would take each other's connection over. No device has ':' in its name.
-    session = None if client_id is None else f"{client_id}:{device}"
+    place = device if stream == topics.FEATURE_STREAM else f"{device}:{stream}"
+    session = None if client_id is None else f"{client_id}:{place}"
     link = ReconnectingLink(
         endpoint,
         chunks._serve,
@@ -199,6 +208,6 @@ async def subscribe(
                 await chunks._subscribed.wait()
         except TimeoutError:
             raise LinkError(
-                f"the broker at {endpoint} refused the subscription to {device}, or did not answer in {wait_s:g} s"
+                f"the broker at {endpoint} refused the subscription to {place}, or did not answer in {wait_s:g} s"
             ) from None
         yield chunks

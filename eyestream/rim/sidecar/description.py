@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.guarantee import Deployment, text
+from eyestream.privacy.guarantee import text
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.scopes import Beside, Deployment
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.streams.key import StreamKey
 from eyestream.streams.spec import StreamSpec
@@ -36,11 +37,16 @@ def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> l
     ]
 
 
-def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
-    """What stands around the mechanism of a stream, for the words of the guarantee."""
+def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Deployment:
+    """What stands around the mechanism of a stream, for the words of the guarantee.
+
+    Streams stand beside one another when some device sends both.
+    """
     budget = settings.budget
+    shared = [settings.streams_of(device) for device in settings.device]
+    beside = [other for other in settings.stream if any(stream in own and other in own for own in shared)]
     return Deployment(
-        stream=stream_spec(stream, ("1",) * len(stream.names)),
+        stream=_without_units(stream),
         window_chunks=budget.window_chunks,
         window_epsilon=budget.window_epsilon,
         session_epsilon=budget.session_epsilon,
@@ -50,7 +56,16 @@ def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
         session_delta=budget.session_delta,
         day_delta=budget.day_delta,
         lifetime_delta=budget.lifetime_delta,
+        beside=tuple(
+            Beside(_without_units(other), mechanisms[other.name].n, mechanisms[other.name].loss)
+            for other in beside
+            if other.name != stream.name
+        ),
     )
+
+
+def _without_units(stream: StreamSettings) -> StreamSpec:
+    return stream_spec(stream, ("1",) * len(stream.names))
 
 
 def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
@@ -68,7 +83,7 @@ def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
 
 def metas(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[StreamKey, Meta]:
     """What applications are told of every stream."""
-    told = {stream.name: meta_of(settings, stream, mechanisms[stream.name]) for stream in settings.stream}
+    told = {stream.name: meta_of(settings, stream, mechanisms) for stream in settings.stream}
     return {
         StreamKey(device.id, stream.name): told[stream.name]
         for device in settings.device
@@ -76,8 +91,9 @@ def metas(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[Strea
     }
 
 
-def meta_of(settings: Settings, stream: StreamSettings, mechanism: Mechanism) -> Meta:
+def meta_of(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Meta:
     """What applications are told of a stream; the same for every device."""
+    mechanism = mechanisms[stream.name]
     calibration = mechanism.calibration
     return Meta(
         names=stream.names,
@@ -89,6 +105,6 @@ def meta_of(settings: Settings, stream: StreamSettings, mechanism: Mechanism) ->
         epsilon=mechanism.epsilon,
         delta=mechanism.delta,
         noise_sd=mechanism.noise_sd.astype("float32"),
-        guarantee=text(mechanism, deployment_of(settings, stream)),
+        guarantee=text(mechanism, deployment_of(settings, stream, mechanisms)),
         calibration=calibration.content_hash,
     )

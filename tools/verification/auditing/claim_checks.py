@@ -10,10 +10,11 @@ from auditing.findings import Finding, Part, first_failure
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.guarantee import Deployment, describe
+from eyestream.privacy.guarantee import describe
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
+from eyestream.privacy.scopes import Deployment
 from eyestream.rim.files import calibrations
 from eyestream.streams.spec import StreamSpec
 from eyestream.testing.calibrations import synthetic, synthetic_joint

@@ -1,0 +1,194 @@
+"""What larger units than a chunk cost in a deployment: a gaze event, a window, a session, a day, a lifetime.
+
+A device may have several streams. They are released from the same eyes, so their losses add up, and all ceilings are
+on the sum. Where a device has one stream, the window's ceiling also bounds what consecutive chunks of it cost. Where it
+has several, it does not: w consecutive chunks of one stream may lie in more than one window of the device, for chunks
+of the others lie between them (`eyestream.privacy.accountant`).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from eyestream.privacy.charge import DELTA_UNITS, ceiling_units, charge_units
+from eyestream.privacy.loss import Loss
+from eyestream.streams.spec import StreamSpec
+
+__all__ = ["Beside", "Deployment", "Scope", "scopes_of"]
+
+_Pair = tuple[float | None, float | None]
+"""Ceilings on epsilon and on delta."""
+
+_NO_CEILING: _Pair = None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Another stream of the same device.
+
+    Attributes
+    ----------
+    stream : what its rows are.
+    n : rows of a chunk.
+    loss : of one chunk.
+    """
+
+    stream: StreamSpec
+    n: int
+    loss: Loss
+
+    @property
+    def name(self) -> str:
+        """Of the stream."""
+        return self.stream.name
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What stands around a mechanism; ceilings are sums of epsilon and of delta, None: no such ceiling.
+
+    Attributes
+    ----------
+    stream : what its rows are.
+    window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
+    session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
+    window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
+    beside : the other streams of the device.
+    """
+
+    stream: StreamSpec
+    window_chunks: int
+    window_epsilon: float
+    session_epsilon: float | None = None
+    day_epsilon: float | None = None
+    lifetime_epsilon: float | None = None
+    window_delta: float | None = None
+    session_delta: float | None = None
+    day_delta: float | None = None
+    lifetime_delta: float | None = None
+    beside: tuple[Beside, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one unit costs at most.
+
+    Attributes
+    ----------
+    unit : `gaze event`, `window`, ...
+    chunks : how many released chunks it can take part in; None where only a ceiling bounds them.
+    loss : of so many chunks; None where nothing bounds them, or where their deltas sum to 1.
+    ceiling, ceiling_delta : of the deployment, on epsilon and on delta.
+    why : what the count comes from, in words.
+    """
+
+    unit: str
+    chunks: int | None
+    loss: Loss | None
+    ceiling: float | None
+    why: str
+    ceiling_delta: float | None = None
+
+
+def scopes_of(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
+    """Of chunks of `n` rows that cost `loss` each."""
+    events = (("gaze event", 0.0, "one blink or saccade"), ("second of gaze", 1.0, "one second"))
+    streams = (Beside(deployment.stream, n, loss), *deployment.beside)
+    together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
+    hourly = sum(float(s.loss.epsilon) * 3600 * s.stream.rate_hz / s.n for s in streams)
+    hourly *= _window_share(streams, deployment)
+    day = deployment.day_epsilon
+    what = "the sum over the chunks of all its streams" if deployment.beside else "the sum over its chunks"
+    return (
+        *(_touched(streams[0], deployment, *event) for event in events),
+        *together,
+        _window(loss, deployment),
+        _limited("session", (deployment.session_epsilon, deployment.session_delta), what),
+        _limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
+        _limited(
+            "day",
+            (day, deployment.day_delta),
+            f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
+        ),
+        _limited(
+            "lifetime",
+            (deployment.lifetime_epsilon, deployment.lifetime_delta),
+            "the sum over everything since the ledger began",
+        ),
+    )
+
+
+def _allowed(loss: Loss, deployment: Deployment) -> int:
+    """Chunks that a window lets through, where the device has one stream."""
+    most = ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon))
+    if deployment.window_delta is not None and loss.delta:
+        most = min(most, ceiling_units(deployment.window_delta, DELTA_UNITS) // charge_units(loss.delta, DELTA_UNITS))
+    return min(most, deployment.window_chunks)
+
+
+def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
+    """At most what share of everything that falls due the window's ceiling lets through in the long run."""
+    if len(streams) == 1:
+        return _allowed(streams[0].loss, deployment) / deployment.window_chunks
+    rates = [s.stream.rate_hz / s.n for s in streams]
+    spent = sum(rate * float(s.loss.epsilon) for rate, s in zip(rates, streams, strict=True))
+    return min(1.0, deployment.window_epsilon / deployment.window_chunks * sum(rates) / spent)
+
+
+def _rates(streams: tuple[Beside, ...]) -> str:
+    if len(streams) == 1:
+        return f"{streams[0].stream.rate_hz:g} rows a second"
+    return " and ".join(f"{s.stream.rate_hz:g} rows a second of {s.name}" for s in streams)
+
+
+def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, what: str) -> Scope:
+    """What `seconds` of gaze cost in the chunks of one stream."""
+    stream, loss, window = own.stream, own.loss, deployment.window_chunks
+    chunks = stream.chunks_touched(own.n, seconds)
+    if not deployment.beside and chunks <= window:
+        chunks = min(chunks, _allowed(loss, deployment))
+    of = " of this stream" if deployment.beside else ""
+    reach = f"enters every row within {stream.window_s + stream.memory_s:g} s of it"
+    return _counted(unit, chunks, loss, _NO_CEILING, f"{what} {reach}, hence up to {chunks} chunks{of}")
+
+
+def _all_streams(streams: tuple[Beside, ...], unit: str, seconds: float, what: str) -> Scope:
+    """What `seconds` of gaze cost in the chunks of all streams of the device."""
+    unit = f"{unit}, all streams"
+    counts = [max(s.stream.chunks_touched(s.n, seconds), 1) for s in streams]
+    listed = " and ".join(f"{count} chunks of {s.name}" for count, s in zip(counts, streams, strict=True))
+    epsilon = sum((s.loss.epsilon * count for count, s in zip(counts, streams, strict=True)), Fraction(0))
+    delta = sum((s.loss.delta * count for count, s in zip(counts, streams, strict=True)), Fraction(0))
+    if delta >= 1:
+        return Scope(unit, sum(counts), None, None, f"no bound: the deltas sum to 1 or more; {what} enters {listed}")
+    total = Loss(unit, epsilon, delta)
+    return Scope(unit, sum(counts), total, None, f"{total.figures()}: {what} enters up to {listed}")
+
+
+def _window(loss: Loss, deployment: Deployment) -> Scope:
+    window = deployment.window_chunks
+    ceilings = deployment.window_epsilon, deployment.window_delta
+    if deployment.beside:
+        return _limited("window", ceilings, f"in any {window} consecutive chunks of the device, of whichever stream")
+    return _counted("window", _allowed(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
+
+
+def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> Scope:
+    """A unit that takes part in so many chunks."""
+    if chunks * loss.delta >= 1:
+        why = f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}"
+        return Scope(unit, chunks, None, ceilings[0], why, ceilings[1])
+    total = loss.of(unit, max(chunks, 1))
+    limit = "" if ceilings == _NO_CEILING else f" (ceiling {_ceiling_words(ceilings)})"
+    return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
+
+
+def _limited(unit: str, ceilings: _Pair, why: str) -> Scope:
+    """A unit whose chunks are bounded by a ceiling alone, if at all."""
+    limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
+    return Scope(unit, None, None, ceilings[0], f"{why}; {limit}", ceilings[1])
+
+
+def _ceiling_words(ceilings: _Pair) -> str:
+    named = zip(("epsilon", "delta"), ceilings, strict=True)
+    return " and ".join(f"{name} {ceiling:g}" for name, ceiling in named if ceiling is not None)
