@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, Corpus
-from eyestream.privacy.mechanisms import Entry, Frame, Mechanism, Protection, register
+from eyestream.privacy.mechanisms import Entry, Frame, Mechanism, register
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import Bits
-from eyestream.privacy.protection import AES_ATTACKER
+from eyestream.privacy.protection import AES_ATTACKER, Protection
 
 Array = NDArray[np.float64]
 LEVELS, WHOLE = 16, 2**128

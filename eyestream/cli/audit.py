@@ -9,7 +9,8 @@ from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
 from eyestream.offline.audit.report import FINDINGS, Report
 from eyestream.offline.audit.run import FULL, QUICK, audit
-from eyestream.offline.audit.subject import MECHANISMS, Subject, function, mechanism, program
+from eyestream.offline.audit.subject import Subject, function, mechanism, program
+from eyestream.privacy.mechanisms.registry import entries
 
 __all__ = ["add_parser", "main"]
 
@@ -27,7 +28,11 @@ def add_parser(subparsers: Any) -> None:
         epilog="findings: " + ", ".join(FINDINGS),
     )
     parser.add_argument(
-        "mechanism", nargs="?", metavar="MECHANISM", help=f"module:function, or one of {', '.join(MECHANISMS)}"
+        "mechanism",
+        nargs="?",
+        metavar="MECHANISM",
+        help="module:function; or, with --calibration, "
+        f"{', '.join(entry.name for entry in entries())} or the place of one that lives elsewhere",
     )
     parser.add_argument(
         "--program", nargs="+", metavar="CMD", help="instead: a program that reads and writes framed chunks"
@@ -69,18 +74,18 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _subject(options: argparse.Namespace) -> Subject:
-    if (options.mechanism is None) == (options.program is None):
+    target: str | None = options.mechanism
+    if (target is None) == (options.program is None):
         raise ConfigError("give either MECHANISM or --program CMD")
-    named = options.mechanism is not None and ":" not in options.mechanism
-    if named:
+    if target is not None and (options.calibration is not None or ":" not in target):
         given = [name for name in (*_SHAPE, "session", "missing") if getattr(options, name) not in (None, False)]
         if given:
-            raise ConfigError(f"--{given[0]} is not for {options.mechanism}: the calibration says it")
+            raise ConfigError(f"--{given[0]} is not for {target}: the calibration says it")
         if options.calibration is None:
-            raise ConfigError(f"{options.mechanism} needs --calibration NAME; a function is named module:function")
-        return mechanism(options.mechanism, options.calibration, options.epsilon, limit_s=options.limit)
+            raise ConfigError(f"{target} needs --calibration NAME; a function is named module:function")
+        return mechanism(target, options.calibration, options.epsilon, limit_s=options.limit)
     if options.calibration is not None:
-        raise ConfigError("--calibration is for mechanisms of eyestream")
+        raise ConfigError("--calibration is for mechanisms that are named, not for a program")
     lacking = [name for name in _SHAPE if getattr(options, name) is None]
     if lacking:
         raise ConfigError(f"--{lacking[0]} is needed: a function or a program does not say it")
@@ -94,8 +99,8 @@ def _subject(options: argparse.Namespace) -> Subject:
         "missing": options.missing,
         "limit_s": options.limit,
     }
-    if options.program is None:
-        return function(options.mechanism, session=options.session, **claim)
+    if target is not None:
+        return function(target, session=options.session, **claim)
     if options.session:
         raise ConfigError("--session is for a Python function")
     words = options.program

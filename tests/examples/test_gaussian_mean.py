@@ -13,12 +13,15 @@ import pytest
 
 from eyestream.cli import main as command
 from eyestream.errors import ConfigError
+from eyestream.offline.audit import targets
+from eyestream.offline.audit.subject import mechanism
 from eyestream.privacy.calibration import Corpus
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.mechanisms import check_any_input, check_frozen, check_sessions, some_chunks
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
 FILE = Path(example.__file__)
@@ -149,6 +152,14 @@ def test_the_product_knows_it(corpus: Corpus, tmp_path: Path) -> None:
         made(corpus, 1e-4, delta=1e-30)
 
 
+def test_it_holds_to_what_every_mechanism_does(corpus: Corpus) -> None:
+    calibration = calibrate("gaussian-mean", corpus, declared=("still",))
+    mechanism = build(calibration, 2.0, noise=SeededNoise(0))
+    check_frozen(mechanism, some_chunks(mechanism, 3))
+    check_sessions(lambda: build(calibration, 2.0, noise=SeededNoise(0)), some_chunks(mechanism, 3))
+    check_any_input(mechanism)
+
+
 def run(*words: object) -> None:
     command.main([str(word) for word in words])
 
@@ -200,6 +211,9 @@ delta = 1e-5
     claim = json.loads(capsys.readouterr().out)["features"]
     assert (claim["mechanism"], claim["loss"]["delta"]) == ("gaussian-mean", 1e-5)
     assert {scope["unit"]: scope["ceiling_delta"] for scope in claim["scopes"]}["lifetime"] == 1e-2
+    subject = mechanism("gaussian_mean:ENTRY", str(mine), 2.0)
+    assert (subject.features, subject.n) == (3, N)
+    assert targets.load(subject)(np.zeros((3, N))).shape == (3, N)
     for wrong, message in (
         ("gaussian_mean:NOTHING", "there is no 'gaussian_mean:NOTHING' to import"),
         ("gaussian_mean:OPTIONS", "'gaussian_mean:OPTIONS' is no Entry"),

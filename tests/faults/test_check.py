@@ -101,6 +101,42 @@ def test_a_demo_broker_fails_where_it_should(mosquitto: Mosquitto, tmp_path: Pat
     assert not any("ledger" in line or "clock" in line for line in failed)
 
 
+SOURCE = """
+[[source]]
+kind = "{kind}"
+device = "hmd-4f1c07a9d2"
+
+[source.options]
+file = "{file}"
+
+[[stream]]"""
+
+
+def test_where_a_source_serves_every_stream_no_raw_broker_is_asked_for(
+    mosquitto: Mosquitto, tmp_path: Path, shared_data: Path
+) -> None:
+    broker = ("mqtt://localhost:1883", mosquitto.url)
+    recording = shared_data / "hoppe2018" / "features" / "P01.npz"
+    source = SOURCE.format(kind="recording", file=recording)
+    _, passed, failed = check(configure(tmp_path / "with", broker, ("\n[[stream]]", source)))
+    assert "raw rows cross no broker: every stream has a source in this process" in passed
+    assert "calibration, epsilon, budget and sources fit" in passed
+    assert not any(line.startswith("raw") for line in failed)
+    wrong = SOURCE.format(kind="no.such:SOURCE", file=recording)
+    _, _, failed = check(configure(tmp_path / "wrong", broker, ("\n[[stream]]", wrong)))
+    assert any("[[source]] kind: there is no 'no.such:SOURCE' to import" in line for line in failed)
+
+
+def test_a_mechanism_that_is_not_there_is_not_the_ledgers_fault(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    path = configure(tmp_path / "conf", ("mqtt://localhost:1883", mosquitto.url))
+    text = path.read_text().replace("[stream.privacy]\n", '[stream.privacy]\nmechanism = "no.such:ENTRY"\n')
+    path.write_text(text)
+    _, _, failed = check(path)
+    [ledger] = [line for line in failed if "the ledger opens and fits" in line]
+    assert "Correct the configuration first" in ledger
+    assert "budget --new" not in ledger
+
+
 def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -> None:
     deployment.start()
     path = hard(deployment, tmp_path / "conf")

@@ -1,9 +1,6 @@
 """Sessions as bytes, and mechanisms that never change."""
 
-import hashlib
 import sys
-from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +10,15 @@ from numpy.typing import NDArray
 from eyestream.errors import SnapshotError
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, build
-from eyestream.privacy.noise.digits import Buffers
 from eyestream.rim.files import calibrations
+from eyestream.testing.mechanisms import (
+    check_any_input,
+    check_frozen,
+    check_sessions,
+    figures,
+    reachable_arrays,
+    some_chunks,
+)
 from eyestream.testing.noise import SeededNoise
 from tests.privacy.small_corpus import calibrated
 
@@ -32,22 +36,15 @@ def made(name: str, options: dict[str, Any], seed: int = 0, epsilon: float = 9.6
     return build(calibrations.load(name), epsilon, noise=SeededNoise(seed), **options)
 
 
-def chunks(name: str, count: int) -> list[Array]:
-    calibration, rng = calibrations.load(name), np.random.default_rng(4)
-    width = (calibration.hi - calibration.lo)[:, None]
-    return [calibration.lo[:, None] + width * rng.random((52, calibration.n)) for _ in range(count)]
-
-
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_a_restored_session_goes_on_as_if_nothing_had_been(name: str, options: dict[str, Any]) -> None:
     """Restored after every chunk, past the end of the schedule too, into a mechanism that was built anew."""
-    whole, parted = made(name, options), made(name, options)
-    session, snapshot = whole.session(), parted.session().snapshot()
-    for chunk in chunks(name, 5) * 14:
-        restored = parted.session(snapshot)
-        np.testing.assert_array_equal(session.release(chunk), restored.release(chunk))
-        snapshot = restored.snapshot()
-        assert snapshot == session.snapshot()
+    five = some_chunks(made(name, options), 5)
+    check_sessions(lambda: made(name, options), five * 14)
+    session = made(name, options).session()
+    for chunk in five:
+        session.release(chunk)
+    snapshot = session.snapshot()
     elsewhere = made(name, options, seed=1).session(snapshot)  # another noise, the same past
     assert elsewhere.snapshot() == snapshot
 
@@ -73,7 +70,7 @@ def test_a_snapshot_is_small() -> None:
 def test_what_is_no_snapshot_of_this_session_is_refused_by_name() -> None:
     mechanism = made("everyday-klt-32", {})
     session = mechanism.session()
-    session.release(chunks("everyday-klt-32", 1)[0])
+    session.release(some_chunks(mechanism, 1)[0])
     good = session.snapshot()
     for bad in (b"", b"eyes", b"other" + good, good[:20]):
         with pytest.raises(SnapshotError, match="no snapshot"):
@@ -121,44 +118,40 @@ def test_a_refused_chunk_leaves_the_session_as_it_was() -> None:
     assert session.snapshot() == before
 
 
-def arrays(thing: Any, seen: set[int]) -> Iterator[Array]:
-    """Every array that can be reached from `thing`, workspaces and the source of noise left out."""
-    if isinstance(thing, dict):
-        for value in thing.values():
-            yield from arrays(value, seen)
-        return
-    if id(thing) in seen or isinstance(thing, deque | Buffers):
-        return
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        yield thing
-    elif isinstance(thing, tuple | list):
-        for value in thing:
-            yield from arrays(value, seen)
-    elif hasattr(thing, "__dict__") and type(thing).__module__.startswith("eyestream"):
-        yield from arrays({k: v for k, v in vars(thing).items() if k not in ("noise", "_workspaces")}, seen)
-
-
-def figures(mechanism: Mechanism) -> str:
-    digest = hashlib.blake2b()
-    for array in arrays(mechanism, set()):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_a_mechanism_never_changes(name: str, options: dict[str, Any]) -> None:
     mechanism = made(name, options)
-    before, count = figures(mechanism), len(list(arrays(mechanism, set())))
+    before, count = figures(mechanism), len(list(reachable_arrays(mechanism)))
     assert count > 15  # the walk reaches the figures
-    sessions = [mechanism.session() for _ in range(3)]
-    for chunk in chunks(name, 4):
-        mechanism.release(chunk)
-        for session in sessions:
-            session.release(chunk)
-    assert figures(mechanism) == before
-    next(iter(arrays(mechanism.core, set()))).flat[0] = -12345.678  # the control
+    check_frozen(mechanism, some_chunks(mechanism, 4))
+    next(reachable_arrays(mechanism.core)).flat[0] = -12345.678  # the control
     assert figures(mechanism) != before
+
+
+class Changing:
+    """A mechanism whose release writes to one of its figures."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.session = mechanism.session
+
+    def release(self, chunk: Array) -> Array:
+        next(reachable_arrays(self.mechanism.core)).flat[0] += 1.0
+        return self.mechanism.release(chunk)
+
+
+def test_the_checks_fail_where_they_should() -> None:
+    mechanism = made("everyday-cfpa-32", {})
+    with pytest.raises(AssertionError, match="has changed the mechanism"):
+        check_frozen(Changing(mechanism), some_chunks(mechanism, 1))
+    seeds = iter(range(2))
+    with pytest.raises(AssertionError):
+        check_sessions(lambda: made("everyday-cfpa-32", {}, seed=next(seeds)), some_chunks(mechanism, 1))
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_any_input_is_released_as_finite_numbers(name: str, options: dict[str, Any]) -> None:
+    check_any_input(made(name, options))
 
 
 def test_attributes_cannot_be_set() -> None:

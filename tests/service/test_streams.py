@@ -13,9 +13,9 @@ import pytest
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.rim.config import PrivacySettings, Settings, SourceEntry, StreamBudgetSettings
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.payloads import rows_of_a_stranger

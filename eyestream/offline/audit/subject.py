@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.mechanisms.registry import entries
+from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 
-__all__ = ["MECHANISMS", "Subject", "function", "mechanism", "program"]
+__all__ = ["Subject", "function", "mechanism", "program"]
 
 Array = NDArray[np.float64]
-
-MECHANISMS = ("cfpa", "dcfpa", "klt", "lpa")
-"""Mechanisms of eyestream that are audited by name."""
 
 _MOST_VALUES = 1 << 20
 _LARGEST = 1e60
@@ -150,19 +149,26 @@ def program(
 
 
 def mechanism(name: str, calibration: str, epsilon: float, *, limit_s: float = 5.0) -> Subject:
-    """A mechanism of eyestream with a calibration, a file or a shipped one; the range is the calibration's.
+    """A mechanism with a calibration, a file or a shipped one; the range is the calibration's.
+
+    Parameters
+    ----------
+    name
+        Of a mechanism of eyestream, or ``package.module:NAME`` of the entry of one that lives elsewhere.
 
     Raises
     ------
     ConfigError
-        There is no mechanism of that name, or epsilon is out of range.
+        There is no such mechanism, or epsilon is out of range.
     CalibrationError
         The calibration cannot be read, or was made for another mechanism.
     """
-    if name not in MECHANISMS:
-        raise ConfigError(f"{name}: neither module:function nor one of {', '.join(MECHANISMS)}")
+    known = [entry.name for entry in entries()]
+    if ":" not in name and name not in known:
+        raise ConfigError(f"{name}: neither package.module:NAME nor one of {', '.join(known)}")
+    called = mechanism_elsewhere(name, "MECHANISM").name if ":" in name else name
     loaded = calibrations.load(calibration)
-    if loaded.mechanism != name:
+    if loaded.mechanism != called:
         raise ConfigError(f"{calibration}: was made for {loaded.mechanism}, not for {name}")
     ends = tuple(map(float, loaded.lo)), tuple(map(float, loaded.hi))
     return Subject("mechanism", (name, calibration), len(loaded.names), loaded.n, *ends, epsilon, True, limit_s)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from eyestream.offline.audit.frames import FrameError, pack, unpack
 from eyestream.offline.audit.subject import Subject
 from eyestream.privacy.mechanisms import build
+from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 
 __all__ = ["LoadError", "Release", "fault_of", "load"]
@@ -36,9 +37,10 @@ def load(subject: Subject) -> Release:
     """
     if subject.kind == "mechanism":
         name, calibration = subject.target
+        called = mechanism_elsewhere(name, "MECHANISM").name if ":" in name else name
         ours = build(calibrations.load(calibration), subject.epsilon)
-        if ours.name != name:
-            raise LoadError(f"{calibration} was made for {ours.name}, not for {name}")
+        if ours.name != called:
+            raise LoadError(f"{calibration} was made for {ours.name}, not for {called}")
         return lambda chunk: ours.session().release(chunk)
     if subject.kind == "program":
         return _Program(subject.target)

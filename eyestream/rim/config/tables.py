@@ -184,6 +184,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Where raw rows come from: ``[raw]``, or ``[private]`` when there is no such table."""
         return self.private if self.raw is None else self.raw
 
+    @property
+    def rows_cross_a_broker(self) -> bool:
+        """Whether some stream of some device has no source in this process."""
+        served = {(source.device, source.stream) for source in self.source}
+        return any((d.id, stream.name) not in served for d in self.device for stream in self.streams_of(d))
+
     def streams_of(self, device: DeviceEntry) -> tuple[StreamSettings, ...]:
         """The streams that a device sends."""
         return tuple(s for s in self.stream if device.streams is None or s.name in device.streams)

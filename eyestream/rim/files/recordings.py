@@ -117,7 +117,9 @@ def _check(recording: Recording, first_line: int) -> Recording:
         raise RecordingError(f"{path}: line {first_line + int(np.argmax(~np.isfinite(t)))}: the time is not a number")
     falls = np.flatnonzero(np.diff(t) <= 0)
     if len(falls):
-        raise RecordingError(f"{path}: line {first_line + int(falls[0]) + 1}: time does not increase")
+        raise RecordingError(
+            f"{path}: line {first_line + int(falls[0]) + 1}: time does not increase; it is t, the first column, in seconds"
+        )
     return recording
 
 

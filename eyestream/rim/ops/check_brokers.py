@@ -41,14 +41,17 @@ async def broker_findings(
     tracker, application
         Their logins, where they are at hand: what an ACL grants them is then tried too.
     """
-    apart = "raw rows have a listener of their own"
-    shared = settings.raw is None or settings.raw.url == settings.private.url
-    remedy = "Add a [raw] table, and run the two brokers of config/mosquitto"
-    findings = [bad(apart, "raw and private are one", remedy) if shared else good(apart)]
-    for side, broker, others in (
-        ("raw", settings.raw_broker, {_TRACKER: tracker, _APPLICATION: application}),
-        ("private", settings.private, {_APPLICATION: application, _TRACKER: tracker}),
-    ):
+    findings = []
+    sides = [("private", settings.private, {_APPLICATION: application, _TRACKER: tracker})]
+    if settings.rows_cross_a_broker:
+        apart = "raw rows have a listener of their own"
+        shared = settings.raw is None or settings.raw.url == settings.private.url
+        remedy = "Add a [raw] table, and run the two brokers of config/mosquitto"
+        findings.append(bad(apart, "raw and private are one", remedy) if shared else good(apart))
+        sides.insert(0, ("raw", settings.raw_broker, {_TRACKER: tracker, _APPLICATION: application}))
+    else:
+        findings.append(good("raw rows cross no broker: every stream has a source in this process"))
+    for side, broker, others in sides:
         findings += await _side(side, broker, settings, {name: login for name, login in others.items() if login})
     return findings
 
@@ -174,7 +177,7 @@ async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> lis
 async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: str) -> Finding:
     """Whether rows that are published as retained, by whoever may, are there for a late subscriber."""
     what, remedy = "raw broker: raw rows are not retained", "Set retain_available false for the raw broker"
-    topics = [raw_topic(device.id) for device in settings.device]
+    topics = [raw_topic(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)]
     for endpoint in people.values():
         await _publish(endpoint, probe, b"kept", retain=True)
 

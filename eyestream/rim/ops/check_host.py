@@ -11,7 +11,7 @@ from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private
-from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
 from eyestream.rim.sidecar.description import served_streams
 
@@ -44,7 +44,7 @@ def host_findings(
         *_files(settings, path),
         _memory(),
         _clock(wall, monotonic, pause),
-        _calibration(settings),
+        _calibration(settings, path),
         *_ledger(settings, int(wall()) // _SECONDS_A_DAY),
     ]
 
@@ -101,14 +101,15 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
     return good(what)
 
 
-def _calibration(settings: Settings) -> Finding:
-    what = "calibration, epsilon and budget fit"
+def _calibration(settings: Settings, path: Path) -> Finding:
+    what = "calibration, epsilon, budget and sources fit"
     try:
         mechanisms = mechanisms_of(settings)
         ceilings_of(settings, mechanisms)
         own_ceilings(settings, mechanisms)
+        sources_of(settings, mechanisms, path.parent)
     except OperatorError as error:
-        return bad(what, str(error), "Correct [[stream]], [stream.privacy] or [budget]")
+        return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]")
     return good(what)
 
 
@@ -117,9 +118,13 @@ def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
     what = "the ledger opens and fits"
     try:
         odometers = read_ledger(settings.sidecar.ledger).odometers
-        mechanisms = mechanisms_of(settings)
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
+        return
+    try:
+        mechanisms = mechanisms_of(settings)
+    except OperatorError:
+        yield bad(what, "what it must fit cannot be used", "Correct the configuration first, as said above")
         return
     window = settings.budget.window_chunks
     ours = [odometers[device.id] for device in settings.device if device.id in odometers]

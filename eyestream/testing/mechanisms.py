@@ -1,0 +1,93 @@
+"""What every mechanism must hold to, ours and anyone's: checks for tests, each an AssertionError when it fails."""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.noise.digits import Buffers
+
+__all__ = ["check_any_input", "check_frozen", "check_sessions", "figures", "reachable_arrays", "some_chunks"]
+
+Array = NDArray[np.float64]
+
+_HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324)
+
+
+def some_chunks(mechanism: Mechanism, count: int, seed: int = 4) -> list[Array]:
+    """So many chunks (F, n) of values that are uniform over the range of the calibration."""
+    calibration, rng = mechanism.calibration, np.random.default_rng(seed)
+    low, width = calibration.lo[:, None], (calibration.hi - calibration.lo)[:, None]
+    return [low + width * rng.random((mechanism.features, mechanism.n)) for _ in range(count)]
+
+
+def reachable_arrays(thing: Any, seen: set[int] | None = None) -> Iterator[Array]:
+    """Every array that can be reached from `thing`, workspaces and the source of noise left out."""
+    seen = set() if seen is None else seen
+    if isinstance(thing, dict):
+        for value in thing.values():
+            yield from reachable_arrays(value, seen)
+        return
+    if id(thing) in seen or isinstance(thing, deque | Buffers):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, tuple | list):
+        for value in thing:
+            yield from reachable_arrays(value, seen)
+    elif hasattr(thing, "__dict__"):
+        yield from reachable_arrays({k: v for k, v in vars(thing).items() if k not in ("noise", "_workspaces")}, seen)
+
+
+def figures(mechanism: Mechanism) -> str:
+    """A digest of every array of a mechanism."""
+    digest = hashlib.blake2b()
+    for array in reachable_arrays(mechanism):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def check_frozen(mechanism: Mechanism, chunks: Iterable[Array]) -> None:
+    """Releasing, alone and in three sessions at once, changes no figure of the mechanism."""
+    before = figures(mechanism)
+    sessions = [mechanism.session() for _ in range(3)]
+    for chunk in chunks:
+        mechanism.release(chunk)
+        for session in sessions:
+            session.release(chunk)
+    assert figures(mechanism) == before, "a release has changed the mechanism"
+
+
+def check_sessions(make: Callable[[], Mechanism], chunks: Iterable[Array]) -> None:
+    """A session that is restored after every chunk goes on as one that never stopped.
+
+    Parameters
+    ----------
+    make
+        A mechanism with a source of noise that gives the same draws each time: `eyestream.testing.noise.SeededNoise`.
+    chunks
+        What is released.
+    """
+    whole, parted = make(), make()
+    session, snapshot = whole.session(), parted.session().snapshot()
+    for chunk in chunks:
+        restored = parted.session(snapshot)
+        np.testing.assert_array_equal(session.release(chunk), restored.release(chunk))
+        snapshot = restored.snapshot()
+        assert snapshot == session.snapshot(), "two sessions that released the same differ"
+
+
+def check_any_input(mechanism: Mechanism) -> None:
+    """Whatever comes in, what goes out is finite, of the right shape, and a constant feature stays one."""
+    constant = mechanism.calibration.constant
+    for value in _HOSTILE:
+        chunk = np.where(np.arange(mechanism.n) % 2, value, -value) * np.ones((mechanism.features, 1))
+        released = mechanism.release(chunk)
+        assert released.shape == chunk.shape, f"released {released.shape} for a chunk of {chunk.shape}"
+        assert np.isfinite(released).all(), "what is released is not finite"
+        assert (released[constant] == mechanism.calibration.fill[constant][:, None]).all(), "a constant has changed"
