@@ -117,9 +117,8 @@ def _check(recording: Recording, first_line: int) -> Recording:
         raise RecordingError(f"{path}: line {first_line + int(np.argmax(~np.isfinite(t)))}: the time is not a number")
     falls = np.flatnonzero(np.diff(t) <= 0)
     if len(falls):
-        raise RecordingError(
-            f"{path}: line {first_line + int(falls[0]) + 1}: time does not increase; it is t, the first column, in seconds"
-        )
+        line = first_line + int(falls[0]) + 1
+        raise RecordingError(f"{path}: line {line}: time does not increase; it is t, the first column, in seconds")
     return recording
 
 
