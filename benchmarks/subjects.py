@@ -89,9 +89,9 @@ class _CountingNoise:
         self.count = 0
         self._bits = SystemBits()
 
-    def words(self, count: int) -> NDArray[np.uint32]:
+    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         self.count += count
-        return self._bits.words(count)
+        return self._bits.words(count, out)
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         return law.sample(self)

@@ -6,12 +6,15 @@ protected. What a deployment counts is counted as the ledger counts it: losses r
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.charge import ceiling_units, charge_units
+from eyestream.privacy.leakage import leakage
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
-from eyestream.privacy.scopes import Deployment, Scope, scopes_of
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, scopes_of
 
 __all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
 
@@ -47,6 +50,8 @@ class Guarantee:
     mechanism, calibration, version : name, content hash, product.
     n, seconds, features : shape and length of a chunk.
     streams : names of the other streams of the device, which spend beside this one.
+    gain : factor by which a chunk raises the chance of a right guess about it, on average; None where not known.
+    window_chunks, session_chunks : released chunks of this stream that they can hold; None: no such figure.
     """
 
     statement: str
@@ -61,6 +66,9 @@ class Guarantee:
     seconds: float
     features: int
     streams: tuple[str, ...] = ()
+    gain: Fraction | None = None
+    window_chunks: int | None = None
+    session_chunks: int | None = None
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -72,6 +80,7 @@ class Guarantee:
             ("chunk", self.loss.figures()),
             ("odds", self._odds()),
             *([("streams", self._streams())] if self.streams else []),
+            ("guessing", self._guessing()),
             *((scope.unit, scope.why) for scope in self.scopes),
             (
                 "person",
@@ -123,6 +132,40 @@ class Guarantee:
             "what they tell comes on top: for a session only the sum over its chunks is a bound"
         )
 
+    def _guessing(self) -> str:
+        """Maximal leakage in words (`eyestream.privacy.leakage`)."""
+        if self.gain is None:
+            return (
+                "no figure below the one above: for this mechanism it is not known by how much a release raises, on "
+                "average, the chance of guessing something about a chunk"
+            )
+        several = [
+            f"over {chunks} chunks, which {where} can hold, at most {_power(self.gain, chunks)} times"
+            for where, chunks in (("a window", self.window_chunks), ("a session", self.session_chunks))
+            if chunks is not None
+        ]
+        return (
+            "whatever somebody wants to guess about a chunk, and whatever they knew before: its release raises the "
+            f"chance of guessing it right at most {float(self.gain):.3g} times. That is an average over releases: a "
+            "rare one may raise it by more, up to the factor above. Chunks multiply"
+            + "".join(f"; {text}" for text in several)
+        )
+
+    def _guess_claim(self) -> dict[str, object] | None:
+        if self.gain is None:
+            return None
+        nats = leakage(self.gain)
+        return {
+            "chunk": float(self.gain),
+            "chunk_exact": str(self.gain),
+            "nats": {
+                "chunk": nats,
+                "window": None if self.window_chunks is None else nats * self.window_chunks,
+                "session": None if self.session_chunks is None else nats * self.session_chunks,
+            },
+            "of": "maximal leakage: an average over releases",
+        }
+
     def text(self) -> str:
         """`sentences` as lines of text."""
         return "\n".join(f"{topic}: {sentence}" for topic, sentence in self.sentences())
@@ -153,6 +196,7 @@ class Guarantee:
                 }
                 for scope in self.scopes
             ],
+            "guess_factor": self._guess_claim(),
             "floating_point": {"protection": self.protection.floating_point, "exact": self.protection.exact},
             "law": self.protection.law,
             "sampler": self.protection.sampler,
@@ -171,6 +215,9 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         loss=mechanism.loss,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment),
         streams=tuple(other.name for other in deployment.beside),
+        gain=mechanism.gain if mechanism.noise.certified else None,
+        window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),
+        session_chunks=_session_chunks(mechanism.loss, deployment.session_epsilon),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=mechanism.calibration.content_hash,
@@ -179,6 +226,17 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         seconds=mechanism.n / deployment.stream.rate_hz,
         features=mechanism.features,
     )
+
+
+def _session_chunks(loss: Loss, ceiling: float | None) -> int | None:
+    """Chunks that a session's ceiling lets through, when no other stream takes of it."""
+    return None if ceiling is None else ceiling_units(ceiling) // charge_units(float(loss.epsilon))
+
+
+def _power(gain: Fraction, chunks: int) -> str:
+    """gain ** chunks for a sentence."""
+    nats = leakage(gain) * chunks
+    return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"
 
 
 def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:

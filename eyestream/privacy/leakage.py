@@ -44,6 +44,7 @@ returned: an upper bound, not the exact value.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -130,7 +131,8 @@ def ball_gain(
     """
     if taxicab_radius < 0:
         raise ValueError(f"taxicab_radius must be at least 0, not {taxicab_radius}")
-    box = composed_gain(laplace_gain(rate, bound, digits, deviation=deviation) for bound in largest)
+    alike = Counter(largest).items()
+    box = composed_gain(laplace_gain(rate, bound, digits, deviation=deviation) ** count for bound, count in alike)
     exponent = Fraction(rate) * taxicab_radius
     if exponent > leakage(box) + 1:
         return box

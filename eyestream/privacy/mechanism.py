@@ -154,6 +154,16 @@ class Mechanism:
         )
 
     @property
+    def gain(self) -> Fraction | None:
+        """Factor by which the release of one chunk raises the chance of a right guess about it, at most.
+
+        On average over releases, for any prior and anything to be guessed (`eyestream.privacy.leakage`). None where the
+        core has no such figure; e^epsilon holds of every pure mechanism.
+        """
+        gain: Fraction | None = getattr(self.core, "gain", None)
+        return gain
+
+    @property
     def identity(self) -> bytes:
         """16 bytes that tell mechanisms apart: of name, calibration, epsilon and options."""
         facts = [self.name, self.calibration.content_hash, self.epsilon.hex(), sorted(self.options.items())]

@@ -14,7 +14,7 @@ from eyestream.privacy.charge import DELTA_UNITS, ceiling_units, charge_units
 from eyestream.privacy.loss import Loss
 from eyestream.streams.spec import StreamSpec
 
-__all__ = ["Beside", "Deployment", "Scope", "scopes_of"]
+__all__ = ["Beside", "Deployment", "Scope", "allowed_chunks", "scopes_of"]
 
 _Pair = tuple[float | None, float | None]
 """Ceilings on epsilon and on delta."""
@@ -118,7 +118,7 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
     )
 
 
-def _allowed(loss: Loss, deployment: Deployment) -> int:
+def allowed_chunks(loss: Loss, deployment: Deployment) -> int:
     """Chunks that a window lets through, where the device has one stream."""
     most = ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon))
     if deployment.window_delta is not None and loss.delta:
@@ -129,7 +129,7 @@ def _allowed(loss: Loss, deployment: Deployment) -> int:
 def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
     """At most what share of everything that falls due the window's ceiling lets through in the long run."""
     if len(streams) == 1:
-        return _allowed(streams[0].loss, deployment) / deployment.window_chunks
+        return allowed_chunks(streams[0].loss, deployment) / deployment.window_chunks
     rates = [s.stream.rate_hz / s.n for s in streams]
     spent = sum(rate * float(s.loss.epsilon) for rate, s in zip(rates, streams, strict=True))
     return min(1.0, deployment.window_epsilon / deployment.window_chunks * sum(rates) / spent)
@@ -146,7 +146,7 @@ def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, wha
     stream, loss, window = own.stream, own.loss, deployment.window_chunks
     chunks = stream.chunks_touched(own.n, seconds)
     if not deployment.beside and chunks <= window:
-        chunks = min(chunks, _allowed(loss, deployment))
+        chunks = min(chunks, allowed_chunks(loss, deployment))
     of = " of this stream" if deployment.beside else ""
     reach = f"enters every row within {stream.window_s + stream.memory_s:g} s of it"
     return _counted(unit, chunks, loss, _NO_CEILING, f"{what} {reach}, hence up to {chunks} chunks{of}")
@@ -170,7 +170,7 @@ def _window(loss: Loss, deployment: Deployment) -> Scope:
     ceilings = deployment.window_epsilon, deployment.window_delta
     if deployment.beside:
         return _limited("window", ceilings, f"in any {window} consecutive chunks of the device, of whichever stream")
-    return _counted("window", _allowed(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
+    return _counted("window", allowed_chunks(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
 
 
 def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> Scope:

@@ -53,7 +53,7 @@ class SeededNoise(WordNoise):
         super().__init__(self)
         self._rng = np.random.default_rng(seed)
 
-    def words(self, count: int) -> NDArray[np.uint32]:
+    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """(count,) uniform words."""
         return self._rng.integers(0, 2**32, count, dtype=np.uint32)
 

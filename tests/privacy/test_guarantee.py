@@ -4,7 +4,9 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of
@@ -123,6 +125,44 @@ def test_streams_of_one_device_add_up() -> None:
     assert "releases more beside this stream" in made.text()
     assert made.claim()["streams_beside"] == ["more"]
     assert "streams" not in dict(guarantee().sentences())
+
+
+def test_the_guess_factor_is_that_of_the_response_and_multiplies() -> None:
+    """K p from the integers of the response: 3.9 for the shed code of 4 words at 4.8, where e^4.8 allows 121."""
+    made = mechanism("everyday-klt-shed-64")
+    response = [step.law for step in made.core.schedule.steps]
+    words = {2 ** int(np.log2(law._masks + 1.0).sum()) for law in response}
+    assert words == {4}
+    assert made.gain is not None
+    p = 1 - response[0].replace * 3 / 4
+    assert float(made.gain) == pytest.approx(4 * p, rel=1e-12) == pytest.approx(3.9036, abs=1e-4)
+    found = guarantee_of(made, replace(DEPLOYMENT, window_epsilon=9.6))
+    text = dict(found.sentences())["guessing"]
+    assert "at most 3.9 times" in text
+    assert "average over releases" in text
+    assert "over 2 chunks, which a window can hold, at most 15.2 times" in text
+    assert f"over 240 chunks, which a session can hold, at most e^{240 * math.log(made.gain):.4g} times" in text
+    claim: Any = found.claim()["guess_factor"]
+    assert claim["nats"]["window"] == pytest.approx(2 * math.log(float(made.gain)))
+    assert Fraction(claim["chunk_exact"]) == made.gain
+    uneven = mechanism("everyday-klt-32", 24.0)
+    assert uneven.gain == max(step.law.gain for step in uneven.core.schedule.steps)
+
+
+@pytest.mark.parametrize("name", ["everyday-lpa-32", "everyday-cfpa-32", "everyday-dcfpa-32"])
+def test_additive_noise_has_a_bound_by_half_of_epsilon(name: str) -> None:
+    """A ball about its centre: no point is farther from it than half of the largest distance."""
+    made = mechanism(name)
+    assert made.gain is not None
+    assert made.gain <= math.exp(2.4) * 1.0001
+    assert made.gain > math.exp(2.4) * 0.98
+    assert "at most 11 times" in dict(guarantee(name).sentences())["guessing"]
+
+
+def test_without_a_figure_none_is_made_up() -> None:
+    made = replace(guarantee(), gain=None)
+    assert "no figure" in dict(made.sentences())["guessing"]
+    assert made.claim()["guess_factor"] is None
 
 
 ADDITIVE = ("integers on a grid", "AES-256 in counter mode", "at a counter that the operating system draws", "charged")

@@ -174,9 +174,9 @@ class Noting:
     def last(self) -> NDArray[np.uint32]:
         return self._own.words
 
-    def words(self, count: int) -> NDArray[np.uint32]:
-        words = self._bits.words(count)
-        self._own.words = words[:5]
+    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        words = self._bits.words(count, out)
+        self._own.words = words[:5].copy()
         return words
 
 

@@ -7,6 +7,7 @@ post-processing, composed of parts: shrink (a gain toward the corpus mean), smoo
 differ in the transform, the ball, the lattice and the law of the noise.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.additive.smoothing import Smoother
 from eyestream.privacy.additive.transforms import Transform
+from eyestream.privacy.leakage import ball_gain, composed_gain
 from eyestream.privacy.noise import Noise
-from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.privacy.noise.laws import DIGIT_DEVIATION, LaplaceLaw
 
 __all__ = ["AdditiveCore", "AdditiveStep", "Factor", "Lattice", "Output", "PrivateStep"]
 
@@ -107,6 +109,20 @@ class AdditiveCore:
         self.offset = output.offset + private.transform().chunk(0.5 * self.scale)
         self.noise_sd = output.gain[:, 0] * private.noise_sd if output.smoother is None else output.smoother.sd
         self.start = None if output.smoother is None else output.smoother.start
+
+    @property
+    def gain(self) -> Fraction:
+        """Upper bound on the gain of one chunk, the product over the blocks; computed anew each time."""
+        lattice, law = self.private.lattice, self.private.law
+        _, count = law.shape
+        deviation = len(law.digits.words) * DIGIT_DEVIATION
+
+        @functools.cache
+        def block(rate: float, l1_diameter: int) -> Fraction:
+            radius = Fraction(l1_diameter, 2)
+            return ball_gain(rate, [lattice.largest] * count, radius, len(law.digits.words), deviation=deviation)
+
+        return composed_gain(map(block, law.rates.tolist(), lattice.l1_diameter.tolist()))
 
     def step(self) -> "AdditiveStep":
         """What releases, with arrays of its own."""

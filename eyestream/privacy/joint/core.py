@@ -28,6 +28,7 @@ class JointCore:
     ----------
     tables, schedule : what is public of it.
     k : the number of code-word coordinates of a session's first chunk.
+    gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
 
     Raises
@@ -52,6 +53,7 @@ class JointCore:
         self.schedule = Schedule(tables, frame.epsilon)
         if any(step.law.words > DIRECT_WORDS for step in self.schedule.steps):
             raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
+        self.gain = max(step.law.gain for step in self.schedule.steps)
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].points),)

@@ -23,10 +23,13 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
-__all__ = ["DIRECT_WORDS", "Bits", "SystemBits"]
+__all__ = ["DIRECT_WORDS", "SPARE_WORDS", "Bits", "SystemBits"]
 
 DIRECT_WORDS = 256
 """Up to here the operating system's own words cost less than a new counter, by measurement."""
+
+SPARE_WORDS = 4
+"""The cipher asks for room for one block more than it writes."""
 
 _MOST_BYTES = 16 * 2**20
 
@@ -34,8 +37,8 @@ _MOST_BYTES = 16 * 2**20
 class Bits(Protocol):
     """A source of independent, uniform 32-bit words."""
 
-    def words(self, count: int) -> NDArray[np.uint32]:
-        """(count,) uniform words."""
+    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """(count,) uniform words; `out`, of at least count + `SPARE_WORDS`, is where they may be written to."""
         ...
 
 
@@ -50,7 +53,7 @@ class SystemBits:
         self._free = deque([_cipher()])
         self._zeros = bytes(0)
 
-    def words(self, count: int) -> NDArray[np.uint32]:
+    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """(count,) uniform words that no other draw, of this process or of a copy of it, shares."""
         size = 4 * count
         if count <= DIRECT_WORDS:
@@ -65,7 +68,11 @@ class SystemBits:
         except IndexError:
             stream = _cipher()
         stream.reset_nonce(os.urandom(16))
-        words = np.frombuffer(stream.update(zeros), np.uint32)
+        if out is None:
+            words = np.frombuffer(stream.update(zeros), np.uint32)
+        else:
+            stream.update_into(zeros, out.data.cast("B"))
+            words = out[:count]
         self._free.append(stream)
         return words
 

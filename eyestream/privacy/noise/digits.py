@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.noise.bits import Bits
+from eyestream.privacy.noise.bits import SPARE_WORDS, Bits
 
 __all__ = ["Buffers", "Digits", "digit_thresholds"]
 
@@ -61,6 +61,7 @@ class Buffers:
         count, thresholds = len(digits.words), digits.thresholds
         self._shape, self._words = thresholds.shape[:2], thresholds.shape[2]
         self._flat = thresholds.reshape(-1)
+        self._uniform = np.empty(self._flat.size + SPARE_WORDS, dtype=np.uint32)
         hits = np.zeros(self._flat.size + 64, dtype=np.bool_)
         self._hits, self._own_hits = hits, hits[:-64]
         self._packed = np.zeros(len(hits) // 8, dtype=np.uint8)
@@ -82,7 +83,7 @@ class Buffers:
 
     def draw(self, bits: Bits) -> NDArray[np.int64]:
         """(rates, repeat) independent discrete Laplace integers."""
-        np.less_equal(bits.words(self._flat.size), self._flat, out=self._own_hits)
+        np.less_equal(bits.words(self._flat.size, self._uniform), self._flat, out=self._own_hits)
         self._packed[:] = np.packbits(self._hits, bitorder="little")
         np.copyto(self._first, self._live)
         geometric: NDArray[np.int64] = self._first & self._ones

@@ -94,6 +94,7 @@ class LaplaceLaw:
     Attributes
     ----------
     shape : (rows, count) of a draw.
+    rates : as given.
     limit : the public interval of the noisy integers is [-limit, limit].
     sd : (rows,) standard deviation of the noise, in units of the integers.
 
@@ -109,7 +110,7 @@ class LaplaceLaw:
     def __init__(self, rates: NDArray[np.float64], count: int, largest: int) -> None:
         slowest = float(rates.min())
         digits = digits_for(slowest, largest)
-        self.shape = (len(rates), count)
+        self.shape, self.rates = (len(rates), count), rates
         self.limit = 2**digits - largest - math.ceil(_MARGIN / 2 / slowest)
         self._lowest, self._highest = np.array(-self.limit), np.array(self.limit)
         self.sd = math.sqrt(2.0) / rates

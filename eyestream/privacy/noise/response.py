@@ -21,6 +21,7 @@ from decimal import MIN_EMIN, Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.leakage import response_gain
 from eyestream.privacy.noise.bits import Bits
 
 __all__ = ["ResponseLaw"]
@@ -57,6 +58,7 @@ class ResponseLaw:
     shape : (1 + d,) of a draw: whether the index is replaced (0 or 1), and by which coordinates.
     words : 32-bit words that a draw takes.
     replace : rho, as a float for figures.
+    gain : factor by which a draw raises the chance of guessing the code word (`eyestream.privacy.leakage`), exact.
     """
 
     def __init__(self, bits: Sequence[int], epsilon: float) -> None:
@@ -65,6 +67,7 @@ class ResponseLaw:
         self._threshold = _replace_numerator(epsilon, sum(bits))
         self._masks = np.array([2**b - 1 for b in bits], dtype=np.uint32)
         self.replace = self._threshold / _DENOMINATOR
+        self.gain = response_gain(self._threshold, sum(bits))
 
     def sample(self, bits: Bits) -> NDArray[np.int64]:
         """One draw, (1 + d,)."""

@@ -139,7 +139,7 @@ def _() -> list[Patch]:
 
 @fault("a copy of the process goes on with the words of the original", "entropy")
 def _() -> list[Patch]:
-    def words(self: Any, count: int) -> Any:
+    def words(self: Any, count: int, out: Any = None) -> Any:
         """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
         return np.frombuffer(self._free[0].update(bytes(4 * count)), np.uint32)
 
