@@ -17,6 +17,7 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.description import stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
@@ -77,11 +78,13 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     return made
 
 
-def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
+def sources_of(
+    settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path
+) -> dict[StreamKey, Source | GazeFeeder]:
     """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
-    specs = {s.name: stream_spec(s, mechanisms[s.name].calibration.units) for s in settings.stream}
+    specs = {s.name: stream_spec(settings, s, mechanisms[s.name].calibration.units) for s in settings.stream}
     return {
-        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
+        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base, settings.raw_broker)
         for entry in settings.source
     }
 

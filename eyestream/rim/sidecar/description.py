@@ -6,6 +6,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Deployment, text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.sources.registry import front_end_of
 from eyestream.streams.key import StreamKey
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
@@ -40,7 +41,7 @@ def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
     """What stands around the mechanism of a stream, for the words of the guarantee."""
     budget = settings.budget
     return Deployment(
-        stream=stream_spec(stream, ("1",) * len(stream.names)),
+        stream=stream_spec(settings, stream, ("1",) * len(stream.names)),
         window_chunks=budget.window_chunks,
         window_epsilon=budget.window_epsilon,
         session_epsilon=budget.session_epsilon,
@@ -49,8 +50,18 @@ def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
     )
 
 
-def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
-    """What the rows of a configured stream are; `units` come with its calibration."""
+def stream_spec(settings: Settings, stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
+    """What the rows of a configured stream are; `units` come with its calibration.
+
+    The memory of a front end in this process is known, whatever the configuration says; the longest of them holds.
+
+    Raises
+    ------
+    ConfigError
+        As `front_end_of`.
+    """
+    front_ends = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
+    memory_s = max([stream.memory_s, *(profile.memory_s for profile in front_ends if profile is not None)])
     return StreamSpec(
         name=stream.name,
         schema=stream.schema,
@@ -58,7 +69,7 @@ def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
         units=units,
         rate_hz=stream.rate_hz,
         window_s=stream.window_s,
-        memory_s=stream.memory_s,
+        memory_s=memory_s,
     )
 
 
