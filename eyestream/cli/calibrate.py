@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from eyestream.cli.options import RECORDING, add_profile
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms.registry import entries, entry_of
-from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.extraction import load_rows
+from eyestream.rim.files.profiles import load_profile
 
 __all__ = ["add_parser", "main"]
 
@@ -25,7 +28,8 @@ def add_parser(subparsers: Any) -> None:
         "ball that every chunk is projected onto. A calibration is not private. Use recordings of people who "
         "agreed to publish them, one recording a person, and never those of the people it will protect.",
     )
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
+    add_profile(parser)
     known = [entry.name for entry in entries()]
     parser.add_argument("--mechanism", required=True, choices=known, help="what it is for")
     parser.add_argument("--chunk", type=int, required=True, metavar="N", help="rows a chunk: 32, 64, 128 or so")
@@ -70,7 +74,8 @@ def main(options: argparse.Namespace) -> None:
     """
     if options.chunk < 2 or options.chunk & (options.chunk - 1):
         raise ConfigError(f"--chunk must be a power of two, not {options.chunk}")
-    loaded = [recordings.load(path) for path in options.recordings]
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = [load_rows(path, profile) for path in options.recordings]
     names = loaded[0].names
     unknown = [name for name in options.constant or () if name not in names]
     if unknown:

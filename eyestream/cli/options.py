@@ -14,7 +14,26 @@ from eyestream.cli.tracebacks import in_one_line
 from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 
-__all__ = ["JsonLines", "add_broker", "broker_settings", "one_line_faults", "positive", "speed", "start_log"]
+__all__ = [
+    "RECORDING",
+    "JsonLines",
+    "add_broker",
+    "add_profile",
+    "broker_settings",
+    "one_line_faults",
+    "positive",
+    "speed",
+    "start_log",
+]
+
+RECORDING = ".npz, .csv or .csv.gz of rows; with --profile, gaze"
+
+
+def add_profile(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """``--profile``."""
+    shipped = "name of a shipped profile (smi-glasses, degrees and so on) or a TOML file"
+    said = f"what the columns of the gaze are: {shipped}" if required else f"the files hold gaze: {shipped}"
+    parser.add_argument("--profile", required=required, metavar="P", help=said)
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, SILENCE_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
-from tests.gaze.gaze_simulated import gaze, profile
+from tests.gaze.gaze_people import gaze, profile
 
 RATE_HZ = 250.0
 AHEAD_S = 5e5

@@ -12,6 +12,7 @@ from eyestream.privacy.calibration.calibration import Calibration, Provenance, p
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import Tables
 from eyestream.privacy.domain import Domain
+from eyestream.streams.front_end import FrontEndMark
 from eyestream.streams.spec import same_rate
 
 __all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "whole_chunks"]
@@ -45,6 +46,11 @@ class Rows(Protocol):
         """Where it comes from."""
         ...
 
+    @property
+    def front_end(self) -> FrontEndMark | None:
+        """What made the rows out of gaze, where that is known."""
+        ...
+
 
 def whole_chunks(features: Array, n: int) -> Array:
     """Chunks (C, F, n) of a recording's rows (m, F): whole ones without overlap, the tail left out."""
@@ -62,6 +68,7 @@ class Corpus:
     person : (N,) index of the person of each chunk.
     index : (N,) index of the chunk in its recording.
     hashes, fingerprints : by which a calibration knows the recordings again.
+    front_end : what made the rows of all of them; None where it is not known.
     """
 
     names: tuple[str, ...]
@@ -75,6 +82,7 @@ class Corpus:
     index: NDArray[np.intp]
     hashes: tuple[str, ...]
     fingerprints: NDArray[np.uint64]
+    front_end: FrontEndMark | None = None
 
     @classmethod
     def of(cls, recordings: Sequence[Rows], n: int) -> "Corpus":
@@ -93,6 +101,8 @@ class Corpus:
                 raise CalibrationError(f"{recording.path} has other features than {first.path}")
             if not same_rate(recording.rate_hz, first.rate_hz):
                 raise CalibrationError(f"{recording.path} has another rate than {first.path}")
+            if recording.front_end != first.front_end:
+                raise CalibrationError(f"{recording.path} was made by another front end than {first.path}")
         lo, hi, fill = _range(first.names, np.concatenate([r.features for r in recordings]))
         parts = [whole_chunks(r.features, n) for r in recordings]
         if sum(map(len, parts)) == 0:
@@ -110,6 +120,7 @@ class Corpus:
             index=np.concatenate([np.arange(len(part)) for part in parts]),
             hashes=tuple(recording_hash(r.features) for r in recordings),
             fingerprints=np.unique(np.concatenate([row_fingerprints(r.features) for r in recordings])),
+            front_end=first.front_end,
         )
 
     def calibration(self, mechanism: str, tables: Tables, *, description: str, **others: Any) -> Calibration:
@@ -139,6 +150,7 @@ class Corpus:
             "hi": self.hi,
             "fill": self.fill,
             "fingerprints": self.fingerprints,
+            "front_end": self.front_end,
         }
         return Calibration(mechanism=mechanism, tables=tables, provenance=provenance, **fields | others)
 

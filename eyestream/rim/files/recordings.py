@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
 from eyestream.rim.files.features import FEATURES_52
+from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["Recording", "load", "save"]
 
@@ -39,6 +40,7 @@ class Recording:
     simulation : version of its generator and its seed, when the file tells them.
     named : whether the file holds the names; if not, they are the 52 usual ones, or made up.
     others : keys of the file that are not part of a recording; nothing reads them.
+    front_end : what made the rows out of gaze, when the file tells it.
     """
 
     t: NDArray[np.float64]
@@ -49,6 +51,7 @@ class Recording:
     simulation: tuple[int, int] | None = None
     named: bool = True
     others: tuple[str, ...] = ()
+    front_end: FrontEndMark | None = None
 
     @property
     def rate_hz(self) -> float:
@@ -56,7 +59,8 @@ class Recording:
         return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
 
 
-_KEYS = {"t", "features", "names", "simulated", "generator", "seed"}
+_MARK = ("profile", "front_end", "detector")
+_KEYS = {"t", "features", "names", "simulated", "generator", "seed", *_MARK}
 
 
 def load(path: str | Path) -> Recording:
@@ -90,6 +94,8 @@ def save(recording: Recording, path: str | Path) -> None:
             arrays["simulated"] = np.array(True)
         if recording.simulation is not None:
             arrays["generator"], arrays["seed"] = map(np.array, recording.simulation)
+        if recording.front_end is not None:
+            arrays |= {key: np.array(getattr(recording.front_end, key)) for key in _MARK}
         with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
             np.savez_compressed(file, **arrays)
         return
@@ -134,6 +140,7 @@ def _load_npz(path: Path) -> Recording:
             features = arrays["features"].astype(np.float64)
             named = "names" in arrays.files
             told = {"generator", "seed"} <= set(arrays.files)
+            marked = set(_MARK) <= set(arrays.files)
             recording = Recording(
                 t=arrays["t"].astype(np.float64),
                 features=features,
@@ -143,6 +150,7 @@ def _load_npz(path: Path) -> Recording:
                 simulation=(int(arrays["generator"]), int(arrays["seed"])) if told else None,
                 named=named,
                 others=tuple(sorted(set(arrays.files) - _KEYS)),
+                front_end=FrontEndMark(*(str(arrays[key]) for key in _MARK)) if marked else None,
             )
     except (*_DAMAGED, TypeError, IndexError) as error:
         raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
