@@ -84,7 +84,7 @@ async def hard_life(source: GazeSource, tracker: FakeTracker) -> Heard:
             await tracker.nonsense()
             await tracker.flood()
             await _more(heard, 60)
-        await asyncio.sleep(0.3)
+        await _quiet(heard)
         async with _running(tracker):
             await _more(heard, 60)
         return heard
@@ -97,6 +97,14 @@ async def _running(tracker: FakeTracker) -> AsyncIterator[None]:
         yield
     finally:
         await tracker.stop()
+
+
+async def _quiet(heard: Heard) -> None:
+    """Wait until nothing comes any more: what a flood has left behind is no recovery."""
+    samples = -1
+    while samples != heard.samples:
+        samples = heard.samples
+        await asyncio.sleep(0.3)
 
 
 async def _more(heard: Heard, samples: int) -> None:

@@ -196,6 +196,15 @@ asyncio.run(main())
 """
 
 
+@pytest.fixture
+def official() -> str:
+    """A Python that has pupil-labs-realtime-api, too large for the test extra: EYESTREAM_PUPIL_PYTHON, or ours."""
+    python = os.environ.get("EYESTREAM_PUPIL_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import pupil_labs.realtime_api"], capture_output=True, check=False).returncode:
+        pytest.skip("pupil-labs-realtime-api is not installed")
+    return python
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "kind"), [(9, "GazeData"), (65, "EyestateGazeData"), (89, "EyestateEyelidGazeData")]

@@ -132,7 +132,7 @@ class _Stream(asyncio.DatagramProtocol):
         gaze = read_gaze(packet.payload)
         if gaze is None:
             return self._refuse("payloads of a length that is not known")
-        self.heard = asyncio.get_running_loop().time()
+        self.heard, self.reason = asyncio.get_running_loop().time(), ""
         self._deliver(
             GazeColumns(
                 np.array([seconds]),

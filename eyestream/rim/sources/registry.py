@@ -16,6 +16,7 @@ from eyestream.gaze.features import NAMES, STEP_S
 from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources.core import CORE
 from eyestream.rim.sources.gaze import GazeFeeder, GazeKind, Place
 from eyestream.rim.sources.gaze_recording import GazeRecordingSource
 from eyestream.rim.sources.mqtt import MQTT
@@ -26,7 +27,7 @@ from eyestream.streams.spec import StreamSpec, same_rate
 
 __all__ = ["front_end_of", "make_source"]
 
-_KINDS: dict[str, SourceKind | GazeKind] = {kind.name: kind for kind in (RECORDING, MQTT, NEON)}
+_KINDS: dict[str, SourceKind | GazeKind] = {kind.name: kind for kind in (RECORDING, MQTT, NEON, CORE)}
 
 HOST_SPEED = 1.0
 """Seconds of live gaze that pass in one second; tests alone hurry."""
