@@ -66,7 +66,7 @@ async def test_a_recording_that_repeats_begins_a_later_session(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        ("nothing", {}, "'nothing' is none of core, mqtt, neon, recording"),
+        ("nothing", {}, "'nothing' is none of core, lsl, mqtt, neon, recording"),
         ("recording", {}, "missing required field `file`"),
         ("recording", {"file": "r.npz", "sped": 1}, "unknown field `sped`"),
         ("recording", {"file": "r.npz", "speed": 0}, "speed"),

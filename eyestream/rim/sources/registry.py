@@ -19,6 +19,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.core import CORE
 from eyestream.rim.sources.gaze import GazeFeeder, GazeKind, Place
 from eyestream.rim.sources.gaze_recording import GazeRecordingSource
+from eyestream.rim.sources.lsl import LSL
 from eyestream.rim.sources.mqtt import MQTT
 from eyestream.rim.sources.neon import NEON
 from eyestream.rim.sources.recording import RECORDING, Options
@@ -27,7 +28,7 @@ from eyestream.streams.spec import StreamSpec, same_rate
 
 __all__ = ["front_end_of", "make_source"]
 
-_KINDS: dict[str, SourceKind | GazeKind] = {kind.name: kind for kind in (RECORDING, MQTT, NEON, CORE)}
+_KINDS: dict[str, SourceKind | GazeKind] = {kind.name: kind for kind in (RECORDING, MQTT, NEON, CORE, LSL)}
 
 HOST_SPEED = 1.0
 """Seconds of live gaze that pass in one second; tests alone hurry."""
