@@ -18,6 +18,7 @@ COMMANDS = {
     "init": "write a configuration and a new ledger",
     "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",
     "run": "the sidecar: raw rows in, private chunks out",
+    "sources": "which trackers are on this network, and what to write into the configuration",
     "replay": "publish a recording as if a tracker sent it live",
     "listen": "receive private chunks as an application does",
     "calibrate": "learn ball and range of every feature from public recordings",

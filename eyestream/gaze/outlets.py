@@ -89,7 +89,7 @@ class Relay:
 
     about: str
     labels: tuple[str, ...]
-    kinds: tuple[str, ...]
+    unit: str
     profile: str | None
     wanted: Wanted
 
@@ -98,7 +98,7 @@ RELAYS = {
     "pupil-capture": Relay(
         "Pupil Capture's LSL relay",
         ("confidence", "norm_pos_x", "norm_pos_y", "gaze_point_3d_x", "gaze_point_3d_y", "gaze_point_3d_z"),
-        (),
+        "normalized",
         "core",
         Wanted(
             ("gaze_point_3d_x", "gaze_point_3d_y", "gaze_point_3d_z"), ("diameter0_3d", "diameter1_3d"), "confidence"
@@ -107,27 +107,26 @@ RELAYS = {
     "pupil-companion": Relay(
         "the LSL relay of Pupil Labs' Neon and Invisible",
         ("x", "y"),
-        ("ScreenX", "ScreenY"),
+        "pixels",
         "neon",
         Wanted(("x", "y")),
     ),
     "tobii-pro": Relay(
         "App-TobiiPro: shares of a screen, of each eye, so a profile with the screen as [camera] is needed",
         ("left_x", "left_y", "left_pupil", "right_x", "right_y", "right_pupil"),
-        (),
+        "screencoords",
         None,
         Wanted(("left_x", "left_y")),
     ),
 }
-"""By the name that `[source.options] preset` has for them; the first channels of an outlet tell which it is."""
+"""By the name that `[source.options] preset` has for them; the first labels and the first unit tell which it is."""
 
 
 def relay_of(outlet: Outlet) -> str | None:
     """The name of the known relay that an outlet is of."""
     labels = tuple(channel.label for channel in outlet.channels)
-    kinds = tuple(channel.kind for channel in outlet.channels)
     for name, relay in RELAYS.items():
-        if labels[: len(relay.labels)] == relay.labels and kinds[: len(relay.kinds)] == relay.kinds:
+        if labels[: len(relay.labels)] == relay.labels and outlet.channels[0].unit == relay.unit:
             return name
     return None
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.ops.find_sources import find_sources
 from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.lsl import LslSource, Options, outlet_of, pylsl_module
 from eyestream.testing.clocks import until
@@ -43,6 +44,11 @@ async def main() -> None:
     twin = outlet_info(pylsl, "twin", 200.0)
     outlets.append(pylsl.StreamOutlet(pylsl.StreamInfo("twin", "Gaze", 5, 200.0, pylsl.cf_double64, "another")))
     assert outlet_of(twin).channels[0].kind == "ScreenX"
+    listed = {one.name: one for one in (await find_sources((), 1.0))[0] if one.name != "twin"}
+    assert listed["slow"].source == {"kind": "lsl", "profile": "lsl", "options": {"name": "slow"}, "rate_hz": 60.0}
+    assert listed["slow"].channels[0] == "x [degrees]"
+    assert "furlongs" in listed["unknown unit"].refused
+    assert "texts" in listed["texts"].refused
     await refused("has unit 'furlongs', where the profile has deg", name="unknown unit")
     await refused("has unit 'pixels', where the profile has deg", name="pixels")
     await refused("it has 60 samples a second, the profile 200", name="slow")

@@ -88,6 +88,8 @@ def test_known_relays_are_known_and_taken() -> None:
     assert relay_of(companion) == "pupil-companion"
     assert taking(companion, load_profile("neon"), RELAYS["pupil-companion"].wanted) == Taking((0, 1), (), None, 0.6)
     assert relay_of(outlet(Channel(), Channel())) is None
+    assert relay_of(outlet(*screen("degrees"))) is None
+    assert relay_of(outlet()) is None
 
 
 @pytest.mark.parametrize(

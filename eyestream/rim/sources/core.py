@@ -23,7 +23,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 
-__all__ = ["CORE", "CoreSource", "publications_of"]
+__all__ = ["CORE", "CoreSource", "publications_of", "read_datum", "zmq_modules"]
 
 ANSWER_S = 2.0
 SILENCE_S = 3.0
@@ -72,13 +72,13 @@ class CoreSource:
     """
 
     def __init__(self, options: Options, profile: Profile, place: Place) -> None:
-        _zmq()
+        zmq_modules()
         self._host, self._port, self._profile = options.host, options.port, profile
         self.refused: Counter[str] = Counter()
 
     async def run(self, deliver: DeliverGaze) -> None:
         """One subscription, for as long as gaze comes."""
-        zmq, asynchronous = _zmq()
+        zmq, asynchronous = zmq_modules()
         with _context(asynchronous) as context:
             port = await publications_of(context, self._host, self._port)
             socket = context.socket(zmq.SUB)
@@ -132,7 +132,7 @@ def read_datum(parts: list[bytes]) -> GazeColumns | str:
 
 async def publications_of(context: Any, host: str, port: int) -> int:
     """The port that Capture publishes at; raises LinkError when it does not tell it in time."""
-    zmq, _ = _zmq()
+    zmq, _ = zmq_modules()
     socket = context.socket(zmq.REQ)
     socket.setsockopt(zmq.MAXMSGSIZE, _MOST_BYTES)
     socket.connect(f"tcp://{host}:{port}")
@@ -159,7 +159,7 @@ def _context(asynchronous: Any) -> Iterator[Any]:
         context.destroy(0)
 
 
-def _zmq() -> tuple[Any, Any]:
+def zmq_modules() -> tuple[Any, Any]:
     """The modules of the extra; raises ConfigError where it is missing."""
     try:
         import zmq  # noqa: PLC0415  an extra
