@@ -15,7 +15,7 @@ from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, columns_of, widths
-from eyestream.rim.sources.gaze_recording import GazeRecordingSource
+from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import front_end_of, make_source
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import RawRows
@@ -40,7 +40,7 @@ def recorded(path: Path, seconds: float = 36.0, rate_hz: float = 100.0) -> Path:
 async def test_a_recording_of_gaze_gives_the_rows_of_its_front_end(tmp_path: Path) -> None:
     path = recorded(tmp_path / "g.csv")
     source = make_source(entry("recording", "degrees", 100.0, file="g.csv", speed=200.0), SPEC, tmp_path, BROKER)
-    assert isinstance(source, GazeRecordingSource)
+    assert isinstance(source, GazePlayer)
     heard: list[RawRows] = []
     await asyncio.wait_for(source.run(heard.append), 20)
     *rows, end = heard

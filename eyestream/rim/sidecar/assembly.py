@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
@@ -117,7 +118,12 @@ class Assembly:
 
 
 @contextmanager
-def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) -> Iterator[Assembly]:
+def assemble(
+    settings: Settings,
+    today: Callable[[], int],
+    base: Path = Path(),
+    sources: Mapping[StreamKey, Source | GazeFeeder] = MappingProxyType({}),
+) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
     Parameters
@@ -128,6 +134,8 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
         Days since 1970, UTC.
     base
         What paths in the options of sources are relative to: the directory of the configuration.
+    sources
+        What serves a stream beside the sources that the configuration names.
 
     Raises
     ------
@@ -141,6 +149,6 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
     mechanisms = mechanisms_of(settings)
     ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
-        sources = sources_of(settings, mechanisms, base)
-        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        served = {**sources_of(settings, mechanisms, base), **sources}
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=served)
         yield Assembly(settings, mechanisms, ledger, sidecar)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.source import Deliver
@@ -94,12 +95,13 @@ class GazeFeeder:
 
     Attributes
     ----------
+    source : where it comes from.
     live : the front end, to be read.
     dropped : samples that were forgotten because too many waited.
     """
 
     def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0) -> None:
-        self._source, self._profile, self._speed = source, profile, speed
+        self.source, self._profile, self._speed = source, profile, speed
         self._inbox: deque[tuple[float, GazeColumns]] = deque()
         self._held, self._most = 0, math.ceil(2 * profile.fixed_rate_hz) + 64
         self._came = asyncio.Event()
@@ -110,7 +112,7 @@ class GazeFeeder:
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
-        await self._source.run(deliver)
+        await self.source.run(deliver)
         self._over.set()
         self._came.set()
 
@@ -159,16 +161,19 @@ class GazeFeeder:
         self._inbox.clear()
         for _, group in itertools.groupby(parts, key=lambda part: _form(part[1])):
             arrivals, records = zip(*group, strict=True)
-            joined = _joined(records)
-            samples = take_in(
-                self._profile,
-                joined.time,
-                joined.gaze,
-                pupil=joined.pupil,
-                openness=joined.openness,
-                valid=joined.valid,
-            )
+            samples = self.samples_of(_joined(records))
             self.live.take(samples, np.repeat(arrivals, [len(part.time) for part in records]))
+
+    def samples_of(self, records: GazeColumns) -> Samples:
+        """Records in degrees and mm, on the tracker's clock."""
+        return take_in(
+            self._profile,
+            records.time,
+            records.gaze,
+            pupil=records.pupil,
+            openness=records.openness,
+            valid=records.valid,
+        )
 
     def _numbered(self, made: LiveRows) -> RawRows:
         if made.session != self._number:

@@ -6,31 +6,26 @@ played.
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import numpy as np
 
-from eyestream.gaze.features import STEP_S
+from eyestream.gaze.features import NAMES, STEP_S
 from eyestream.gaze.front_end import FrontEnd, Rows
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.sources.recording import Options
 from eyestream.rim.sources.source import Deliver
 from eyestream.wire.messages import RawRows
 
-__all__ = ["GazeRecordingSource"]
+__all__ = ["GazePlayer", "gaze_recording"]
 
 _DAY_S = 86_400.0
 
 
-class GazeRecordingSource:
-    """Rows of a recording of gaze at their times.
-
-    Parameters
-    ----------
-    options
-        As for a recording of rows.
-    profile
-        What the file is in.
+def gaze_recording(options: Options, profile: Profile) -> "GazePlayer":
+    """The rows of a recording of gaze in a file.
 
     Raises
     ------
@@ -39,17 +34,43 @@ class GazeRecordingSource:
     RecordingError
         The file is no such recording.
     """
+    return GazePlayer(load_gaze(options.file, profile).samples, profile, options.speed, options.repeat)
 
-    def __init__(self, options: Options, profile: Profile) -> None:
-        self._options, self._profile = options, profile
-        self._samples = load_gaze(options.file, profile).samples
+
+class GazePlayer:
+    """Rows of samples at their times.
+
+    Parameters
+    ----------
+    samples
+        At least one of them has a time.
+    profile
+        What they are of, with their rate.
+    speed
+        1 is real time.
+    repeat
+        At the end it begins anew, in another session.
+    watch
+        Is shown the samples as they are played.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        profile: Profile,
+        speed: float = 1.0,
+        repeat: bool = False,
+        watch: Callable[[Samples], None] = lambda samples: None,
+    ) -> None:
+        self._samples, self._profile = samples, profile
+        self._speed, self._repeat, self._watch = speed, repeat, watch
         self._session = 0
 
     async def run(self, deliver: Deliver) -> None:
         """Deliver all rows once, or without end."""
         while True:
             await self._once(deliver)
-            if not self._options.repeat:
+            if not self._repeat:
                 return
 
     async def _once(self, deliver: Deliver) -> None:
@@ -62,13 +83,14 @@ class GazeRecordingSource:
         self._session = max(self._session + 1, time.time_ns())
         for step in range(1, int((last - first) / STEP_S) + 2):
             end = first + step * STEP_S
-            await asyncio.sleep(began + (end - first) / self._options.speed - loop.time())
+            await asyncio.sleep(began + (end - first) / self._speed - loop.time())
             until = int(np.searchsorted(latest, end, side="right"))
+            self._watch(samples[fed:until])
             made = self._joined(front.feed(samples[fed:until]), front.advance(end) if end <= last else None)
             if len(made):
                 deliver(RawRows(self._session, number, made.values, t=made.t))
             fed, number = until, number + len(made)
-        deliver(RawRows(self._session, number, np.zeros((0, len(made.values[0])) if len(made) else (0, 52)), end=True))
+        deliver(RawRows(self._session, number, np.zeros((0, len(NAMES))), end=True))
 
     @staticmethod
     def _joined(rows: Rows, more: Rows | None) -> Rows:

@@ -18,7 +18,7 @@ from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.core import CORE
 from eyestream.rim.sources.gaze import GazeFeeder, GazeKind, Place
-from eyestream.rim.sources.gaze_recording import GazeRecordingSource
+from eyestream.rim.sources.gaze_recording import gaze_recording
 from eyestream.rim.sources.lsl import LSL
 from eyestream.rim.sources.mqtt import MQTT
 from eyestream.rim.sources.neon import NEON
@@ -88,7 +88,7 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
     if isinstance(kind, GazeKind):
         return GazeFeeder(kind.make(options, profile, Place(entry.device, broker)), profile, HOST_SPEED)
     assert isinstance(options, Options)
-    return GazeRecordingSource(options, profile)
+    return gaze_recording(options, profile)
 
 
 def _kind(entry: SourceEntry) -> SourceKind | GazeKind:
