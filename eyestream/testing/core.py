@@ -5,8 +5,10 @@ import contextlib
 from typing import Any
 
 import msgpack
+import numpy as np
 import zmq
 import zmq.asyncio
+from numpy.typing import NDArray
 
 from eyestream.testing.gaze_lives import TrackerClock
 from eyestream.testing.mosquitto import free_port
@@ -33,6 +35,8 @@ class FakeCapture:
     ----------
     rate_hz
         Data a second.
+    gaze
+        (k, 3) points, one after the other and from the beginning again; a usual one by default.
 
     Attributes
     ----------
@@ -40,7 +44,8 @@ class FakeCapture:
     clock : of Capture.
     """
 
-    def __init__(self, rate_hz: float = 200.0) -> None:
+    def __init__(self, rate_hz: float = 200.0, gaze: NDArray[np.float64] | None = None) -> None:
+        self._gaze = np.array([[10.0, -20.0, 600.0]]) if gaze is None else gaze
         self.rate_hz, self.port = rate_hz, free_port()
         self.clock = TrackerClock(offset_s=-300.0)
         self._context: Any = None
@@ -100,6 +105,7 @@ class FakeCapture:
         loop = asyncio.get_running_loop()
         began, number = loop.time(), 0
         while True:
-            await self._socket.send_multipart([b"gaze.3d.01.", datum(self._now())])
+            point = self._gaze[number % len(self._gaze), :3].tolist()
+            await self._socket.send_multipart([b"gaze.3d.01.", datum(self._now(), point=point)])
             number += 1
             await asyncio.sleep(max(0.0, began + number / self.rate_hz - loop.time()))

@@ -30,17 +30,20 @@ class TrackerClock:
     ----------
     offset_s, ppm
         Ahead of the host's by so much, and faster by so many millionths.
+    speed
+        The host's own seconds that pass in one: more than one only beside a source that hurries as much.
     shown
         Every pair of a host's time and what was shown then, since the clock was set last.
     """
 
     offset_s: float = 1.7e5
     ppm: float = 100.0
+    speed: float = 1.0
     shown: list[tuple[float, float]] = field(default_factory=list)
 
     def show(self, host_s: float) -> float:
         """Read it, and remember."""
-        t = host_s + self.offset_s + host_s * self.ppm * 1e-6
+        t = self.speed * host_s * (1.0 + self.ppm * 1e-6) + self.offset_s
         self.shown.append((host_s, t))
         return t
 

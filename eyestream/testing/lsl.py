@@ -1,6 +1,6 @@
 """An outlet of the Lab Streaming Layer in a process of its own: a tracker that can be killed. Needs pylsl.
 
-    python -m eyestream.testing.lsl NAME RATE_HZ OFFSET_S PPM
+    python -m eyestream.testing.lsl NAME RATE_HZ OFFSET_S PPM SEED SPEED
 
 reads lines from its input: `offset S`, `flood`, `nonsense`. LSL's sockets are open to every interface: give it a
 network namespace of its own.
@@ -16,22 +16,26 @@ import numpy as np
 
 from eyestream.rim.sources.lsl import pylsl_module
 from eyestream.testing.gaze_lives import TrackerClock
+from eyestream.testing.tainting.canary import Canary
 
 __all__ = ["FakeOutlet", "outlet_info"]
 
 
 class FakeOutlet:
-    """One outlet, in a child process."""
+    """One outlet, in a child process.
 
-    def __init__(self, name: str = "gaze", rate_hz: float = 200.0) -> None:
-        self.name, self.rate_hz = name, rate_hz
+    With a `seed`, its gaze is that of a canary; with a `speed`, so many of its seconds pass in one.
+    """
+
+    def __init__(self, name: str = "gaze", rate_hz: float = 200.0, seed: int = -1, speed: float = 1.0) -> None:
+        self.name, self.rate_hz, self._seed, self._speed = name, rate_hz, seed, speed
         self.clock = TrackerClock(offset_s=9.5e4)
         self._process: asyncio.subprocess.Process | None = None
         self._showing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to send."""
-        words = [self.name, self.rate_hz, self.clock.offset_s, self.clock.ppm]
+        words = [self.name, self.rate_hz, self.clock.offset_s, self.clock.ppm, self._seed, self._speed]
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "eyestream.testing.lsl", *map(str, words), stdin=asyncio.subprocess.PIPE
         )
@@ -87,10 +91,14 @@ def outlet_info(pylsl: Any, name: str, rate_hz: float, unit: str = "degrees", ki
     return info
 
 
-def _main(name: str, rate_hz: float, offset_s: float, ppm: float) -> None:
+def _main(name: str, *numbers: float) -> None:
+    rate_hz, offset_s, ppm, seed, speed = numbers
+    rows = [[1.0, 2.0, 3.0, 3.5, 0.9]]
+    if seed >= 0:
+        rows = Canary(4096, 5, int(seed)).rows.astype(np.float64).tolist()
     pylsl = pylsl_module()
     outlet = pylsl.StreamOutlet(outlet_info(pylsl, name, rate_hz))
-    clock, asked = TrackerClock(offset_s, ppm), ""
+    clock, asked = TrackerClock(offset_s, ppm, speed), ""
 
     def listen() -> None:
         nonlocal asked
@@ -103,7 +111,7 @@ def _main(name: str, rate_hz: float, offset_s: float, ppm: float) -> None:
         now = time.monotonic()
         t = clock.show(now)
         clock.shown.clear()
-        outlet.push_sample([1.0, 2.0, 3.0, 3.5, 0.9], t)
+        outlet.push_sample(rows[number % len(rows)], t)
         if asked.startswith("offset"):
             clock.offset_s = float(asked.split()[1])
         elif asked == "flood":
@@ -115,7 +123,7 @@ def _main(name: str, rate_hz: float, offset_s: float, ppm: float) -> None:
                 outlet.push_sample([wrong] * 5, wrong if np.isfinite(wrong) else 1.0)
         asked = ""
         number += 1
-        time.sleep(max(0.0, began + number / rate_hz - time.monotonic()))
+        time.sleep(max(0.0, began + number / rate_hz / speed - time.monotonic()))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ import json
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eyestream.testing.gaze_lives import TrackerClock
 from eyestream.testing.mosquitto import free_port
 
@@ -41,6 +44,8 @@ class FakeNeon:
         Of the payloads.
     report_after_s
         The first sender report comes so long after the first packet.
+    gaze
+        (k, 4) x, y and two diameters, one row after the other and from the beginning again; usual ones by default.
 
     Attributes
     ----------
@@ -49,7 +54,15 @@ class FakeNeon:
     sent : packets.
     """
 
-    def __init__(self, rate_hz: float = 200.0, length: int = 65, report_after_s: float = 0.1) -> None:
+    def __init__(
+        self,
+        rate_hz: float = 200.0,
+        length: int = 65,
+        report_after_s: float = 0.1,
+        gaze: NDArray[np.float64] | None = None,
+    ) -> None:
+        usual = np.array([[800.0 + 10.0 * i, 600.0, 3.25, 3.5] for i in range(3)])
+        self._gaze = usual if gaze is None else gaze
         self.rate_hz, self.length, self.report_after_s = rate_hz, length, report_after_s
         self.port, self._rtsp_port = free_port(), free_port()
         self.clock = TrackerClock(offset_s=1.7e9)
@@ -174,7 +187,8 @@ class FakeNeon:
             if now - began >= self.report_after_s and (now - reported > 0.5 or reported == began):
                 reported = now
                 self._report(t)
-            self._packet(payload_of(self.length, 800.0 + 10.0 * (number % 3), 600.0), t)
+            x, y, *pupils = self._gaze[number % len(self._gaze), :4].tolist()
+            self._packet(payload_of(self.length, x, y, pupils=pupils), t)
             number += 1
             await asyncio.sleep(max(0.0, began + number / self.rate_hz - loop.time()))
 
