@@ -91,6 +91,8 @@ def main(options: argparse.Namespace) -> None:
         f"{options.out}: {options.mechanism}, chunks of {options.chunk} rows, {active.sum()} of {len(names)} features "
         f"released, {len(corpus.chunks)} chunks of {len(loaded)} recordings, hash {calibration.content_hash}"
     )
+    if corpus.lacks:
+        print(f"features that are not in every recording: {corpus.lacks}")
     tables = calibration.tables
     if isinstance(tables, PerFeatureTables) and not options.range:
         covered = np.median(tables.diameter[active] / (2 * tables.radius[active]))

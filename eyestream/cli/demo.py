@@ -107,7 +107,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
         source, who = WatchedSource(player, figures.note, ready), f"a simulated person at {speed:g} times real time"
     else:
-        source = await real_source(options.source, options.profile, options.rate_hz)
+        source = await real_source(options.source, options.profile, options.rate_hz, calibration)
         source.watched_by(figures.gaze.watch, figures.note, ready)
         who = f"gaze of {options.source}"
     async with embedded_broker(options.port) as url:

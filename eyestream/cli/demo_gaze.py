@@ -12,8 +12,10 @@ import numpy as np
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
+from eyestream.gaze.profile_text import front_end_mark
 from eyestream.gaze.samples import Samples
 from eyestream.offline.corpus.gaze_simulation import gaze_of, gaze_person
+from eyestream.privacy.calibration import Calibration
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
@@ -134,13 +136,15 @@ def simulated_gaze(seconds: float, speed: float, seen: GazeSeen) -> tuple[GazePl
     return GazePlayer(samples, load_profile("degrees").at_rate(RATE_HZ), speed, watch=seen.watch), rows
 
 
-async def real_source(told: str, profile: str | None, rate_hz: float | None) -> WatchedFeeder:
+async def real_source(told: str, profile: str | None, rate_hz: float | None, calibration: Calibration) -> WatchedFeeder:
     """The tracker that ``--source KIND:WHERE`` names.
 
     Raises
     ------
     ConfigError
         It is none, or its gaze cannot be taken.
+    CalibrationError
+        The calibration is of another front end.
     """
     kind, colon, where = told.partition(":")
     if not colon or not where:
@@ -163,6 +167,7 @@ async def real_source(told: str, profile: str | None, rate_hz: float | None) -> 
     made, front_end = make_source(entry, spec, Path(), BrokerSettings("mqtt://localhost")), front_end_of(entry)
     assert isinstance(made, GazeFeeder)
     assert front_end is not None
+    calibration.check_front_end(front_end_mark(front_end))
     return WatchedFeeder(made.source, front_end)
 
 

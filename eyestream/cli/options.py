@@ -26,7 +26,7 @@ __all__ = [
     "start_log",
 ]
 
-RECORDING = ".npz, .csv or .csv.gz of rows; with --profile, gaze"
+RECORDING = ".npz, .csv, .tsv or .parquet of rows; with --profile, gaze"
 
 
 def add_profile(parser: argparse.ArgumentParser, *, required: bool = False) -> None:

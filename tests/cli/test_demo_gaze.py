@@ -9,8 +9,11 @@ import pytest
 from eyestream.cli.demo_gaze import GazeSeen, real_source, simulated_gaze
 from eyestream.errors import ConfigError
 from eyestream.gaze.samples import Samples
+from eyestream.rim.files import calibrations
 from eyestream.rim.sources.neon import NeonSource
 from eyestream.wire.messages import RawRows
+
+CALIBRATION = calibrations.load("everyday-klt-shed-32")
 
 
 def test_what_is_seen_is_said_and_drawn() -> None:
@@ -53,9 +56,9 @@ async def test_simulated_gaze_makes_as_many_rows_as_it_says() -> None:
 async def test_a_tracker_that_cannot_be_taken_is_said_so(monkeypatch: pytest.MonkeyPatch, told: str, said: str) -> None:
     monkeypatch.setitem(sys.modules, "pylsl", None)
     with pytest.raises(ConfigError, match=said):
-        await real_source(told, None, None)
+        await real_source(told, None, None, CALIBRATION)
 
 
 async def test_a_phone_is_taken() -> None:
-    feeder = await real_source("neon:127.0.0.1:9999", None, None)
+    feeder = await real_source("neon:127.0.0.1:9999", None, None, CALIBRATION)
     assert isinstance(feeder.source, NeonSource)

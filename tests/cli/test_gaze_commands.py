@@ -15,6 +15,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import stem
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
+from eyestream.testing.mosquitto import Mosquitto
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,14 @@ def test_calibrate_and_privatize_gaze(folder: Path, tmp_path: Path, capsys: pyte
     assert "was made from rows of front end" in said
     assert "eyestream calibrate" in said
     assert not (tmp_path / "no").exists()
+
+
+def test_replay_sends_the_rows_of_gaze(folder: Path, mosquitto: Mosquitto, capsys: pytest.CaptureFixture[str]) -> None:
+    files = sorted(map(str, folder.glob("*.csv")))[:2]
+    there = ["--broker", mosquitto.url, "--device", "hmd-1"]
+    main(["replay", *files, "--profile", "degrees", *there, "--speed", "max"])
+    said = capsys.readouterr().err
+    assert [f"{file}: 70 rows sent" in said for file in files] == [True, True]
 
 
 def test_what_does_not_fit_is_said_in_a_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,8 @@ _LEAST_FORWARD = 0.9
 def extract(gaze: GazeRecording, progress: Callable[[int], None] = lambda done: None) -> Recording:
     """Rows of the 52 features, one each half second, the first one 30 s after the first sample.
 
+    They have the precision in which rows are sent and stored, float32.
+
     Parameters
     ----------
     progress
@@ -48,7 +50,8 @@ def extract(gaze: GazeRecording, progress: Callable[[int], None] = lambda done: 
     if not sum(map(len, rows)):
         raise RecordingError(f"{gaze.path}: is shorter than the {WINDOW_S:g} s of gaze that a row describes")
     t, values = np.concatenate([part.t for part in rows]), np.concatenate([part.values for part in rows])
-    return Recording(t, values, NAMES, gaze.path, front_end=front_end_mark(gaze.profile))
+    single = values.astype(np.float32).astype(np.float64)
+    return Recording(t, single, NAMES, gaze.path, front_end=front_end_mark(gaze.profile))
 
 
 def stem(path: Path) -> str:

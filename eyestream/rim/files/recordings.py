@@ -1,5 +1,5 @@
-"""Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.csv.gz` with a
-header.
+"""Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.tsv` with a header,
+also with `.gz`; `.parquet` (extra `parquet`).
 
 A recording is `t` (m,) seconds, strictly increasing, and `features` (m, F); NaN is a missing value.
 """
@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
+from eyestream.gaze.features import NAMES, UNITS
 from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.parquet import load_parquet, save_parquet
 from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["Recording", "load", "save"]
@@ -54,6 +56,11 @@ class Recording:
     front_end: FrontEndMark | None = None
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """F units: those of the front end that made the rows, and 1 where it is not known."""
+        return UNITS if self.front_end is not None and self.names == NAMES else ("1",) * len(self.names)
+
+    @property
     def rate_hz(self) -> float:
         """Nominal rows a second: the inverse of the median step."""
         return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
@@ -77,9 +84,12 @@ def load(path: str | Path) -> Recording:
     name = path.name.lower()
     if name.endswith(".npz"):
         return _load_npz(path)
-    if name.endswith((".csv", ".csv.gz")):
-        return _load_csv(path)
-    raise RecordingError(f"{path}: a recording is a .npz, .csv or .csv.gz file")
+    if name.removesuffix(".gz").endswith((".csv", ".tsv")):
+        return _load_text(path)
+    if name.endswith(".parquet"):
+        header, values = load_parquet(path)
+        return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=1)
+    raise RecordingError(f"{path}: a recording is a .npz, .csv, .tsv or .parquet file, .csv and .tsv also with .gz")
 
 
 def save(recording: Recording, path: str | Path) -> None:
@@ -99,8 +109,11 @@ def save(recording: Recording, path: str | Path) -> None:
         with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
             np.savez_compressed(file, **arrays)
         return
+    if path.name.lower().endswith(".parquet"):
+        save_parquet(path, ["t_s", *recording.names], recording.t, features)
+        return
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", delimiter=_delimiter(path))
     writer.writerow(["t_s", *recording.names])
     for t, row in zip(recording.t, features, strict=True):
         writer.writerow([repr(float(t)), *("" if np.isnan(v) else str(v) for v in row)])
@@ -165,13 +178,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _load_csv(path: Path) -> Recording:
+def _delimiter(path: Path) -> str:
+    return "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
+
+
+def _load_text(path: Path) -> Recording:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         with opener(path, "rt", encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
+            rows = list(csv.reader(file, delimiter=_delimiter(path)))
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
-        raise RecordingError(f"{path}: is not a .csv recording ({type(error).__name__})") from None
+        kind = ".tsv" if _delimiter(path) == "\t" else ".csv"
+        raise RecordingError(f"{path}: is not a {kind} recording ({type(error).__name__})") from None
     if not rows or len(rows[0]) < 2:
         raise RecordingError(f"{path}: line 1: expected a header with a column of seconds and at least one feature")
     header, width = rows[0], len(rows[0])

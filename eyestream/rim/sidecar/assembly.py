@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError, OperatorError
+from eyestream.gaze.profile_text import front_end_mark
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -16,7 +17,7 @@ from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
-from eyestream.rim.sidecar.description import stream_spec
+from eyestream.rim.sidecar.description import front_ends, stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.registry import make_source
@@ -26,13 +27,14 @@ from eyestream.streams.key import StreamKey
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
 
-def fitting_calibration(stream: StreamSettings) -> Calibration:
+def fitting_calibration(settings: Settings, stream: StreamSettings) -> Calibration:
     """The calibration that a stream names.
 
     Raises
     ------
     CalibrationError
-        There is none, or it was made for another stream.
+        There is none, or it was made for another stream, or from rows of another front end than that of a source of
+        gaze which serves the stream: then the message has the remedy.
     ConfigError
         The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
         would be too low.
@@ -41,6 +43,8 @@ def fitting_calibration(stream: StreamSettings) -> Calibration:
     calibration.check_stream(stream.names, stream.rate_hz)
     if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
         raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
+    for profile in front_ends(settings, stream):
+        calibration.check_front_end(front_end_mark(profile))
     return calibration
 
 
@@ -55,7 +59,7 @@ def new_ledger(settings: Settings, created: int) -> None:
         As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
     for stream in settings.stream:
-        fitting_calibration(stream)
+        fitting_calibration(settings, stream)
     create_ledger(settings.sidecar.ledger, created=created)
 
 
@@ -72,11 +76,14 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     made: dict[str, Mechanism] = {}
     for stream in settings.stream:
         try:
-            privacy = stream.privacy
-            made[stream.name] = build(fitting_calibration(stream), privacy.epsilon, noise=noise(), **privacy.options)
+            made[stream.name] = _built(settings, stream, noise())
         except OperatorError as error:
             raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
     return made
+
+
+def _built(settings: Settings, stream: StreamSettings, noise: Noise) -> Mechanism:
+    return build(fitting_calibration(settings, stream), stream.privacy.epsilon, noise=noise, **stream.privacy.options)
 
 
 def sources_of(

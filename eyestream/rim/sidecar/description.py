@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.gaze.profile import Profile
 from eyestream.privacy.guarantee import Deployment, text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings, StreamSettings
@@ -11,7 +12,7 @@ from eyestream.streams.key import StreamKey
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
-__all__ = ["deployment_of", "meta_of", "metas", "served_streams", "stream_spec"]
+__all__ = ["deployment_of", "front_ends", "meta_of", "metas", "served_streams", "stream_spec"]
 
 
 def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> list[tuple[DeviceSettings, Mechanism]]:
@@ -50,6 +51,12 @@ def deployment_of(settings: Settings, stream: StreamSettings) -> Deployment:
     )
 
 
+def front_ends(settings: Settings, stream: StreamSettings) -> list[Profile]:
+    """The profiles of the sources of gaze that serve a stream, each once; raises ConfigError as `front_end_of`."""
+    found = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
+    return list(dict.fromkeys(profile for profile in found if profile is not None))
+
+
 def stream_spec(settings: Settings, stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
     """What the rows of a configured stream are; `units` come with its calibration.
 
@@ -60,8 +67,7 @@ def stream_spec(settings: Settings, stream: StreamSettings, units: tuple[str, ..
     ConfigError
         As `front_end_of`.
     """
-    front_ends = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
-    memory_s = max([stream.memory_s, *(profile.memory_s for profile in front_ends if profile is not None)])
+    memory_s = max([stream.memory_s, *(profile.memory_s for profile in front_ends(settings, stream))])
     return StreamSpec(
         name=stream.name,
         schema=stream.schema,
