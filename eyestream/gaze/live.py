@@ -4,7 +4,9 @@ Samples come with the tracker's time and the time of their arrival. They are pla
 so that a clock of the tracker's that is set, or drifts, moves no row. The row of the window that ends at te is made at
 te + `DELAY_S`, never earlier and never later: its moment and its number are functions of the first sample's time and
 the clock. A lost eye, a tracker that falls silent, a flood and a clock that is set all give the same rows at the same
-moments; of what came in, too late samples are dropped.
+moments; of what came in, too late samples are dropped. Samples that come faster than a quarter above the profile's rate
+count as lost from the next second on: thresholds and memory are those of the profile's rate. (At half of it and below,
+half of a window is missing.)
 
 A session ends when nothing has come for `SILENCE_S`: the tracker is off. It begins anew with the next sample.
 
@@ -32,6 +34,7 @@ SILENCE_S = 60.0
 """After so long without any sample a session is over."""
 
 _SLACK = 2.0
+_FASTEST = 1.25
 _ON_TIME_S = 1e-6
 
 
@@ -72,12 +75,15 @@ class LiveFrontEnd:
     ----------
     clock : the map of the tracker's clock, to be read.
     overflowed : samples that were dropped because too many came at once.
+    too_fast : samples that counted as lost because they came faster than the profile's rate.
     """
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.clock = ClockMap()
-        self.overflowed = 0
+        self.overflowed = self.too_fast = 0
+        self._second, self._in_second, self._too_many = -1, 0, False
+        self._most_a_second = math.ceil(_FASTEST * profile.fixed_rate_hz) + 2
         self._most = math.ceil(_SLACK * profile.fixed_rate_hz)
         self._waiting = Samples.of([], [], [])
         self._front: FrontEnd | None = None
@@ -100,12 +106,14 @@ class LiveFrontEnd:
             samples, arrived = samples[-self._most :], arrived[-self._most :]
         host = self.clock.take(samples.t, arrived)
         believed = np.isfinite(host)
+        if len(arrived):
+            self._heard = max(self._heard, float(arrived[-1]))  # also by what has no time to believe: it is there
         if not believed.any():
             return
-        self._heard = max(self._heard, float(arrived[-1]))
         if self._front is None:
             self._open(float(host[believed][0]))
-        placed = Samples(host, samples.x, samples.y, samples.pupil_mm, samples.valid & believed)
+        seen = samples.valid & believed & ~self._faster(host, believed)
+        placed = Samples(host, samples.x, samples.y, samples.pupil_mm, seen)
         self._waiting = Samples.joined([self._waiting, placed]) if len(self._waiting) else placed
         if len(self._waiting) > self._most:
             self.overflowed += len(self._waiting) - self._most
@@ -131,6 +139,23 @@ class LiveFrontEnd:
             return []
         rows = self.due(self._heard + DELAY_S)
         return [*rows, self._close()] if self._front is not None else rows
+
+    def _faster(self, host: NDArray[np.float64], believed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which samples follow a second with too many, by the time that they are of; those not believed do not count.
+
+        A sample whose time goes backward is late, and dropped behind: it counts for the second that is reached.
+        """
+        late = np.zeros(len(host), dtype=np.bool_)
+        for second in np.unique(np.floor(host[believed])).tolist():
+            which = believed & (np.floor(host) == second)
+            if second > self._second:
+                followed = second == self._second + 1
+                self._too_many = followed and self._in_second > self._most_a_second
+                self._second, self._in_second = int(second), 0
+            self._in_second += int(which.sum())
+            late |= which & self._too_many
+        self.too_fast += int(late.sum())
+        return late
 
     def _open(self, origin: float) -> None:
         self._front, self._origin, self._steps = FrontEnd(self.profile), origin, 1

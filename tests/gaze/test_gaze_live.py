@@ -132,3 +132,27 @@ def test_before_any_gaze_nothing_is_due() -> None:
     assert live.due(1e9) == []
     live.take(Samples.of([np.nan], [0.0], [0.0]), np.array([1.0]))
     assert live.next_due is None
+
+
+@pytest.mark.parametrize(("factor", "refused"), [(0.6, False), (1.0, False), (1.2, False), (1.5, True), (2.0, True)])
+def test_gaze_faster_than_its_profile_says_counts_as_lost(factor: float, refused: bool) -> None:
+    live, rows = LiveFrontEnd(profile(RATE_HZ)), []
+    samples, _ = gaze(RATE_HZ * factor, 36.0, 3)
+    for begin in range(0, len(samples), 25):
+        part = samples[begin : begin + 25]
+        live.take(part, part.t + 0.001)
+        rows += live.due(float(part.t[-1]))
+    assert len(rows) >= 10
+    assert np.isnan(np.concatenate([row.values for row in rows])).all() == refused
+    assert (live.too_fast > 0.9 * len(samples)) == refused
+    assert live.too_fast == 0 or refused
+
+
+def test_a_burst_of_what_waited_is_not_too_fast() -> None:
+    live = LiveFrontEnd(profile(RATE_HZ))
+    samples, _ = gaze(RATE_HZ, 10.0, 3)
+    for begin in range(0, len(samples), 400):
+        part = samples[begin : begin + 400]
+        live.take(part, np.full(len(part), part.t[-1]))
+        live.due(float(part.t[-1]))
+    assert live.too_fast == 0
