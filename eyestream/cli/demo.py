@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import logging
-import math
 import secrets
 import signal
 import sys
@@ -13,13 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from eyestream.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
 from eyestream.cli.demo_view import Figures, View, open_view, summary
 from eyestream.cli.options import one_line_faults, positive, start_log
 from eyestream.errors import ConfigError, LinkError
-from eyestream.offline.corpus.simulation import load_statistics, simulate_person
+from eyestream.gaze.features import WINDOW_S
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.config import (
@@ -32,13 +29,11 @@ from eyestream.rim.config import (
     StreamSettings,
 )
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
-from eyestream.rim.sdk.publisher import Publisher
-from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.rim.sidecar.assembly import assemble, new_ledger
+from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
 
@@ -58,13 +53,18 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "demo",
-        help="see it happen: broker, recording, sidecar and application in one terminal",
-        description="Start a broker of our own on this machine, replay a simulated recording of a person who does not "
-        "exist, release it privately chunk by chunk, and show what an application receives. Nothing is kept: the "
-        "ledger is a temporary one.",
+        help="see it happen: broker, gaze, sidecar and application in one terminal",
+        description="Start a broker of our own on this machine, play the gaze of a person who does not exist, or of a "
+        "tracker, turn it into rows, release them privately chunk by chunk, and show what an application receives. "
+        "Nothing is kept: the ledger is a temporary one.",
     )
-    parser.add_argument("--seconds", type=positive, default=20.0, metavar="S", help="length by the clock (default 20)")
+    parser.add_argument(
+        "--seconds", type=positive, metavar="S", help="length by the clock (default 20; 120 of a tracker)"
+    )
     parser.add_argument("--speed", type=positive, metavar="X", help="times real time (default: one chunk a second)")
+    parser.add_argument("--source", metavar="KIND:WHERE", help="a tracker: lsl:NAME, neon:HOST or core:HOST")
+    parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: its kind's)")
+    parser.add_argument("--rate-hz", type=positive, metavar="R", help="its samples a second, where the profile is open")
     parser.add_argument("--json", action="store_true", help="print one line with one JSON object at the end instead")
     parser.add_argument("--port", type=int, metavar="N", help="port of the broker on 127.0.0.1 (default: a free one)")
 
@@ -86,33 +86,40 @@ def main(options: argparse.Namespace) -> None:
         figures = asyncio.run(_demo(options, Path(folder), view))
     if options.json:
         print(json.dumps(figures.as_json()))
-    else:
+    elif figures.chunk is not None:
         print(summary(figures))
+    else:
+        print("the time was over before the first chunk was full: take longer, with --seconds")
 
 
 async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figures:
     one_line_faults()
+    if options.source is not None and options.speed is not None:
+        raise ConfigError("--speed: a tracker has its own")
     calibration = calibrations.load(CALIBRATION)
-    speed = options.speed or calibration.n / calibration.rate_hz
-    rows = math.floor(options.seconds * speed * calibration.rate_hz)
-    if rows < 1:
-        raise ConfigError(
-            f"--seconds times --speed: expected at least {1 / calibration.rate_hz:g}, the time of one row"
-        )
-    person = simulate_person(load_statistics(), rows, np.random.default_rng())
-    t = np.arange(rows) / calibration.rate_hz
-    recording = Recording(t, person.astype(np.float64), calibration.names, simulated=True)
+    rival = build(calibrations.load(RIVAL), EPSILON)
+    figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival)
+    speed = options.speed or (1.0 if options.source else calibration.n / calibration.rate_hz)
+    seconds = options.seconds or (120.0 if options.source else 20.0)
+    ready = asyncio.Event()
+    source: WatchedSource | WatchedFeeder
+    if options.source is None:
+        player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
+        source, who = WatchedSource(player, figures.note, ready), f"a simulated person at {speed:g} times real time"
+    else:
+        source = await real_source(options.source, options.profile, options.rate_hz, calibration)
+        source.watched_by(figures.gaze.watch, figures.note, ready)
+        who = f"gaze of {options.source}"
     async with embedded_broker(options.port) as url:
         settings = _settings(url, folder, calibration.names, calibration.rate_hz)
         new_ledger(settings, created=int(time.time()))
-        rival = build(calibrations.load(RIVAL), EPSILON)
-        figures = Figures(names=calibration.names, n=calibration.n, rows_total=rows, rival=rival)
         view.announce(
-            f"broker at {url}; a simulated person at {speed:g} times real time: a private chunk of {calibration.n} "
-            f"rows every {calibration.n / calibration.rate_hz / speed:.3g} s"
+            f"broker at {url}; {who}: the first row after {WINDOW_S / speed:.3g} s, and a private chunk of "
+            f"{calibration.n} rows every {calibration.n / calibration.rate_hz / speed:.3g} s"
         )
         with view:
-            await _play(settings, recording, speed, figures, view)
+            limit = None if options.source is None else seconds
+            await _play(settings, source, figures, view, ready=ready, seconds=limit)
     odometers = read_ledger(settings.sidecar.ledger).odometers
     figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
     return figures
@@ -140,22 +147,44 @@ def _settings(url: str, folder: Path, names: tuple[str, ...], rate_hz: float) ->
     )
 
 
-async def _play(settings: Settings, recording: Recording, speed: float, figures: Figures, view: View) -> None:
-    """Sidecar, application and tracker side by side, until the last chunk has come."""
-    device, url = settings.device[0].id, settings.private.url
-    stop = asyncio.Event()
-    with assemble(settings, today=lambda: int(time.time()) // 86_400) as made:
+async def _play(
+    settings: Settings,
+    source: WatchedSource | WatchedFeeder,
+    figures: Figures,
+    view: View,
+    *,
+    ready: asyncio.Event,
+    seconds: float | None,
+) -> None:
+    """Sidecar with its source, and application, side by side: until the last chunk has come, or for so long."""
+    device, url, stop = settings.device[0].id, settings.private.url, asyncio.Event()
+    served = {StreamKey(device, "features"): source}
+    with assemble(settings, lambda: int(time.time()) // 86_400, sources=served) as made:
         async with asyncio.TaskGroup() as group:
             group.create_task(made.sidecar.run(stop), name="sidecar")
+            watching = group.create_task(_watch(figures, view), name="view of the gaze")
             try:
                 async with subscribe(url, device) as chunks:
                     await _ready(chunks)
                     application = group.create_task(_listen(chunks, figures, view), name="application")
-                    async with _Tracker(url, device, recording, figures) as tracker:
-                        await replay(tracker, recording, speed=speed, progress=figures.sent)
-                    await _complete(application, figures)
+                    ready.set()
+                    if seconds is None:
+                        await _complete(application, figures)
+                    else:
+                        await gaze_comes(figures.gaze, PATIENCE_SECONDS)
+                        await asyncio.sleep(seconds)
+                        application.cancel()
             finally:
+                watching.cancel()
                 stop.set()
+
+
+async def _watch(figures: Figures, view: View) -> None:
+    """Show the gaze, a few times a second."""
+    while True:
+        await asyncio.sleep(0.1)
+        if figures.gaze.samples:
+            view.gaze(figures)
 
 
 async def _ready(chunks: Chunks) -> None:
@@ -180,22 +209,11 @@ async def _listen(chunks: Chunks, figures: Figures, view: View) -> None:
 
 
 async def _complete(application: "asyncio.Task[None]", figures: Figures) -> None:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await application
-    except TimeoutError:
-        missing = figures.chunks_total - len(figures.latencies_ms)
-        raise LinkError(f"{missing} of {figures.chunks_total} chunks did not arrive") from None
-
-
-class _Tracker(Publisher):
-    """A publisher that notes when the last row of each chunk is handed to it."""
-
-    def __init__(self, url: str, device: str, recording: Recording, figures: Figures) -> None:
-        super().__init__(url, device, recording.names, recording.rate_hz)
-        self._figures = figures
-
-    async def send(self, rows: ArrayLike, *, seq: int | None = None, t: ArrayLike | None = None) -> bool:
-        first = self.next_seq if seq is None else seq
-        self._figures.handed_over(np.asarray(rows, dtype=np.float64), first, asyncio.get_running_loop().time())
-        return await super().send(rows, seq=seq, t=t)
+    """Wait for the last chunk, for as long as gaze or chunks come."""
+    while not application.done():
+        before = (len(figures.latencies_ms), figures.gaze.samples)
+        await asyncio.wait({application}, timeout=PATIENCE_SECONDS)
+        if not application.done() and before == (len(figures.latencies_ms), figures.gaze.samples):
+            missing = figures.chunks_total - len(figures.latencies_ms)
+            raise LinkError(f"{missing} of {figures.chunks_total} chunks did not arrive")
+    await application

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import sys
+import time
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -10,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.cli.demo_gaze import GazeSeen
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.sdk.subscriber import Chunk
-from eyestream.wire.messages import Meta
+from eyestream.wire.messages import Meta, RawRows
 
 __all__ = ["Figures", "View", "open_view", "summary"]
 
@@ -23,13 +25,14 @@ SHOWN = ("rate_fixations", "mean_saccade_amplitude", "mean_fixation_duration", "
 
 @dataclass
 class Figures:
-    """What happened so far. The raw side is known only because the demo plays the tracker too."""
+    """What happened so far. The raw side is known only because the demo has the tracker in its own process."""
 
     names: tuple[str, ...]
     n: int
     rows_total: int
     rival: Mechanism
     """Compared with the released mechanism. It sees the raw rows too; what it gives never leaves this process."""
+    gaze: GazeSeen = field(default_factory=GazeSeen)
     rows: int = 0
     epsilon_session: float = 0.0
     latencies_ms: list[float] = field(default_factory=list)
@@ -44,16 +47,14 @@ class Figures:
 
     @property
     def chunks_total(self) -> int:
-        """Chunks that the recording makes, the partial last one included."""
+        """Chunks that the gaze makes, the partial last one included; 0 where nobody knows."""
         return math.ceil(self.rows_total / self.n)
 
-    def sent(self, rows: int) -> None:
-        """`rows` rows have been handed over so far."""
-        self.rows = rows
-
-    def handed_over(self, rows: NDArray[np.float64], first: int, now: float) -> None:
-        """The tracker hands rows (m, F) over, numbered from `first`, at `now`."""
-        for number, row in enumerate(np.atleast_2d(rows), start=first):
+    def note(self, rows: RawRows) -> None:
+        """Rows have left the front end. Of a session that ends, nothing more comes."""
+        now = time.monotonic()
+        self.rows += len(rows.rows)
+        for number, row in enumerate(rows.rows, start=rows.seq):
             index = number // self.n
             chunk = self._raw.setdefault(index, np.full((len(self.names), self.n), np.nan))
             chunk[:, number % self.n] = row
@@ -62,9 +63,11 @@ class Figures:
     def received(self, chunk: Chunk, meta: Meta, now: float) -> None:
         """The application has `chunk` in its hands at `now`."""
         self.chunk, self.meta = chunk, meta
-        self.latencies_ms.append(1000.0 * (now - self._complete_at.pop(chunk.index)))
-        raw = self._raw.pop(chunk.index)
-        self.raw_mean = np.nanmean(raw, axis=1)
+        self.latencies_ms.append(1000.0 * (now - self._complete_at.pop(chunk.index, now)))
+        raw = self._raw.pop(chunk.index, np.full((len(self.names), self.n), np.nan))
+        seen = np.isfinite(raw)
+        sums, counts = np.where(seen, raw, 0.0).sum(axis=1), seen.sum(axis=1)
+        self.raw_mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
         self.rival_mean = self.rival.release(raw).mean(axis=1)
         self.epsilon_session = chunk.epsilon * len(self.latencies_ms)
 
@@ -74,22 +77,23 @@ class Figures:
 
     def as_json(self) -> dict[str, object]:
         """What ``--json`` prints."""
-        assert self.chunk is not None
-        assert self.meta is not None
+        none = self.chunk is None or self.meta is None
         return {
+            "samples": self.gaze.samples,
             "rows": self.rows,
             "chunks": len(self.latencies_ms),
-            "mechanism": self.meta.mechanism,
-            "epsilon_per_chunk": self.chunk.epsilon,
+            "mechanism": None if self.meta is None else self.meta.mechanism,
+            "epsilon_per_chunk": None if self.chunk is None else self.chunk.epsilon,
             "epsilon_session": self.epsilon_session,
-            "latency_ms": {"p50": self.latency_ms(50), "p99": self.latency_ms(99)},
+            "latency_ms": None if none else {"p50": self.latency_ms(50), "p99": self.latency_ms(99)},
         }
 
     def line(self) -> str:
         """One line about where things stand."""
         assert self.chunk is not None
         return (
-            f"chunk {len(self.latencies_ms)} of {self.chunks_total}   {self.rows} rows   "
+            f"chunk {len(self.latencies_ms)}{f' of {self.chunks_total}' if self.chunks_total else ''}   "
+            f"{self.gaze.samples} samples, {self.rows} rows   "
             f"epsilon {self.chunk.epsilon:g} a chunk, {self.epsilon_session:g} this session   "
             f"latency {self.latencies_ms[-1]:.1f} ms"
         )
@@ -109,12 +113,23 @@ class View:
     def announce(self, text: str) -> None:
         """Say what is going to happen."""
 
+    def gaze(self, figures: Figures) -> None:
+        """Gaze has come in."""
+
     def update(self, figures: Figures) -> None:
         """A chunk has come."""
 
 
 class _Lines(View):
-    """One line a chunk, for a pipe or a file."""
+    """One line a chunk, and one a second of gaze before the first, for a pipe or a file."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def gaze(self, figures: Figures) -> None:
+        if figures.chunk is None and time.monotonic() >= self._next:
+            self._next = time.monotonic() + 1.0
+            print(figures.gaze.line(), flush=True)
 
     def announce(self, text: str) -> None:
         print(text, flush=True)
@@ -124,10 +139,12 @@ class _Lines(View):
 
 
 class _Live(_Lines):
-    """A table that is redrawn with every chunk."""
+    """Where the eye looks, and a table that is redrawn with every chunk."""
 
-    def __init__(self, live: Any, table: Any) -> None:
-        self._live, self._new_table = live, table
+    def __init__(self, live: Any, table: Any, group: Any) -> None:
+        super().__init__()
+        self._live, self._new_table, self._group = live, table, group
+        self._table: Any = ""
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -146,7 +163,12 @@ class _Live(_Lines):
             table.add_column(heading, justify="left" if heading.startswith("feature") else "right")
         for name, *cells in _cells(figures):
             table.add_row(name, *(f"{cell:.4g}" for cell in cells))
-        self._live.update(table, refresh=True)
+        self._table = table
+        self.gaze(figures)
+
+    def gaze(self, figures: Figures) -> None:
+        parts = (f"raw gaze: stays inside   ({figures.gaze.samples} samples)", figures.gaze.picture(), self._table)
+        self._live.update(self._group(*parts), refresh=True)
 
 
 def open_view() -> View:
@@ -160,11 +182,12 @@ def open_view() -> View:
     if not sys.stdout.isatty():
         return _Lines()
     try:
+        from rich.console import Group  # noqa: PLC0415  an extra
         from rich.live import Live  # noqa: PLC0415  an extra
         from rich.table import Table  # noqa: PLC0415
     except ImportError:
         raise ConfigError("the live view is not installed: pip install 'eyestream[demo]'") from None
-    return _Live(Live(auto_refresh=False), Table)
+    return _Live(Live(auto_refresh=False), Table, Group)
 
 
 def summary(figures: Figures) -> str:
@@ -174,7 +197,8 @@ def summary(figures: Figures) -> str:
     return "\n".join(
         [
             "",
-            f"{figures.rows} rows of a simulated person went in, {len(figures.latencies_ms)} private chunks came out "
+            f"{figures.gaze.samples} samples of gaze went in, {figures.rows} rows were made of them, "
+            f"{len(figures.latencies_ms)} private chunks came out "
             f"({figures.meta.mechanism}, {figures.n} rows each).",
             f"epsilon {figures.chunk.epsilon:g} for each chunk, {figures.epsilon_session:g} for the session: losses "
             "add up. The ledger was a temporary one.",

@@ -14,6 +14,7 @@ from typing import Any
 
 from eyestream.cli.options import JsonLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
+from eyestream.gaze.profile_text import front_end_hash
 from eyestream.rim import config
 from eyestream.rim.config import MetricsSettings
 from eyestream.rim.ops.hardening import keep_memory_private
@@ -21,6 +22,7 @@ from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
 from eyestream.rim.sidecar.assembly import Assembly, assemble
+from eyestream.rim.sidecar.description import front_ends
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["add_parser", "main"]
@@ -62,6 +64,8 @@ def main(options: argparse.Namespace) -> None:
         for stream in settings.stream:
             sent = ", ".join(device.id for device in settings.device if stream in settings.streams_of(device))
             _LOG.info("%s of %s: %s", stream.name, sent or "no device", made.guarantees[stream.name])
+            for profile in front_ends(settings, stream):
+                _LOG.info("%s: gaze of profile %s by front end %s", stream.name, profile.name, front_end_hash(profile))
         gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
         asyncio.run(_run(made, options.config, settings.metrics))
 

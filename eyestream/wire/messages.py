@@ -1,10 +1,11 @@
-"""The four payloads, bytes to values and back: pure, typed, bounded.
+"""The five payloads, bytes to values and back: pure, typed, bounded.
 
 Each is a msgpack map that begins with the version; encoders write the keys in the order of the fields, and check what
 decoders check, so that nothing is published that the other side must refuse. This module only gathers the names.
 """
 
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_RELEASE_BYTES, MAX_U64, REASONS, VERSION
+from eyestream.wire.gaze import decode_gaze, encode_gaze
 from eyestream.wire.raw import MAX_ROWS, RawRows, decode_raw, encode_raw, rows_per_message
 from eyestream.wire.release import Meta, PrivateChunk, decode_meta, decode_private, encode_meta, encode_private
 from eyestream.wire.status import (
@@ -32,10 +33,12 @@ __all__ = [
     "State",
     "Status",
     "StatusReason",
+    "decode_gaze",
     "decode_meta",
     "decode_private",
     "decode_raw",
     "decode_status",
+    "encode_gaze",
     "encode_meta",
     "encode_private",
     "encode_raw",

@@ -13,10 +13,12 @@ from eyestream.wire.envelope import VERSION, refuse
 
 __all__ = [
     "FEATURE_STREAM",
+    "GAZE_STREAM",
     "NAME",
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
+    "gaze_topic",
     "is_name",
     "meta_topic",
     "parse_topic",
@@ -29,6 +31,7 @@ __all__ = [
 
 Leaf = Literal["raw", "private", "meta", "status"]
 FEATURE_STREAM = "features"
+GAZE_STREAM = "gaze"
 SIDECAR_STREAM = "sidecar"
 
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
@@ -56,6 +59,11 @@ def is_name(text: str) -> bool:
 def raw_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where a tracker publishes rows; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "raw")
+
+
+def gaze_topic(device: str) -> str:
+    """Where a tracker publishes samples of gaze; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, GAZE_STREAM, "raw")
 
 
 def private_topic(device: str, stream: str = FEATURE_STREAM) -> str:

@@ -145,7 +145,7 @@ def test_what_a_person_must_mend_on_the_command_line(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert f"port {port} of 127.0.0.1 is taken" in complaint("demo", "--seconds", 1, "--port", port)
+        assert f"port {port} of 127.0.0.1 is taken" in complaint("demo", "--seconds", 3, "--port", port)
 
 
 def test_two_sidecars_do_not_share_a_ledger(deployment: Path, mosquitto: Mosquitto) -> None:
@@ -225,9 +225,10 @@ def test_demo_prints_one_json_object(tmp_path: Path) -> None:
     assert done.returncode == 0, done
     assert done.stderr == ""
     said = json.loads(done.stdout)
-    assert list(said) == ["rows", "chunks", "mechanism", "epsilon_per_chunk", "epsilon_session", "latency_ms"]
-    assert (said["rows"], said["chunks"], said["mechanism"]) == (320, 10, "klt")
-    assert said["epsilon_session"] == pytest.approx(10 * said["epsilon_per_chunk"])
+    keys = ["samples", "rows", "chunks", "mechanism", "epsilon_per_chunk", "epsilon_session", "latency_ms"]
+    assert list(said) == keys
+    assert (said["samples"], said["rows"], said["chunks"], said["mechanism"]) == (160 * 120 + 1, 261, 9, "klt")
+    assert said["epsilon_session"] == pytest.approx(9 * said["epsilon_per_chunk"])
     assert 0 < said["latency_ms"]["p50"] <= said["latency_ms"]["p99"] < 1000
 
 
@@ -235,7 +236,8 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     done = eyestream("demo", "--seconds", 1.5, "--speed", 40)
     assert done.returncode == 0, done
     assert done.stderr == ""
-    assert len(re.findall(r"^chunk \d of 4", done.stdout, re.MULTILINE)) == 4
+    assert re.search(r"^gaze   \d+ samples", done.stdout, re.MULTILINE)
+    assert len(re.findall(r"^chunk \d of 2", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout
     assert "4.8-differential privacy" in done.stdout
 

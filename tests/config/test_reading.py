@@ -35,11 +35,23 @@ def test_example_and_template_differ_in_the_pseudonym_alone() -> None:
 
 
 def test_every_commented_key_is_known(tmp_path: Path) -> None:
-    text = re.sub(r"^# (\[\w+\]|\w+ = )", r"\1", EXAMPLE, flags=re.MULTILINE)
+    text = re.sub(r"^# (\[[\w.]+\]|\w+ = )", r"\1", EXAMPLE, flags=re.MULTILINE)
     settings = config.load(write(tmp_path, text))
     assert settings.raw is not None
     assert settings.private.key_file == tmp_path / "sidecar.key"
+    assert (settings.source[0].kind, settings.source[0].device) == ("neon", settings.device[0].id)
     assert settings.stream[0].privacy.given == {"k": 1, "shrink": False, "clip": False, "smooth": False}
+
+
+def test_one_source_takes_the_one_device_and_the_one_stream(tmp_path: Path) -> None:
+    (source,) = config.load(write(tmp_path, EXAMPLE + '[source]\nkind = "mqtt"\nprofile = "./mine.toml"\n')).source
+    assert (source.device, source.stream) == ("hmd-4f1c07a9d2", "features")
+    assert source.profile == str(tmp_path / "mine.toml")
+    two = EXAMPLE + '[[device]]\nid = "hmd-2"\n'
+    with pytest.raises(ConfigError, match=r"\[\[source\]\] \(number 1\) device: missing|\[source\].* device: missing"):
+        config.load(write(tmp_path, two + '[source]\nkind = "mqtt"\n'))
+    several = '[[source]]\nkind = "mqtt"\ndevice = "hmd-2"\n'
+    assert config.load(write(tmp_path, two + several)).source[0].stream == "features"
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:

@@ -13,14 +13,18 @@ import msgspec
 import numpy as np
 import pytest
 
+from eyestream.gaze.live import DELAY_S, SILENCE_S
 from eyestream.rim.config import load
-from eyestream.wire import messages, raw, release, status, topics
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources.gaze import widths
+from eyestream.wire import gaze, messages, raw, release, status, topics
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "raw": raw._Raw,
+    "gaze/raw": gaze._Gaze,
     "private": release._Private,
     "meta": release._Meta,
     "status": status.Status,
@@ -78,6 +82,7 @@ def test_topics_and_leaves() -> None:
         assert written is not None
         form = written[1].replace("<device>", "hmd").replace("<stream>", "features").replace("<leaf>", leaf[0])
         assert build("hmd", "features") == form
+    assert f"`{topics.gaze_topic('D').replace('/D/', '/<device>/')}`" in PAGE
     assert f"`{topics.sidecar_status_topic('S').replace('/S/', '/<sidecar>/')}`" in PAGE
     assert topics.NAME == "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"  # as the page says in words
     assert "1 to 64 characters of `A-Z a-z 0-9 _ -`, the first one a letter or a digit" in PAGE.replace("\n", " ")
@@ -117,6 +122,14 @@ def test_numbers_in_parentheses_are_those_of_the_example_configuration() -> None
         f"`deadline_s` ({settings.limits.deadline_s:g} seconds)",
     ):
         assert words in text
+
+
+def test_numbers_of_the_page_about_gaze_are_those_of_the_front_end() -> None:
+    text = section("### `gaze/raw`").replace("\n", " ")
+    assert f"more than {DELAY_S:g} s later" in " ".join(text.split())
+    assert f"come for {SILENCE_S:g} seconds" in " ".join(text.split())
+    profile = load_profile("mqtt").at_rate(250.0)
+    assert [f"C is {' or '.join(map(str, widths(profile)))}" in " ".join(text.split())] == [True]
 
 
 def block(language: str) -> str:
@@ -160,7 +173,8 @@ const plain = (value) =>
   typeof value === "bigint" ? { int: String(value) }
   : value instanceof Uint8Array ? { floats: Array.from(floats(value), String) }
   : Array.isArray(value) ? value.map(plain)
-  : typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, v]) => [key, plain(v)]))
+  : typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, v]) =>
+      [key, key === "t" ? Array.from(new Float64Array(Uint8Array.from(v).buffer)) : plain(v)]))
   : value;
 const said = {};
 for (const path of process.argv.slice(2)) said[path] = plain(decode(require("fs").readFileSync(path)));
@@ -187,7 +201,11 @@ def expected(value: Any) -> Any:
         return {"floats": [javascript(number) for (number,) in struct.iter_unpack("<f", value)]}
     if isinstance(value, list):
         return [expected(item) for item in value]
-    return {name: expected(item) for name, item in value.items()}
+    return {name: times(item) if name == "t" else expected(item) for name, item in value.items()}
+
+
+def times(data: bytes) -> list[float]:
+    return [second for (second,) in struct.iter_unpack("<d", data)]
 
 
 def javascript(number: float) -> str:

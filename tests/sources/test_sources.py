@@ -10,7 +10,7 @@ import pytest
 from sine import SINE, SineSource
 
 from eyestream.errors import ConfigError, LinkError
-from eyestream.rim.config import SourceEntry
+from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.recordings import Recording, save
 from eyestream.rim.sidecar.inputs import SourceRunner
 from eyestream.rim.sources.recording import RecordingSource
@@ -20,6 +20,7 @@ from eyestream.streams.key import StreamKey
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import RawRows
 
+BROKER = BrokerSettings("mqtt://localhost")
 KEY = StreamKey("d", "features")
 SPEC = StreamSpec("features", 1, ("a", "b"), ("1", "1"), rate_hz=50.0)
 
@@ -47,7 +48,7 @@ async def heard(source: Any, seconds: float) -> list[RawRows]:
 
 async def test_a_recording_comes_once_with_its_numbers_and_times(tmp_path: Path) -> None:
     recorded(tmp_path / "r.npz")
-    rows = await heard(make_source(entry("recording", file="r.npz", speed=100.0), SPEC, tmp_path), 5.0)
+    rows = await heard(make_source(entry("recording", file="r.npz", speed=100.0), SPEC, tmp_path, BROKER), 5.0)
     assert [message.seq for message in rows] == [0, 1, 4, 5, 6, 7]
     assert [message.end for message in rows] == [False] * 5 + [True]
     assert len({message.session for message in rows}) == 1
@@ -56,7 +57,7 @@ async def test_a_recording_comes_once_with_its_numbers_and_times(tmp_path: Path)
 
 async def test_a_recording_that_repeats_begins_a_later_session(tmp_path: Path) -> None:
     recorded(tmp_path / "r.npz", rows=4)
-    source = make_source(entry("recording", file="r.npz", speed=1000.0, repeat=True), SPEC, tmp_path)
+    source = make_source(entry("recording", file="r.npz", speed=1000.0, repeat=True), SPEC, tmp_path, BROKER)
     sessions = [message.session for message in await heard(source, 0.3)]
     assert sessions == sorted(sessions)
     assert len(set(sessions)) > 2
@@ -65,7 +66,7 @@ async def test_a_recording_that_repeats_begins_a_later_session(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        ("nothing", {}, "'nothing' is none of recording"),
+        ("nothing", {}, "'nothing' is none of core, lsl, mqtt, neon, recording"),
         ("recording", {}, "missing required field `file`"),
         ("recording", {"file": "r.npz", "sped": 1}, "unknown field `sped`"),
         ("recording", {"file": "r.npz", "speed": 0}, "speed"),
@@ -83,11 +84,11 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path, kind: str, options: dict
     recorded(tmp_path / "other.npz", names=("b", "a"))
     recorded(tmp_path / "slow.npz", rate_hz=2.0)
     with pytest.raises(ConfigError, match=said):
-        make_source(entry(kind, **options), SPEC, tmp_path)
+        make_source(entry(kind, **options), SPEC, tmp_path, BROKER)
 
 
 async def test_the_example_sends_a_row_a_period_also_for_a_lost_eye() -> None:
-    source = make_source(entry("sine:SINE", period_s=0.5, blind_every=3), SPEC, Path())
+    source = make_source(entry("sine:SINE", period_s=0.5, blind_every=3), SPEC, Path(), BROKER)
     assert isinstance(source, SineSource)
     rows = await heard(source, 0.5)
     assert [message.seq for message in rows] == list(range(len(rows)))
@@ -131,4 +132,6 @@ async def test_a_source_that_is_away_is_run_again_and_said_so() -> None:
 
 def test_a_recording_source_is_what_the_registry_makes(tmp_path: Path) -> None:
     recorded(tmp_path / "r.npz")
-    assert isinstance(make_source(entry("recording", file=str(tmp_path / "r.npz")), SPEC, Path("/")), RecordingSource)
+    assert isinstance(
+        make_source(entry("recording", file=str(tmp_path / "r.npz")), SPEC, Path("/"), BROKER), RecordingSource
+    )

@@ -18,6 +18,8 @@ INDEX = json.loads((GOLDEN / "index.json").read_text())
 GOOD = [name for name, entry in INDEX["payloads"].items() if "holds" in entry]
 BAD = [name for name, entry in INDEX["payloads"].items() if "refused" in entry]
 
+GAZE_COLUMNS = (2, 3)
+
 
 def entry(name: str) -> tuple[dict[str, Any], bytes]:
     return INDEX["payloads"][name], (GOLDEN / name).read_bytes()
@@ -41,6 +43,10 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
         shown = {"session": raw.session, "seq": raw.seq, "shape": list(raw.rows.shape), "values": numbers(raw.rows)}
         return {"v": 1, "schema": INDEX["schema"], **shown, **({"end": True} if raw.end else {})}
+    if kind == "gaze":
+        t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
+        shape = list(values.shape)
+        return {"v": 1, "schema": INDEX["schema"], "shape": shape, "values": numbers(values), "t": t.tolist()}
     if kind == "private":
         chunk = wire.decode_private(payload)
         fields = {name: getattr(chunk, name) for name in ("session", "chunk", "t0", "dt", "epsilon", "delta")}
@@ -74,6 +80,9 @@ def test_our_encoder_writes_the_same_bytes(name: str) -> None:
     if described["kind"] == "raw":
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
         assert wire.encode_raw(raw.session, raw.seq, raw.rows, INDEX["schema"], end=raw.end) == payload
+    elif described["kind"] == "gaze":
+        t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
+        assert wire.encode_gaze(t, values, INDEX["schema"]) == payload
     elif described["kind"] == "private":
         assert wire.encode_private(wire.decode_private(payload)) == payload
     elif described["kind"] == "meta":
@@ -87,7 +96,7 @@ def test_our_encoder_writes_the_same_bytes(name: str) -> None:
 def test_bad_payloads_are_refused_by_name(name: str) -> None:
     described, payload = entry(name)
     with pytest.raises(PayloadError) as refusal:
-        wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
+        read(described["kind"], payload)
     assert refusal.value.reason == described["refused"]
 
 

@@ -95,6 +95,35 @@ BAD = {
     "bad-wrap": ("row numbers would wrap", "range", pack(raw(ROWS, seq=U64 - 2))),
 }  # fmt: skip
 
+TIMES = [5021.25, 5021.254, 5021.258]
+SAMPLES = [[-3.5, 1.25, 3.75], [NAN, NAN, NAN], [12.0, -8.5, 4.0]]
+
+
+def gaze(**changes: Any) -> dict[str, Any]:
+    """A tracker's samples: x and y in degrees, the pupil in mm."""
+    message = {"v": 1, "schema": SCHEMA, "shape": [3, 3], "values": floats(SAMPLES), "t": struct.pack("<3d", *TIMES)}
+    return {**message, **changes}
+
+
+GAZE = {
+    "gaze": ("three samples; of the second the eye was lost", gaze(), SAMPLES, TIMES),
+    "gaze-no-pupil": ("one sample of a tracker without pupils",
+                      gaze(shape=[1, 2], values=floats([[0.5, -0.25]]), t=struct.pack("<d", 1.7e9)),
+                      [[0.5, -0.25]], [1.7e9]),
+    "gaze-none": ("no samples", gaze(shape=[0, 2], values=b"", t=b""), [], []),
+}  # fmt: skip
+BAD_GAZE = {
+    "bad-gaze-no-time": ("no times", "missing_key", pack({k: v for k, v in gaze().items() if k != "t"})),
+    "bad-gaze-float32-time": ("times in single precision", "length", pack(gaze(t=struct.pack("<3f", *TIMES)))),
+    "bad-gaze-list": ("times as a list of numbers", "type", pack(gaze(t=TIMES))),
+    "bad-gaze-seq": ("a key that only rows have", "unknown_key", pack(gaze(seq=5))),
+    "bad-gaze-columns": ("a column too many", "shape",
+                         pack(gaze(shape=[1, 4], values=floats([[0.0] * 4]), t=struct.pack("<d", 1.0)))),
+    "bad-gaze-one-column": ("x alone", "shape", pack(gaze(shape=[3, 1], values=floats([[1.0]] * 3)))),
+    "bad-gaze-schema": ("another schema", "schema", pack(gaze(schema=8))),
+    "bad-gaze-later": ("a later version", "version", pack({**gaze(), "v": 2})),
+}  # fmt: skip
+
 PRIVATE = {"v": 1, "session": 0x9E3779B97F4A7C15, "chunk": 3, "t0": 6.0, "dt": 0.5, "shape": [3, 4],
            "values": floats([[1.0, 1.5, 2.0, 2.5], [0.0, -0.5, 0.25, 8.0], [30.0, 30.0, 30.0, 30.0]]),
            "epsilon": 4.8, "delta": 0.0}  # fmt: skip
@@ -126,8 +155,11 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
     out["meta"] = ({"kind": "meta", "what": "what an application must know", "holds": meta}, pack(META))
     out["status"] = ({"kind": "status", "what": "all is well", "holds": STATUS}, pack(STATUS))
     out["status-last-will"] = ({"kind": "status", "what": "a sidecar's last will", "holds": LAST_WILL}, pack(LAST_WILL))
-    for name, (what, reason, payload) in BAD.items():
-        out[name] = ({"kind": "raw", "what": what, "refused": reason}, payload)
+    for name, (what, message, samples, times) in GAZE.items():
+        out[name] = ({"kind": "gaze", "what": what, "holds": {**shown(message, samples), "t": times}}, pack(message))
+    for kind, bad in (("raw", BAD), ("gaze", BAD_GAZE)):
+        for name, (what, reason, payload) in bad.items():
+            out[name] = ({"kind": kind, "what": what, "refused": reason}, payload)
     return out
 
 

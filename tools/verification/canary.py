@@ -5,9 +5,11 @@
 
 Every value a tracker sends is a canary (`tainting/canary.py`). `eyestream run` lives many lives (`tainting/lives.py`):
 refused rows, a budget that runs out, errors whose message tells raw values, a full disk, SIGTERM, SIGINT, SIGABRT,
-SIGSEGV. `privatize`, `replay` and `demo` work on canaries too. Searched is every byte that the sidecar handed to the
-system (strace: sockets, files, their names, stdout, stderr), what passed on its links, /metrics, and every file it
-left, core files too. The long form needs strace, and goes on until so many bytes were searched; the quick one does
+SIGSEGV. Its sources of gaze live such lives too (`tainting/gaze_lives.py`), LSL's where there is the loopback alone:
+`unshare -rn sh -c 'ip link set lo up; exec python tools/verification/canary.py'`. `privatize`, `replay` and `demo` work
+on canaries too. Searched is every byte that the sidecar handed to the system (strace: sockets, files, their names,
+stdout, stderr), what passed on its links, /metrics, and every file it left, core files too. The long form needs strace,
+and goes on until so many bytes were searched; the quick one lives two lives with gaze, and does
 without strace where there is none. Controls: the search finds what the tracker sent, what the sidecar received, and
 what a process under the same capture writes on purpose. The last line sums up; exit code 0 only when all holds.
 """
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,14 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.testing.mosquitto import Mosquitto, free_port
 from eyestream.testing.tainting.canary import FORMS, Canary
 from eyestream.testing.tainting.capture import Process, has_strace
+from eyestream.testing.tainting.gaze_lives import (
+    BRIEF_LIVES,
+    GAZE_LIVES,
+    GazeLife,
+    gaze_canary,
+    gaze_live,
+    in_own_namespace,
+)
 from eyestream.testing.tainting.lives import LIVES, PLAIN, Ended, Life, live
 from eyestream.testing.tainting.tracker import recording
 
@@ -61,13 +72,13 @@ class Tally:
             self.wrong.append(f"{where}: the search finds {found} of {least} canaries in {what}")
 
 
-def note(tally: Tally, canary: Canary, life: Life, ended: Ended) -> None:
+def note(tally: Tally, canary: Canary, life: Life | GazeLife, ended: Ended, least: int = 32 * 51) -> None:
     """Search all that a life has written."""
     for what, read in ended.written.items():
         data = b"".join(read())
         tally.search(canary, life.name, what, data)
     for what, data in ended.controls.items():
-        tally.control(canary, life.name, what, data, least=32 * 51)
+        tally.control(canary, life.name, what, data, least=least)
     tally.chunks += ended.released
     tally.wrong += [f"{life.name}: {fault}" for fault in ended.wrong]
     seconds = time.monotonic() - BEGAN
@@ -96,7 +107,8 @@ def other_commands(tally: Tally, canary: Canary, folder: Path, port: int) -> Non
     out = folder / "privatize" / "out"
     known = ("--calibration", "everyday-klt-32", "--epsilon", "4.8", "--out")
     command(tally, canary, folder / "privatize", PLAIN, "privatize", folder / "rows.npz", *known, out)
-    tally.search(canary, "privatize", "released arrays", recordings.load(out / "rows.npz").features.tobytes())
+    released = recordings.load(out / "rows.npz").features.astype(np.float32)  # in pairs: chance hits single values
+    tally.search(canary, "privatize", "released arrays", released.tobytes())
     for source in ("headless", "broken"):
         words = ("privatize", folder / f"{source}.csv", *known, folder / "none")
         command(tally, canary, folder / f"privatize {source}", PLAIN, *words, ends=2)
@@ -104,11 +116,28 @@ def other_commands(tally: Tally, canary: Canary, folder: Path, port: int) -> Non
     command(tally, canary, folder / "replay", PLAIN, "replay", folder / "rows.csv", *there)
     command(tally, canary, folder / "replay broken", PLAIN, "replay", folder / "broken.csv", *there, ends=2)
     person = (
-        "import numpy as np\nimport eyestream.cli.demo as demo\nfrom eyestream.rim.files import recordings\n"
-        f"rows = recordings.load({str(folder / 'rows.npz')!r}).features\n"
-        "demo.simulate_person = lambda statistics, count, rng: np.resize(rows, (count, rows.shape[1]))\n"
+        "import numpy as np\nimport eyestream.cli.demo_gaze as demo\nfrom eyestream.gaze.samples import Samples\n"
+        f"rows = np.load({str(folder / 'gaze.npy')!r})\n"
+        "def gaze(person, rate_hz, seconds, rng):\n"
+        "    x, y, pupil = np.resize(rows, (int(seconds * rate_hz), 5)).T[:3]\n"
+        "    return Samples.of(np.arange(len(x)) / rate_hz, x, y, pupil), None\n"
+        "demo.gaze_of = gaze\n"
     )
-    command(tally, canary, folder / "demo", person + PLAIN, "demo", "--seconds", 2, "--speed", 80)
+    np.save(folder / "gaze.npy", gaze_canary().rows.astype(np.float64))
+    shown = command(tally, gaze_canary(), folder / "demo", person + PLAIN, "demo", "--seconds", 2, "--speed", 80)
+    if "private chunks came out" not in shown.out.read_text():
+        tally.wrong.append("demo: released nothing")
+
+
+def gaze_lives(tally: Tally, lives: Sequence[GazeLife], folder: Path, port: int, *, trace: bool) -> None:
+    """Lives of sources of gaze."""
+    canary = gaze_canary()
+    for index, life in enumerate(lives):
+        if life.kind == "lsl" and not in_own_namespace():
+            print("gaze by lsl: left out, there are more interfaces than the loopback")
+            continue
+        ended = gaze_live(life, folder / f"gaze-{index}", port, canary, trace=trace)
+        note(tally, canary, life, ended, least=64)
 
 
 def capture_control(tally: Tally, canary: Canary, folder: Path, *, trace: bool) -> None:
@@ -162,6 +191,8 @@ def everything(options: argparse.Namespace, canary: Canary, tally: Tally, *, tra
             for index, life in enumerate(LIVES):
                 ended = live(life, folder / f"life-{index}", broker.port, free_port(), canary, trace=trace)
                 note(tally, canary, life, ended)
+            lives = BRIEF_LIVES if options.quick else GAZE_LIVES
+            gaze_lives(tally, lives, folder, broker.port, trace=trace)
             other_commands(tally, canary, folder, broker.port)
             capture_control(tally, canary, folder / "leak", trace=trace)
             print(core_control(folder / "core"))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, StreamSettings
+from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 from eyestream.wire.topics import refuse_shared
 
@@ -42,7 +42,7 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
     """
     table = _toml(path)
     current = upgraded_table(table)
-    settings = _typed(path, current, Settings, flat=current is not table)
+    settings = _typed(path, _one_source(current), Settings, flat=current is not table)
     if current is not table:
         notice(
             f"{path}: written for 0.1.0: [stream] is now [[stream]] with a name, and [privacy] is [stream.privacy]; "
@@ -85,6 +85,23 @@ def _typed(path: Path, table: dict[str, Any], kind: type[Table], *, flat: bool =
         return msgspec.convert(table, kind, dec_hook=_path)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {_sentence(str(error), flat)}") from None
+
+
+def _one_source(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with a plain ``[source]`` as the first of ``[[source]]``; device and stream are those there are.
+
+    Where there are several devices or streams, each source must name its own.
+    """
+    sources = table.get("source")
+    sources = [sources] if isinstance(sources, dict) else sources
+    if not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
+        return table
+    only: dict[str, Any] = {}
+    for key, kind, name in (("device", "device", "id"), ("stream", "stream", "name")):
+        known = table.get(kind)
+        if isinstance(known, list) and len(known) == 1 and isinstance(known[0], dict) and name in known[0]:
+            only[key] = known[0][name]
+    return table | {"source": [only | source for source in sources]}
 
 
 def _leaves(table: object, where: str) -> Iterator[tuple[str, object]]:
@@ -151,12 +168,18 @@ def _anchored(settings: Settings, base: Path) -> Settings:
         found = str(base / table.privacy.calibration)
         return msgspec.structs.replace(table, privacy=msgspec.structs.replace(table.privacy, calibration=found))
 
+    def source(table: SourceEntry) -> SourceEntry:
+        if table.profile is None or ("/" not in table.profile and not table.profile.endswith(".toml")):
+            return table
+        return msgspec.structs.replace(table, profile=str(base.absolute() / table.profile))
+
     return msgspec.structs.replace(
         settings,
         sidecar=msgspec.structs.replace(settings.sidecar, ledger=base / settings.sidecar.ledger),
         private=broker(settings.private),
         raw=None if settings.raw is None else broker(settings.raw),
         stream=tuple(stream(table) for table in settings.stream),
+        source=tuple(source(table) for table in settings.source),
     )
 
 

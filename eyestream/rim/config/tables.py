@@ -121,11 +121,16 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SourceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[[source]]``: rows of one stream of one device that come from somewhere else than the raw broker."""
+    """``[source]``, or ``[[source]]`` for several: rows of one stream of one device that are not on the raw broker.
+
+    Gaze becomes rows through the front end of a profile: a shipped one by name, or a path.
+    """
 
     kind: Text
     device: Name
     stream: Name = "features"
+    profile: Text | None = None
+    rate_hz: Positive | None = None
     options: dict[str, Any] = {}
 
 

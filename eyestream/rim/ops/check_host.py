@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eyestream.errors import OperatorError
+from eyestream.gaze.profile_text import front_end_mark
 from eyestream.rim.config import Settings
+from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private
 from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import served_streams
+from eyestream.rim.sidecar.description import front_ends, served_streams, stream_spec
 
 __all__ = ["host_findings"]
 
@@ -45,6 +47,7 @@ def host_findings(
         _memory(),
         _clock(wall, monotonic, pause),
         _calibration(settings, path),
+        *_gaze(settings),
         *_ledger(settings, int(wall()) // _SECONDS_A_DAY),
     ]
 
@@ -111,6 +114,26 @@ def _calibration(settings: Settings, path: Path) -> Finding:
     except OperatorError as error:
         return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]")
     return good(what)
+
+
+def _gaze(settings: Settings) -> Iterator[Finding]:
+    """What the front ends in this process make of gaze, and what a second of it costs."""
+    for stream in settings.stream:
+        what = f"gaze becomes rows of {stream.name} as its calibration knows them"
+        try:
+            for profile in front_ends(settings, stream):
+                calibration = calibrations.load(stream.privacy.calibration)
+                mark = front_end_mark(profile)
+                same = calibration.check_front_end(mark)
+                touched = stream_spec(settings, stream, ("1",) * len(stream.names)).chunks_touched(calibration.n, 1.0)
+                known = "the very front end" if same else "its detector, on another tracker: see check --recording"
+                yield good(
+                    f"{what}: profile {profile.name}, front end {mark.front_end}, {known}; memory "
+                    f"{profile.memory_s:g} s, so one second of gaze enters up to {touched} chunks, "
+                    f"epsilon {touched * stream.privacy.epsilon:g}"
+                )
+        except OperatorError as error:
+            yield bad(what, str(error), "Correct [source] or [stream.privacy] calibration")
 
 
 def _ledger(settings: Settings, today: int) -> Iterator[Finding]:

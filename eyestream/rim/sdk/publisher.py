@@ -1,4 +1,4 @@
-"""For trackers: rows in, raw messages out."""
+"""For trackers: rows or samples of gaze in, raw messages out."""
 
 import asyncio
 import contextlib
@@ -25,16 +25,19 @@ GOODBYE_SECONDS = 3.0
 
 @dataclass(eq=False, slots=True)
 class _Pending:
+    topic: str
     payload: bytes
     taken: "asyncio.Future[bool]"
 
 
 class Publisher:
-    """Publishes the rows of one tracker; an async context manager.
+    """Publishes the rows of one tracker, or its gaze; an async context manager.
 
     It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
     was seen. Send a row of NaN for a lost eye; pass `seq` to leave numbers out. While the broker is away rows are lost,
     counted in `lost`, and numbered all the same, so that the receiver sees the gap.
+
+    A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
     Parameters
     ----------
@@ -43,13 +46,13 @@ class Publisher:
     device
         Pseudonym of the tracker, as in the sidecar's configuration.
     names
-        Feature names, in column order.
+        Feature names, in column order; none for a tracker that sends gaze alone.
     rate
-        Rows a second (nominal).
+        Rows a second (nominal); beside names.
     stream
         Name of the stream, as in the sidecar's configuration.
     schema
-        Schema number, as in the sidecar's configuration.
+        Schema number, as in the sidecar's configuration: of its stream, or of its source of gaze.
     wait_s
         How long entering waits for the first connection before it gives up.
 
@@ -71,19 +74,17 @@ class Publisher:
         self,
         broker: str | BrokerSettings,
         device: str,
-        names: list[str] | tuple[str, ...],
-        rate: float,
+        names: list[str] | tuple[str, ...] = (),
+        rate: float = 0.0,
         *,
         stream: str = topics.FEATURE_STREAM,
         schema: int = 1,
         wait_s: float = 10.0,
     ) -> None:
-        if not names:
-            raise ConfigError("names: expected at least one feature")
-        if not 0 < rate < float("inf"):
+        if names and not 0 < rate < float("inf"):
             raise ConfigError("rate: expected rows a second, above 0")
         self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
-        self._topic = topics.raw_topic(device, stream)
+        self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
         self._schema = schema
         self._wait_s = wait_s
         self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
@@ -96,7 +97,7 @@ class Publisher:
         self.next_seq = 0
         """Number of the next row."""
         self.lost = 0
-        """Rows that no broker took."""
+        """Rows and samples that no broker took."""
 
     async def __aenter__(self) -> Self:
         link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=lambda message: None)
@@ -107,7 +108,7 @@ class Publisher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._up.is_set():
+            if self._up.is_set() and self.names:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(GOODBYE_SECONDS):
                         await self.end_session()
@@ -136,6 +137,8 @@ class Publisher:
         ValueError
             Another width than there are names, a number that was used, or times that are not one for each row.
         """
+        if not self.names:
+            raise ValueError("rows: this publisher was made without names of features")
         block = np.atleast_2d(np.asarray(rows, dtype=np.float32))
         if block.ndim != 2 or block.shape[1] != len(self.names):
             raise ValueError(f"rows: expected (m, {len(self.names)}), got {block.shape}")
@@ -146,10 +149,37 @@ class Publisher:
         if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
         self.next_seq = first + len(block)
-        taken = await self._hand_over(messages.encode_raw(self.session, first, block, self._schema, t=times))
-        if not taken:
-            self.lost += len(block)
-        return taken
+        payload = messages.encode_raw(self.session, first, block, self._schema, t=times)
+        return await self._hand_over(self._topic, payload, len(block))
+
+    async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
+        """Publish samples of gaze; a lost eye is a sample of NaN.
+
+        Parameters
+        ----------
+        t
+            (m,) or one number: seconds of the tracker's own clock, one a sample, at which the eye was seen.
+        values
+            (m, C) or, for one sample, (C,): the columns of the profile that the sidecar's source is configured with;
+            of `mqtt` x and y in degrees (right and up), and optionally the pupil's diameter in mm.
+
+        Returns
+        -------
+        bool
+            Whether the broker has acknowledged them.
+
+        Raises
+        ------
+        ValueError
+            There is not one time for each sample.
+        """
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        block = np.asarray(values, dtype=np.float32)
+        block = block[None, :] if block.ndim == 1 else block
+        if block.ndim != 2 or times.shape != block.shape[:1]:
+            raise ValueError(f"gaze: expected one time for each sample, got {times.shape} and {block.shape}")
+        payload = messages.encode_gaze(times, block, self._schema)
+        return await self._hand_over(self._gaze_topic, payload, len(block))
 
     async def end_session(self) -> bool:
         """Tell the sidecar that the session is over, and number the next rows from 0 in a new one."""
@@ -157,14 +187,17 @@ class Publisher:
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True)
         self.session = max(self.session + 1, time.time_ns())
         self.next_seq = 0
-        return await self._hand_over(payload)
+        return await self._hand_over(self._topic, payload, 0)
 
-    async def _hand_over(self, payload: bytes) -> bool:
-        if not self._up.is_set():
-            return False
-        entry = _Pending(payload, asyncio.get_running_loop().create_future())
-        await self._pending.put(entry)
-        return await entry.taken
+    async def _hand_over(self, topic: str, payload: bytes, count: int) -> bool:
+        """Whether the broker has taken it; if not, `count` rows or samples are lost."""
+        taken = False
+        if self._up.is_set():
+            entry = _Pending(topic, payload, asyncio.get_running_loop().create_future())
+            await self._pending.put(entry)
+            taken = await entry.taken
+        self.lost += 0 if taken else count
+        return taken
 
     async def _serve(self, link: Link) -> None:
         """Publish one entry after the other for as long as the link stands."""
@@ -173,7 +206,7 @@ class Publisher:
         try:
             while True:
                 entry = await self._pending.get()
-                await link.publish(self._topic, entry.payload, qos=1)
+                await link.publish(entry.topic, entry.payload, qos=1)
                 _answer(entry, taken=True)
         finally:
             self._up.clear()

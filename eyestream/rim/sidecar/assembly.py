@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from eyestream.errors import ConfigError, OperatorError
+from eyestream.gaze.profile_text import front_end_mark
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -16,8 +18,9 @@ from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
-from eyestream.rim.sidecar.description import stream_spec
+from eyestream.rim.sidecar.description import front_ends, stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
@@ -25,13 +28,14 @@ from eyestream.streams.key import StreamKey
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
 
-def fitting_calibration(stream: StreamSettings) -> Calibration:
+def fitting_calibration(settings: Settings, stream: StreamSettings) -> Calibration:
     """The calibration that a stream names.
 
     Raises
     ------
     CalibrationError
-        There is none, or it was made for another stream.
+        There is none, or it was made for another stream, or from rows of another front end than that of a source of
+        gaze which serves the stream: then the message has the remedy.
     ConfigError
         The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
         would be too low. Or the stream names a mechanism elsewhere that is not there, or not that of the calibration.
@@ -44,6 +48,8 @@ def fitting_calibration(stream: StreamSettings) -> Calibration:
     calibration.check_stream(stream.names, stream.rate_hz)
     if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
         raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
+    for profile in front_ends(settings, stream):
+        calibration.check_front_end(front_end_mark(profile))
     return calibration
 
 
@@ -58,7 +64,7 @@ def new_ledger(settings: Settings, created: int) -> None:
         As `fitting_calibration`: nothing is made for a configuration that cannot be run.
     """
     for stream in settings.stream:
-        fitting_calibration(stream)
+        fitting_calibration(settings, stream)
     create_ledger(settings.sidecar.ledger, created=created)
 
 
@@ -75,18 +81,23 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     made: dict[str, Mechanism] = {}
     for stream in settings.stream:
         try:
-            privacy = stream.privacy
-            made[stream.name] = build(fitting_calibration(stream), privacy.epsilon, noise=noise(), **privacy.given)
+            made[stream.name] = _built(settings, stream, noise())
         except OperatorError as error:
             raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
     return made
 
 
-def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source]:
+def _built(settings: Settings, stream: StreamSettings, noise: Noise) -> Mechanism:
+    return build(fitting_calibration(settings, stream), stream.privacy.epsilon, noise=noise, **stream.privacy.given)
+
+
+def sources_of(
+    settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path
+) -> dict[StreamKey, Source | GazeFeeder]:
     """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
-    specs = {s.name: stream_spec(s, mechanisms[s.name].calibration.units) for s in settings.stream}
+    specs = {s.name: stream_spec(settings, s, mechanisms[s.name].calibration.units) for s in settings.stream}
     return {
-        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base)
+        StreamKey(entry.device, entry.stream): make_source(entry, specs[entry.stream], base, settings.raw_broker)
         for entry in settings.source
     }
 
@@ -119,7 +130,12 @@ class Assembly:
 
 
 @contextmanager
-def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) -> Iterator[Assembly]:
+def assemble(
+    settings: Settings,
+    today: Callable[[], int],
+    base: Path = Path(),
+    sources: Mapping[StreamKey, Source | GazeFeeder] = MappingProxyType({}),
+) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
     Parameters
@@ -130,6 +146,8 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
         Days since 1970, UTC.
     base
         What paths in the options of sources are relative to: the directory of the configuration.
+    sources
+        What serves a stream beside the sources that the configuration names.
 
     Raises
     ------
@@ -143,6 +161,6 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
     mechanisms = mechanisms_of(settings)
     ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
-        sources = sources_of(settings, mechanisms, base)
-        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        served = {**sources_of(settings, mechanisms, base), **sources}
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=served)
         yield Assembly(settings, mechanisms, ledger, sidecar)

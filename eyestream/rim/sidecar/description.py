@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.gaze.profile import Profile
 from eyestream.privacy.guarantee import text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Beside, Deployment
 from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.sources.registry import front_end_of
 from eyestream.streams.key import StreamKey
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
-__all__ = ["deployment_of", "meta_of", "metas", "served_streams", "stream_spec"]
+__all__ = ["deployment_of", "front_ends", "meta_of", "metas", "served_streams", "stream_spec"]
 
 
 def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> list[tuple[DeviceSettings, Mechanism]]:
@@ -46,7 +48,7 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
     shared = [settings.streams_of(device) for device in settings.device]
     beside = [other for other in settings.stream if any(stream in own and other in own for own in shared)]
     return Deployment(
-        stream=_without_units(stream),
+        stream=_without_units(settings, stream),
         window_chunks=budget.window_chunks,
         window_epsilon=budget.window_epsilon,
         session_epsilon=budget.session_epsilon,
@@ -57,19 +59,34 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
         day_delta=budget.day_delta,
         lifetime_delta=budget.lifetime_delta,
         beside=tuple(
-            Beside(_without_units(other), mechanisms[other.name].n, mechanisms[other.name].loss)
+            Beside(_without_units(settings, other), mechanisms[other.name].n, mechanisms[other.name].loss)
             for other in beside
             if other.name != stream.name
         ),
     )
 
 
-def _without_units(stream: StreamSettings) -> StreamSpec:
-    return stream_spec(stream, ("1",) * len(stream.names))
+def _without_units(settings: Settings, stream: StreamSettings) -> StreamSpec:
+    return stream_spec(settings, stream, ("1",) * len(stream.names))
 
 
-def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
-    """What the rows of a configured stream are; `units` come with its calibration."""
+def front_ends(settings: Settings, stream: StreamSettings) -> list[Profile]:
+    """The profiles of the sources of gaze that serve a stream, each once; raises ConfigError as `front_end_of`."""
+    found = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
+    return list(dict.fromkeys(profile for profile in found if profile is not None))
+
+
+def stream_spec(settings: Settings, stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
+    """What the rows of a configured stream are; `units` come with its calibration.
+
+    The memory of a front end in this process is known, whatever the configuration says; the longest of them holds.
+
+    Raises
+    ------
+    ConfigError
+        As `front_end_of`.
+    """
+    memory_s = max([stream.memory_s, *(profile.memory_s for profile in front_ends(settings, stream))])
     return StreamSpec(
         name=stream.name,
         schema=stream.schema,
@@ -77,7 +94,7 @@ def stream_spec(stream: StreamSettings, units: tuple[str, ...]) -> StreamSpec:
         units=units,
         rate_hz=stream.rate_hz,
         window_s=stream.window_s,
-        memory_s=stream.memory_s,
+        memory_s=memory_s,
     )
 
 

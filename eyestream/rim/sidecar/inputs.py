@@ -1,13 +1,16 @@
 """Where a sidecar's rows come from: the raw broker, and sources in its own process; and whether they stand."""
 
 import asyncio
+import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Backoff, Link, Message
+from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows
@@ -16,6 +19,8 @@ from eyestream.wire.topics import raw_topic
 __all__ = ["RawLink", "SourceRunner"]
 
 _LOG = logging.getLogger("eyestream.source")
+
+Item = TypeVar("Item")
 
 
 class RawLink:
@@ -79,7 +84,7 @@ class SourceRunner:
 
     def __init__(
         self,
-        sources: Mapping[StreamKey, Source],
+        sources: Mapping[StreamKey, Source | GazeFeeder],
         deliver: Callable[[StreamKey, RawRows], None],
         changed: Callable[[], None],
     ) -> None:
@@ -97,19 +102,27 @@ class SourceRunner:
         """Run all until cancelled, or until each has come to its end."""
         async with asyncio.TaskGroup() as group:
             for key, source in self._sources.items():
-                group.create_task(self._keep(key, source), name=f"source of {key}")
+                deliver = functools.partial(self._deliver, key)
+                if isinstance(source, GazeFeeder):
+                    group.create_task(source.rows(deliver), name=f"rows of {key}")
+                    group.create_task(self._keep(key, source.run, source.take), name=f"source of {key}")
+                else:
+                    group.create_task(self._keep(key, source.run, deliver), name=f"source of {key}")
 
-    async def _keep(self, key: StreamKey, source: Source) -> None:
+    async def _keep(
+        self, key: StreamKey, run: Callable[[Callable[[Item], None]], Awaitable[None]], deliver: Callable[[Item], None]
+    ) -> None:
+        """Run a source, rows or gaze, for as long as it has any; what it delivers says that it is there."""
         backoff = Backoff()
 
-        def deliver(rows: RawRows) -> None:
+        def note(item: Item) -> None:
             self._note(key, away=False)
             backoff.reset()
-            self._deliver(key, rows)
+            deliver(item)
 
         while True:
             try:
-                await source.run(deliver)
+                await run(note)
             except LinkError as error:
                 if key not in self._away:
                     _LOG.warning("source of %s: %s; trying again until it is back", key, error)

@@ -24,6 +24,7 @@ from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
+from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_meta
@@ -73,7 +74,7 @@ class Sidecar:
         ledger: Ledger,
         *,
         today: Callable[[], int],
-        sources: Mapping[StreamKey, Source] = MappingProxyType({}),
+        sources: Mapping[StreamKey, Source | GazeFeeder] = MappingProxyType({}),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
         self._settings, self._mechanisms = settings, mechanisms

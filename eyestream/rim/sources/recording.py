@@ -14,7 +14,7 @@ from eyestream.rim.sources.source import Deliver, SourceKind
 from eyestream.streams.spec import StreamSpec, same_rate
 from eyestream.wire.messages import RawRows
 
-__all__ = ["RECORDING", "RecordingSource"]
+__all__ = ["RECORDING", "Options", "RecordingSource"]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

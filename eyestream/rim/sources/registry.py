@@ -1,4 +1,6 @@
-"""The kinds of source, by name: a new one is a file beside this one and a line here.
+"""The kinds of source, by name: a new one is a file beside this one and a line here, its place.
+
+A source of rows serves a stream as it is; a source of gaze does so through the front end of a profile.
 
 One that lives elsewhere is named by its place: ``kind = "package.module:NAME"``, NAME being a `SourceKind`. Who writes
 the configuration thereby chooses code that sees raw rows.
@@ -9,29 +11,103 @@ from pathlib import Path
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.rim.config import SourceEntry
+from eyestream.gaze.features import NAMES, STEP_S
+from eyestream.gaze.profile import Profile
+from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
-from eyestream.rim.sources.recording import RECORDING
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources.gaze import GazeFeeder, GazeKind, Place
 from eyestream.rim.sources.source import Source, SourceKind
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams.spec import StreamSpec, same_rate
 
-__all__ = ["make_source"]
+__all__ = ["front_end_of", "make_source"]
 
-_KINDS: dict[str, SourceKind] = {kind.name: kind for kind in (RECORDING,)}
+_PLACES = {
+    "core": "eyestream.rim.sources.core:CORE",
+    "lsl": "eyestream.rim.sources.lsl:LSL",
+    "mqtt": "eyestream.rim.sources.mqtt:MQTT",
+    "neon": "eyestream.rim.sources.neon:NEON",
+    "recording": "eyestream.rim.sources.recording:RECORDING",
+}
+"""Imported when a configuration names them: a sidecar does not carry the others."""
+
+HOST_SPEED = 1.0
+"""Seconds of live gaze that pass in one second; tests alone hurry."""
 
 
-def make_source(entry: SourceEntry, spec: StreamSpec, base: Path) -> Source:
-    """The source of a ``[[source]]`` table; paths in its options are relative to `base`.
+def front_end_of(entry: SourceEntry) -> Profile | None:
+    """The profile that turns gaze of a ``[source]`` table into rows, with its rate; None for a source of rows.
 
     Raises
     ------
     ConfigError
-        There is no such kind, or its options are not what it takes.
+        There is no such kind or profile, its rate is open, or is another one.
     """
+    kind = _kind(entry)
+    usual = kind.profile if isinstance(kind, GazeKind) else None
+    name = usual if entry.profile is None else entry.profile
+    if name is None:
+        if entry.rate_hz is not None:
+            raise ConfigError(f"[source] rate_hz: {entry.kind!r} without a profile is no source of gaze")
+        return None
+    if usual is None and kind.name != "recording":
+        raise ConfigError(f"[source] profile: {entry.kind!r} is no source of gaze")
+    profile = load_profile(name)
+    if entry.rate_hz is not None:
+        profile = profile.at_rate(entry.rate_hz)
+    if profile.rate_hz is None:
+        raise ConfigError(f"[source] rate_hz: missing: profile {profile.name} is for trackers of any rate")
+    return profile
+
+
+def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: BrokerSettings) -> Source | GazeFeeder:
+    """The source of a ``[source]`` table.
+
+    Parameters
+    ----------
+    entry
+        The table; paths in its options are relative to `base`.
+    spec
+        Of the stream that it serves.
+    broker
+        Where raw data comes from.
+
+    Raises
+    ------
+    ConfigError
+        There is no such kind, its options are not what it takes, or gaze cannot become such rows.
+    RecordingError
+        The file that it plays is no recording.
+    """
+    kind, profile = _kind(entry), front_end_of(entry)
+    options = _options(entry, kind, base)
+    if isinstance(kind, SourceKind) and profile is None:
+        return kind.make(options, spec)
+    assert profile is not None
+    if spec.names != NAMES or not same_rate(spec.rate_hz, 1.0 / STEP_S):
+        raise ConfigError(f"[source]: gaze becomes rows of the 52 features, {1.0 / STEP_S:g} a second, and no others")
+    if isinstance(kind, GazeKind):
+        return GazeFeeder(kind.make(options, profile, Place(entry.device, broker)), profile, HOST_SPEED)
+    from eyestream.rim.sources.gaze_recording import gaze_recording  # noqa: PLC0415  as the places above
+    from eyestream.rim.sources.recording import Options  # noqa: PLC0415
+
+    assert isinstance(options, Options)
+    return gaze_recording(options, profile)
+
+
+def _kind(entry: SourceEntry) -> SourceKind | GazeKind:
     where = "[[source]] kind"
-    kind = imported(entry.kind, SourceKind, where) if ":" in entry.kind else _KINDS.get(entry.kind)
-    if kind is None:
-        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(sorted(_KINDS))}")
+    place = entry.kind if ":" in entry.kind else _PLACES.get(entry.kind)
+    if place is None:
+        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(_PLACES)}")
+    kind = imported(place, object, where)
+    if not isinstance(kind, SourceKind | GazeKind):
+        raise ConfigError(f"{where}: {place!r} is no SourceKind or GazeKind")
+    return kind
+
+
+def _options(entry: SourceEntry, kind: SourceKind | GazeKind, base: Path) -> msgspec.Struct:
+    """What stands in ``[source.options]``."""
 
     def path(wanted: type, value: object) -> object:
         if wanted is Path and isinstance(value, str) and value:
@@ -39,7 +115,6 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path) -> Source:
         raise ValueError("Expected a path")
 
     try:
-        options = msgspec.convert(entry.options, kind.options, dec_hook=path)
+        return msgspec.convert(entry.options, kind.options, dec_hook=path)
     except msgspec.ValidationError as error:
         raise ConfigError(f"[source.options] of {entry.kind}: {error}") from None
-    return kind.make(options, spec)

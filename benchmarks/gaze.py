@@ -1,0 +1,218 @@
+"""Gaze in: samples a second with their rows, a row, memory of a device, and the way from a sample to a chunk."""
+
+import functools
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Timing, interleaved, of_samples
+from benchmarks.mqtt import Client
+from benchmarks.processes import RUN, Child, broker, mosquitto_missing, python_child, watcher, write_config
+from benchmarks.report import Result, Table, amount
+from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
+from eyestream.gaze.front_end import FrontEnd
+from eyestream.gaze.live import DELAY_S, LiveFrontEnd
+from eyestream.gaze.samples import Samples
+from eyestream.offline.corpus.gaze_simulation import gaze_of, gaze_person
+from eyestream.rim.files.profiles import load_profile
+from eyestream.testing.footprint import heap_bytes
+from eyestream.wire.messages import encode_gaze, encode_raw
+from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
+
+__all__ = ["run"]
+
+RATES_HZ = (60.0, 250.0, 1000.0)
+N = 32
+_TRACKER_HZ = 60.0
+_COMMON: dict[str, Any] = {"benchmark": "gaze", "mechanism": "cfpa", "n": N, "F": len(NAMES)}
+
+
+def run(quick: bool) -> Result:
+    """Everything; `quick` with shorter gaze and fewer chunks."""
+    result = Result("gaze")
+    _throughput(result, 60.0 if quick else 300.0, 2.0 if quick else 20.0)
+    _row(result, 1.0 if quick else 5.0)
+    _memory(result, 60.0 if quick else 3600.0)
+    missing = mosquitto_missing()
+    if missing:
+        result.notes.append(missing)
+    else:
+        _way(result, devices=4 if quick else 8, chunks=1 if quick else 6)
+    return result
+
+
+def _person(rate_hz: float, seconds: float) -> Samples:
+    rng = np.random.default_rng(1)
+    return gaze_of(gaze_person(rng), rate_hz, seconds, rng)[0]
+
+
+def _velocity(samples: Samples) -> float:
+    """The least that any detector of saccades does: the speed of every sample, by whole arrays."""
+    speed = np.hypot(np.gradient(samples.x, samples.t), np.gradient(samples.y, samples.t))
+    return float(np.nanmax(speed))
+
+
+def _live(rate_hz: float, samples: Samples) -> int:
+    """As a sidecar does: a tenth of a second at a time, through the map of clocks."""
+    live, rows, portion = LiveFrontEnd(load_profile("mqtt").at_rate(rate_hz)), 0, max(1, round(rate_hz / 10))
+    for begin in range(0, len(samples), portion):
+        part = samples[begin : begin + portion]
+        live.take(part, part.t)
+        rows += len(live.due(float(part.t[-1])))
+    return rows
+
+
+def _throughput(result: Result, seconds: float, each_s: float) -> None:
+    rows = []
+    for rate in RATES_HZ:
+        samples, profile = _person(rate, seconds), load_profile("mqtt").at_rate(rate)
+        whole = functools.partial(lambda samples, profile: FrontEnd(profile).feed(samples), samples, profile)
+        cases: dict[str, Callable[[], object]] = {
+            "whole": whole,
+            "live": functools.partial(_live, rate, samples),
+            "velocity": functools.partial(_velocity, samples),
+        }
+        timings = interleaved(cases, each_s, most=3)
+        speed = {name: len(samples) / timing.median_us * 1e6 for name, timing in timings.items()}
+        ratios = {name: timings[name].over(timings["velocity"]) for name in ("whole", "live")}
+        rows.append(
+            [f"{rate:g} Hz", *(f"{speed[name]:,.0f}" for name in ("whole", "live")), *map(amount, ratios.values())]
+        )
+        for name in ("whole", "live"):
+            record = _COMMON | {"subject": f"samples, {name}", "rate_hz": rate, "samples_per_s": speed[name]}
+            result.records.append(record | {"ratio_to_velocity": ratios[name]} | timings[name].record())
+    columns = ["gaze at", "samples/s, whole", "samples/s, live", "whole / velocity", "live / velocity"]
+    result.tables.append(Table("samples that one core takes, with their rows", columns, rows))
+    result.notes.append(
+        f"{seconds:g} s of simulated gaze; live: in portions of 0.1 s, through the map of clocks; velocity: what "
+        "`numpy.gradient` takes for the speed of the same samples as whole arrays, the least that any detector does"
+    )
+
+
+def _row(result: Result, seconds: float) -> None:
+    front = FrontEnd(load_profile("mqtt").at_rate(250.0))
+    front.feed(_person(250.0, 60.0))
+    window = front._window
+    durations = window._fixations.rows
+    cases = {"row": window.row, "moments": lambda: (durations.mean(axis=0), durations.var(axis=0))}
+    timings = interleaved(cases, seconds)
+    own, other = timings["row"], timings["moments"]
+    columns = ["a row of 52 features, us", "p50", "p99", "mean and variance by numpy", "ratio"]
+    figures = (own.median_us, own.p99_us, other.median_us, own.over(other))
+    result.tables.append(
+        Table(
+            f"one row ({len(durations)} fixations in 30 s)",
+            columns,
+            [["30 s of gaze at 250 Hz", *map(amount, figures)]],
+        )
+    )
+    result.records.append(_COMMON | {"subject": "row"} | own.record())
+
+
+def _memory(result: Result, seconds: float) -> None:
+    """Bytes in use, for each of eight devices at 1 kHz, after a minute and at the end."""
+    devices, portion = 8, 100
+    lives = [LiveFrontEnd(load_profile("mqtt").at_rate(1000.0)) for _ in range(devices)]
+    minute = _person(1000.0, 60.0)
+    before = heap_bytes()
+    held = []
+    for begin_s in range(0, int(seconds), 60):
+        for begin in range(0, len(minute), portion):
+            part = minute[begin : begin + portion]
+            t = part.t + begin_s
+            for live in lives if begin_s == 0 else lives[:1]:
+                live.take(Samples(t, part.x, part.y, part.pupil_mm, part.valid), t)
+                live.due(float(t[-1]))
+        held.append(heap_bytes())
+    each, grown = (held[0] - before) / devices / 2**20, (held[-1] - held[0]) / 2**20
+    columns = ["memory of a device", "after a minute, MiB", f"one device, {seconds / 60:g} minutes later, MiB more"]
+    result.tables.append(
+        Table("memory of the front end", columns, [["gaze at 1,000 Hz", amount(each), f"{grown:.3f}"]])
+    )
+    result.notes.append("memory: bytes in use as the allocators say, not pages")
+    record = _COMMON | {"subject": "memory", "mib_a_device": each, "mib_more": grown}
+    result.records.append(record | {"median_us": 1e-9, "p99_us": 1e-9})
+
+
+def _way(result: Result, devices: int, chunks: int) -> None:
+    """From the end of a chunk's last window to the application, and through a null relay."""
+    names = [f"gaze-{i}" for i in range(devices)]
+    with broker() as port, tempfile.TemporaryDirectory() as folder:
+        path = write_config(Path(folder), port, names)
+        text = path.read_text().replace("cfpa-64", f"cfpa-{N}")
+        sources = "".join(
+            f'\n[[source]]\nkind = "mqtt"\nrate_hz = {_TRACKER_HZ}\ndevice = "{name}"\n' for name in names
+        )
+        path.write_text(text + sources)
+        with (
+            watcher(port) as wait,
+            Child([sys.executable, "-c", RUN, "run", "--config", str(path)]) as child,
+            python_child("relay", port, "null", 1, len(NAMES)) as relay,
+            python_child("application", port, private_topic("any").replace("/any/", "/+/")) as application,
+        ):
+            wait()
+            relay.line()
+            application.line()
+            ends, passed = _track(port, names, WINDOW_S + STEP_S * N * chunks + 1.0)
+            application.tell("")
+            arrivals = json.loads(application.line())
+            resident = child.resident_mib()
+    ours = _behind(arrivals, {private_topic(name): ends[name] for name in names})
+    null = _behind(arrivals, {private_topic("null"): passed})
+    columns = ["from the last sample to the application, us", "chunks", "p50", "p99", "relay p50", "relay p99"]
+    figures = map(amount, (ours.median_us, ours.p99_us, null.median_us, null.p99_us))
+    result.tables.append(
+        Table("the way of gaze", columns, [[f"{devices} devices, MQTT", str(len(ours.samples)), *figures]])
+    )
+    result.notes.append(
+        f"a row is made {1e3 * DELAY_S:g} ms after the end of its window, on purpose, whatever comes; the rest is the "
+        f"way. The sidecar held {resident:.0f} MiB"
+    )
+    for subject, timing in (("sample to chunk", ours), ("null relay", null)):
+        result.records.append(_COMMON | {"subject": subject, "resident_mib": resident} | timing.record())
+
+
+def _track(port: int, names: list[str], seconds: float) -> tuple[dict[str, list[int]], list[int]]:
+    """Send gaze of each device, and a row of the relay's twice a second; (ends of windows by device, relay's times)."""
+    client, person = Client(port, "tracker"), _person(_TRACKER_HZ, 30.0)
+    values = np.stack((person.x, person.y, person.pupil_mm), axis=1)
+    began = time.monotonic()
+    first = {name: began + i * STEP_S / len(names) for i, name in enumerate(names)}
+    passed, number, row = [], 0, np.zeros((1, len(NAMES)))
+    while (now := time.monotonic()) < began + seconds:
+        for name in names:
+            if now >= first[name]:
+                t = np.array([first[name] + round((now - first[name]) * _TRACKER_HZ) / _TRACKER_HZ])
+                client.publish(gaze_topic(name), encode_gaze(t, values[number % len(values)][None], 1))
+        if number % int(_TRACKER_HZ / 2) == 0:
+            passed.append(time.monotonic_ns())
+            client.publish(raw_topic("null"), encode_raw(1, len(passed), row, 1))
+        number += 1
+        time.sleep(max(0.0, began + number / _TRACKER_HZ - time.monotonic()))
+    time.sleep(0.5)
+    client.close()
+    step = int(STEP_S * 1e9)
+    ends = {
+        name: [int(1e9 * (at + WINDOW_S)) + step * (N * (i + 1) - 1) for i in range(int(seconds / STEP_S))]
+        for name, at in first.items()
+    }
+    return ends, passed
+
+
+def _behind(arrivals: list[Any], moments: dict[str, list[int]]) -> Timing:
+    """How long after the latest moment of its topic each arrival was."""
+    taken = []
+    for topic, _, came in arrivals:
+        if topic in moments:
+            before = [moment for moment in moments[topic] if moment <= came]
+            if before:
+                taken.append(came - before[-1])
+    if not taken:
+        raise RuntimeError("nothing came")
+    return of_samples(np.array(taken))

@@ -1,0 +1,205 @@
+"""Which trackers are on this network, what of them can be taken, and what to write into the configuration for it.
+
+LSL outlets are found by its broadcast; a phone with Neon, and Pupil Capture, are asked at the hosts that are named.
+What comes is counted, for a rate, and nothing of it is kept or said.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eyestream.errors import ConfigError, LinkError
+from eyestream.gaze.outlets import RELAYS, Outlet, Wanted, relay_of, taking
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources import core, lsl, neon
+from eyestream.rim.sources.gaze import GazeSource, Place
+
+__all__ = ["USUAL_HOSTS", "Found", "find_sources"]
+
+USUAL_HOSTS = ("127.0.0.1", "neon.local", "pi.local")
+
+_ANY_HZ = 60.0
+_IS_ONE = ("no gaze", "the phone has", "the phone refuses", "a description")
+"""How a tracker says no that is there; other troubles mean that something else is, or nothing."""
+
+_NOWHERE = Place("hmd", BrokerSettings("mqtt://localhost"))
+
+
+@dataclass(frozen=True)
+class Found:
+    """One tracker.
+
+    Attributes
+    ----------
+    kind
+        Of the source that would take it.
+    name
+        Of the outlet, or the host.
+    rate_hz
+        Samples a second, told or counted; None where neither.
+    channels
+        What it tells: labels and units.
+    source
+        Keys of ``[source]`` that take it, without device and stream; empty where it is refused.
+    refused
+        Why it is refused; empty where it is taken.
+    """
+
+    kind: str
+    name: str
+    rate_hz: float | None
+    channels: tuple[str, ...]
+    source: dict[str, Any]
+    refused: str = ""
+
+
+async def find_sources(hosts: Sequence[str], seconds: float) -> tuple[list[Found], list[str]]:
+    """What there is, and what could not be looked for.
+
+    Parameters
+    ----------
+    hosts
+        Names or addresses, also with a port, to ask for a phone and for Pupil Capture.
+    seconds
+        How long to look and to count.
+    """
+    missing: list[str] = []
+    jobs = [_phone(host, seconds) for host in hosts]
+    try:
+        core.zmq_modules()
+    except ConfigError as error:
+        missing.append(str(error))
+    else:
+        jobs += [_capture(host, seconds) for host in hosts]
+    found = [one for one in await asyncio.gather(*jobs) if one is not None]
+    try:
+        lsl.pylsl_module()
+    except ConfigError as error:
+        missing.append(str(error))
+    else:
+        found += await asyncio.to_thread(_outlets, seconds)
+    return found, missing
+
+
+async def _phone(host: str, seconds: float) -> Found | None:
+    name, port = _split(host, 8080)
+    options = {"host": name} | ({} if port == 8080 else {"port": port})
+    source = neon.NeonSource(neon.Options(name, port), load_profile("neon"), _NOWHERE)
+    taken = Found("neon", host, None, ("x [px]", "y [px]", "pupils [mm]", "worn"), {"kind": "neon", "options": options})
+    return await _counted(taken, source, seconds)
+
+
+async def _capture(host: str, seconds: float) -> Found | None:
+    name, port = _split(host, 50020)
+    options = {"host": name} | ({} if port == 50020 else {"port": port})
+    source = core.CoreSource(core.Options(name, port), load_profile("core"), _NOWHERE)
+    channels = ("gaze_point_3d [mm]", "pupils [mm]", "confidence")
+    return await _counted(Found("core", host, None, channels, {"kind": "core", "options": options}), source, seconds)
+
+
+async def _counted(taken: Found, source: GazeSource, seconds: float) -> Found | None:
+    """Run a source for a while; None where nobody is, and why where somebody is whose gaze is not taken."""
+    loop, heard = asyncio.get_running_loop(), _Count()
+
+    def take(records: GazeColumns) -> None:
+        heard.add(len(records.time), loop.time())
+
+    away: LinkError | None = None
+    try:
+        async with asyncio.timeout(seconds + 3.5):
+            await _until(source.run(take), lambda: heard.lasted >= seconds)
+    except TimeoutError:
+        pass
+    except LinkError as error:
+        away = error
+    if heard.rate_hz is not None:
+        return dataclasses.replace(taken, rate_hz=round(heard.rate_hz, 1))
+    said = str(away or "no gaze")
+    if not said.startswith(_IS_ONE):
+        return None
+    return Found(taken.kind, taken.name, None, (), {}, said)
+
+
+class _Count:
+    """Samples, and between which times."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._last, self._number = 0.0, 0
+
+    def add(self, number: int, now: float) -> None:
+        if number:
+            self._first = now if self._first is None else self._first
+            self._last, self._number = now, self._number + number
+
+    @property
+    def lasted(self) -> float:
+        return 0.0 if self._first is None else self._last - self._first
+
+    @property
+    def rate_hz(self) -> float | None:
+        return (self._number - 1) / self.lasted if self._number > 1 and self.lasted > 0 else None
+
+
+async def _until(work: Any, holds: Any) -> None:
+    """Await `work` until it ends or `holds()`."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done() and not holds():
+            await asyncio.wait({task}, timeout=0.05)
+        if task.done():
+            task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def _outlets(seconds: float) -> list[Found]:
+    """All outlets of gaze, or of numbers that might be."""
+    pylsl, found = lsl.pylsl_module(), []
+    for info in pylsl.resolve_streams(seconds):
+        inlet = pylsl.StreamInlet(info, max_buflen=1, recover=False)
+        try:
+            outlet = lsl.outlet_of(inlet.info(lsl.RESOLVE_S))
+        except (pylsl.util.LostError, pylsl.util.TimeoutError, RuntimeError):
+            found.append(Found("lsl", info.name(), None, (), {}, "it does not describe itself"))
+        else:
+            found.append(outlet_found(outlet))
+        finally:
+            inlet.close_stream()
+    return sorted(found, key=lambda one: (one.name, one.refused))
+
+
+def outlet_found(outlet: Outlet) -> Found:
+    """Whether an outlet can be taken as it is, and how."""
+    channels = tuple(f"{c.label or c.kind or '?'} [{c.unit or 'no unit'}]" for c in outlet.channels)
+    rate = outlet.rate_hz or None
+    relay = relay_of(outlet)
+    profile_name = (RELAYS[relay].profile if relay else None) or "lsl"
+    options: dict[str, Any] = {"name": outlet.name} | ({"preset": relay} if relay and RELAYS[relay].profile else {})
+    source: dict[str, Any] = {"kind": "lsl", "profile": profile_name, "options": options}
+    wanted = RELAYS[relay].wanted if relay else Wanted()
+    try:
+        profile = load_profile(profile_name)
+        is_open = profile.rate_hz is None
+        if is_open:
+            profile, source = profile.at_rate(rate or _ANY_HZ), {**source, "rate_hz": rate}
+        taking(outlet, profile, wanted)
+        if is_open and rate is None:
+            raise ValueError("its rate is irregular: count its samples, and say it in [source] rate_hz")
+    except (ValueError, ConfigError) as error:
+        about = f" ({RELAYS[relay].about})" if relay else ""
+        return Found("lsl", outlet.name, rate, channels, {}, f"{error}{about}")
+    return Found("lsl", outlet.name, rate, channels, source)
+
+
+def _split(host: str, port: int) -> tuple[str, int]:
+    """Host and port of ``host[:port]``; raises ConfigError for what is neither."""
+    name, colon, told = host.partition(":")
+    if colon and not (told.isdecimal() and 1 <= int(told) <= 65535):
+        raise ConfigError(f"--host {host}: expected a name or address, also with a port")
+    return name, int(told) if colon else port

@@ -1,0 +1,172 @@
+"""``kind = "core"``: Pupil Labs' Core, as Pupil Capture (or Pupil Service) publishes its gaze over ZeroMQ.
+
+Capture tells the port of its publications on request (``SUB_PORT``, at its plugin "Network API"); topics that begin
+with ``gaze.`` bring one datum a message, in msgpack. The gaze must be three-dimensional: the point of a
+two-dimensional calibration cannot be converted into degrees, and is refused by its name. Everything is clear text
+without a login.
+
+Protocol: Pupil Labs, "Network API" of Core. A datum says its time in seconds of Capture's own clock.
+"""
+
+import asyncio
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from eyestream.errors import ConfigError, LinkError
+from eyestream.gaze.profile import Profile
+from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
+
+__all__ = ["CORE", "CoreSource", "publications_of", "read_datum", "zmq_modules"]
+
+ANSWER_S = 2.0
+SILENCE_S = 3.0
+"""Without a usable datum for so long, Capture is asked anew for its port: it may have been started again."""
+
+CONFIDENT = 0.6
+"""Of less confidence than this a datum is a lost eye: the limit that Pupil Labs' own plugins begin with."""
+
+_MOST_BYTES = 65_536
+_NESTED = 13  # how Capture writes a datum in another one
+_NAN = float("nan")
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``host``: where Capture runs; ``port``: of its plugin "Network API"."""
+
+    host: Annotated[str, msgspec.Meta(min_length=1, pattern=r"\A[^\s/@?#]+\Z")] = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 50020
+
+
+class _Pupil(msgspec.Struct, frozen=True):
+    id: int = -1
+    diameter_3d: float | None = None
+
+
+class _Gaze(msgspec.Struct, frozen=True):
+    timestamp: float
+    confidence: float
+    gaze_point_3d: tuple[float, float, float] | None = None
+    base_data: list[Any] = []
+
+
+def _nested(code: int, data: memoryview) -> Any:
+    return msgspec.msgpack.decode(data) if code == _NESTED else None
+
+
+_decoder = msgspec.msgpack.Decoder(_Gaze, ext_hook=_nested)
+
+
+class CoreSource:
+    """One Capture.
+
+    Attributes
+    ----------
+    refused : messages by the reason for which they were not used.
+    """
+
+    def __init__(self, options: Options, profile: Profile, place: Place) -> None:
+        zmq_modules()
+        self._host, self._port, self._profile = options.host, options.port, profile
+        self.refused: Counter[str] = Counter()
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        """One subscription, for as long as gaze comes."""
+        zmq, asynchronous = zmq_modules()
+        with _context(asynchronous) as context:
+            port = await publications_of(context, self._host, self._port)
+            socket = context.socket(zmq.SUB)
+            socket.setsockopt(zmq.MAXMSGSIZE, _MOST_BYTES)
+            socket.subscribe(b"gaze.")
+            socket.connect(f"tcp://{self._host}:{port}")
+            await self._listen(socket, deliver)
+
+    async def _listen(self, socket: Any, deliver: DeliverGaze) -> None:
+        loop, reason = asyncio.get_running_loop(), ""
+        heard = loop.time()
+        while True:
+            if loop.time() - heard > SILENCE_S:
+                raise LinkError(f"no gaze for {SILENCE_S:g} s{f'; what came was {reason}' if reason else ''}")
+            if not await socket.poll(250):
+                continue
+            parts = await socket.recv_multipart()
+            records = read_datum(parts)
+            if isinstance(records, str):
+                reason = records
+                self.refused[reason] += 1
+            else:
+                heard, reason = loop.time(), ""
+                deliver(records)
+
+
+def read_datum(parts: list[bytes]) -> GazeColumns | str:
+    """The record of one message, or why there is none."""
+    if len(parts) < 2 or len(parts[1]) > _MOST_BYTES:
+        return "no datum"
+    try:
+        gaze = _decoder.decode(parts[1])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return "no datum"
+    if gaze.gaze_point_3d is None:
+        return "gaze without a point in space: use the three-dimensional calibration"
+    pupils = {0: _NAN, 1: _NAN}  # eye 0 is the right one
+    for base in gaze.base_data:
+        with contextlib.suppress(msgspec.ValidationError):
+            pupil = msgspec.convert(base, _Pupil)
+            if pupil.id in pupils and pupil.diameter_3d is not None:
+                pupils[pupil.id] = pupil.diameter_3d
+    confident = math.isfinite(gaze.confidence) and gaze.confidence >= CONFIDENT
+    return GazeColumns(
+        np.array([gaze.timestamp]),
+        np.array([gaze.gaze_point_3d]),
+        pupil=np.array([[pupils[0], pupils[1]]]),
+        valid=np.array([1.0 if confident else 0.0]),
+    )
+
+
+async def publications_of(context: Any, host: str, port: int) -> int:
+    """The port that Capture publishes at; raises LinkError when it does not tell it in time."""
+    zmq, _ = zmq_modules()
+    socket = context.socket(zmq.REQ)
+    socket.setsockopt(zmq.MAXMSGSIZE, _MOST_BYTES)
+    socket.connect(f"tcp://{host}:{port}")
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            await socket.send(b"SUB_PORT")
+            answer = await socket.recv()
+    except TimeoutError:
+        raise LinkError(f"Pupil Capture does not answer at {host}:{port}") from None
+    finally:
+        socket.close(0)
+    if not (answer.isdigit() and len(answer) <= 5 and 1 <= int(answer) <= 65535):
+        raise LinkError(f"what answers at {host}:{port} is not Pupil Capture")
+    return int(answer)
+
+
+@contextlib.contextmanager
+def _context(asynchronous: Any) -> Iterator[Any]:
+    """A context of our own; what it has open is closed with it, at once."""
+    context = asynchronous.Context()
+    try:
+        yield context
+    finally:
+        context.destroy(0)
+
+
+def zmq_modules() -> tuple[Any, Any]:
+    """The modules of the extra; raises ConfigError where it is missing."""
+    try:
+        import zmq  # noqa: PLC0415  an extra
+        import zmq.asyncio  # noqa: PLC0415
+    except ImportError:
+        raise ConfigError("a source of kind core needs an extra: pip install 'eyestream[core]'") from None
+    return zmq, zmq.asyncio
+
+
+CORE = GazeKind("core", Options, "core", CoreSource)

@@ -1,0 +1,224 @@
+"""Gaze of one tracker in, rows of one stream out, in this process: what all kinds of sources of gaze have in common.
+
+A source of gaze hands over what its tracker says, in the units of a profile and with the tracker's own time. What
+waits for the front end is bounded, and of too much the oldest goes first. Rows come from `LiveFrontEnd`, at moments
+that the clock decides; a source that is away, or silent, gives rows of NaN.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.gaze.intake import take_in
+from eyestream.gaze.live import LiveFrontEnd, LiveRows
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.sources.source import Deliver
+from eyestream.wire.messages import RawRows
+
+__all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "columns_of", "widths"]
+
+PULSE_S = 0.1
+"""Samples wait no longer for the front end."""
+
+DeliverGaze = Callable[[GazeColumns], None]
+"""Takes records, at once; none at all says that the link stands."""
+
+
+class GazeSource(Protocol):
+    """Gaze of one tracker."""
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        """Deliver records until there are no more, or until it is cancelled.
+
+        Raises
+        ------
+        LinkError
+            What it reads from is away: it is run again, after a while, for ever.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a source of gaze stands: the tracker's pseudonym, and the broker that raw data comes from."""
+
+    device: str
+    broker: BrokerSettings
+
+
+@dataclass(frozen=True)
+class GazeKind:
+    """One kind of source of gaze, as the registry knows it.
+
+    Attributes
+    ----------
+    name
+        In ``[source] kind``.
+    options
+        What may stand in ``[source.options]``: a frozen struct that forbids unknown keys.
+    profile
+        The shipped profile that its gaze is in, unless ``[source] profile`` names another.
+    make
+        Builds it; raises ConfigError for what it cannot use.
+    """
+
+    name: str
+    options: type[msgspec.Struct]
+    profile: str
+    make: Callable[[Any, Profile, Place], GazeSource]
+
+
+class GazeFeeder:
+    """From a source of gaze to rows.
+
+    Parameters
+    ----------
+    source
+        Of the tracker.
+    profile
+        What its records are in; with a rate.
+    speed
+        Of the host's clock: so many of its seconds pass in one. Only a simulation has another than 1.
+
+    Attributes
+    ----------
+    source : where it comes from.
+    live : the front end, to be read.
+    dropped : samples that were forgotten because too many waited.
+    """
+
+    def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0) -> None:
+        self.source, self._profile, self._speed = source, profile, speed
+        self._inbox: deque[tuple[float, GazeColumns]] = deque()
+        self._held, self._most = 0, math.ceil(2 * profile.fixed_rate_hz) + 64
+        self._came = asyncio.Event()
+        self._over = asyncio.Event()
+        self._number, self._session = -1, 0
+        self.live = LiveFrontEnd(profile)
+        self.dropped = 0
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
+        await self.source.run(deliver)
+        self._over.set()
+        self._came.set()
+
+    def take(self, records: GazeColumns) -> None:
+        """Take records as they come, in the event loop."""
+        if len(records.time) == 0:
+            return
+        self._inbox.append((self._now(), records))
+        self._held += len(records.time)
+        while self._held > self._most and len(self._inbox) > 1:
+            _, oldest = self._inbox.popleft()
+            self._held -= len(oldest.time)
+            self.dropped += len(oldest.time)
+        self._came.set()
+
+    async def rows(self, deliver: Deliver) -> None:
+        """Deliver rows at their moments, until the source has come to its end."""
+        while True:
+            self._work()
+            for made in self.live.due(self._now()):
+                deliver(self._numbered(made))
+            if self._over.is_set():
+                break
+            await self._pause()
+        self._work()
+        for made in self.live.finish():
+            deliver(self._numbered(made))
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() * self._speed
+
+    async def _pause(self) -> None:
+        """Until there is something to do: a row, samples that have waited, the first sample, or the end."""
+        due = self.live.next_due
+        limit, event = None, self._came
+        if due is not None:
+            limit, event = min(due - self._now(), PULSE_S) / self._speed, self._over
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await event.wait()
+        self._came.clear()
+
+    def _work(self) -> None:
+        """Hand what waits to the front end; records of one form together."""
+        parts, self._held = list(self._inbox), 0
+        self._inbox.clear()
+        for _, group in itertools.groupby(parts, key=lambda part: _form(part[1])):
+            arrivals, records = zip(*group, strict=True)
+            samples = self.samples_of(_joined(records))
+            self.live.take(samples, np.repeat(arrivals, [len(part.time) for part in records]))
+
+    def samples_of(self, records: GazeColumns) -> Samples:
+        """Records in degrees and mm, on the tracker's clock."""
+        return take_in(
+            self._profile,
+            records.time,
+            records.gaze,
+            pupil=records.pupil,
+            openness=records.openness,
+            valid=records.valid,
+        )
+
+    def _numbered(self, made: LiveRows) -> RawRows:
+        if made.session != self._number:
+            self._number, self._session = made.session, max(self._session + 1, time.time_ns())
+        return RawRows(self._session, made.number, made.values, made.end, made.t)
+
+
+def widths(profile: Profile) -> dict[int, tuple[int, int, int]]:
+    """How many columns a table of samples may have, and how many of them are pupils, lids and validity.
+
+    After the components of gaze come the pupils, the lids and whether the eye was tracked, as far as the profile names
+    them; what is left out is left out from the end.
+    """
+    columns = profile.columns
+    told = (len(columns.pupil), len(columns.openness), 1 if columns.valid else 0)
+    cut = [(0, 0, 0), (told[0], 0, 0), (told[0], told[1], 0), told]
+    return {len(columns.gaze) + sum(counts): counts for counts in cut}
+
+
+def columns_of(profile: Profile, t: NDArray[np.float64], table: NDArray[np.floating]) -> GazeColumns:
+    """Records out of a table whose width is one of `widths`."""
+    pupils, lids, valid = widths(profile)[table.shape[1]]
+    gaze, pupil, openness, tracked = np.split(
+        table.astype(np.float64), np.cumsum([len(profile.columns.gaze), pupils, lids]), axis=1
+    )
+    return GazeColumns(
+        t,
+        gaze,
+        pupil=pupil if pupils else None,
+        openness=openness if lids else None,
+        valid=np.nan_to_num(tracked[:, 0]) if valid else None,
+    )
+
+
+def _form(records: GazeColumns) -> tuple[int | None, ...]:
+    """What must be equal for records to be joined."""
+    optional = (records.pupil, records.openness, records.valid)
+    return tuple(None if part is None else part.size // len(part) for part in optional)
+
+
+def _joined(parts: Sequence[GazeColumns]) -> GazeColumns:
+    """Records of one form, one after the other."""
+
+    def several(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    return GazeColumns(*(several(name) for name in ("time", "gaze", "pupil", "openness", "valid")))

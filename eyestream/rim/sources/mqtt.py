@@ -1,0 +1,66 @@
+"""``kind = "mqtt"``: gaze that a tracker publishes at ``eyestream/v1/<device>/gaze/raw`` of the raw broker."""
+
+import asyncio
+from collections import Counter
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from eyestream.errors import PayloadError
+from eyestream.gaze.profile import Profile
+from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, connect
+from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of, widths
+from eyestream.wire.messages import decode_gaze
+from eyestream.wire.topics import gaze_topic
+
+__all__ = ["MQTT", "MqttSource"]
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``schema``: the number that the tracker puts into every message."""
+
+    schema: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 1
+
+
+class MqttSource:
+    """Messages of one topic; what is none of ours is counted by its reason.
+
+    Attributes
+    ----------
+    refused : messages by the reason for which they were refused.
+    """
+
+    def __init__(self, options: Options, profile: Profile, place: Place) -> None:
+        self._schema, self._profile, self._widths = options.schema, profile, widths(profile)
+        self._endpoint, self._topic = Endpoint.of(place.broker), gaze_topic(place.device)
+        self.refused: Counter[str] = Counter()
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        """One link, for as long as it stands."""
+
+        def take(message: Message) -> None:
+            records = self._records(message)
+            if records is not None:
+                deliver(records)
+
+        async with connect(self._endpoint, client_id=None, deliver=take, clean_session=True, will=None) as link:
+            await link.subscribe_all([self._topic], 0)
+            deliver(GazeColumns(np.zeros(0), np.zeros((0, len(self._profile.columns.gaze)))))
+            await asyncio.Event().wait()
+
+    def _records(self, message: Message) -> GazeColumns | None:
+        if message.retain:  # nothing retained is live
+            self.refused["retained"] += 1
+            return None
+        try:
+            t, values = decode_gaze(message.payload, self._widths, self._schema)
+        except PayloadError as error:
+            self.refused[error.reason] += 1
+            return None
+        return columns_of(self._profile, t, values)
+
+
+MQTT = GazeKind("mqtt", Options, "mqtt", MqttSource)
