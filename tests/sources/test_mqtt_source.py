@@ -114,8 +114,8 @@ async def test_gaze_becomes_rows_in_the_sidecar(
     settings = settings_for(mosquitto.url, tmp_path, rate_hz=2.0)
     source = SourceEntry("mqtt", DEVICE, rate_hz=RATE_HZ)
     settings = msgspec.structs.replace(settings, source=(source,))
-    mechanism = mechanisms_of(settings)["features"]
-    told = meta_of(settings, settings.stream[0], mechanism).guarantee
+    mechanisms = mechanisms_of(settings)
+    told = meta_of(settings, settings.stream[0], mechanisms).guarantee
     assert f"within {30.0 + usual().memory_s:g} s of it" in told
     with assemble(settings, lambda: 20_000) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar), Publisher(mosquitto.url, DEVICE) as publisher:
