@@ -110,16 +110,27 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         source = await real_source(options.source, options.profile, options.rate_hz, calibration)
         source.watched_by(figures.gaze.watch, figures.note, ready)
         who = f"gaze of {options.source}"
-    async with embedded_broker(options.port) as url:
-        settings = _settings(url, folder, calibration.names, calibration.rate_hz)
-        new_ledger(settings, created=int(time.time()))
-        view.announce(
-            f"broker at {url}; {who}: the first row after {WINDOW_S / speed:.3g} s, and a private chunk of "
-            f"{calibration.n} rows every {calibration.n / calibration.rate_hz / speed:.3g} s"
-        )
-        with view:
-            limit = None if options.source is None else seconds
-            await _play(settings, source, figures, view, ready=ready, seconds=limit)
+    view.announce(
+        f"{who}: the first row after {WINDOW_S / speed:.3g} s, and a private chunk of {calibration.n} rows every "
+        f"{calibration.n / calibration.rate_hz / speed:.3g} s"
+    )
+    with view:
+        async with asyncio.TaskGroup() as group:
+            shown = [
+                group.create_task(source.play(), name="gaze"),
+                group.create_task(_watch(figures, view), name="view"),
+            ]
+            await asyncio.sleep(0)  # gaze first: the rest takes a moment
+            try:
+                async with embedded_broker(options.port) as url:
+                    view.announce(f"broker at {url}")
+                    settings = _settings(url, folder, calibration.names, calibration.rate_hz)
+                    new_ledger(settings, created=int(time.time()))
+                    limit = None if options.source is None else seconds
+                    await _play(settings, source, figures, view, ready=ready, seconds=limit)
+            finally:
+                for task in shown:
+                    task.cancel()
     odometers = read_ledger(settings.sidecar.ledger).odometers
     figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
     return figures
@@ -162,7 +173,6 @@ async def _play(
     with assemble(settings, lambda: int(time.time()) // 86_400, sources=served) as made:
         async with asyncio.TaskGroup() as group:
             group.create_task(made.sidecar.run(stop), name="sidecar")
-            watching = group.create_task(_watch(figures, view), name="view of the gaze")
             try:
                 async with subscribe(url, device) as chunks:
                     await _ready(chunks)
@@ -175,16 +185,15 @@ async def _play(
                         await asyncio.sleep(seconds)
                         application.cancel()
             finally:
-                watching.cancel()
                 stop.set()
 
 
 async def _watch(figures: Figures, view: View) -> None:
     """Show the gaze, a few times a second."""
     while True:
-        await asyncio.sleep(0.1)
         if figures.gaze.samples:
             view.gaze(figures)
+        await asyncio.sleep(0.05)
 
 
 async def _ready(chunks: Chunks) -> None:

@@ -23,7 +23,7 @@ from eyestream.rim.ops.find_sources import find_sources
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
 from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import front_end_of, make_source
-from eyestream.rim.sources.source import Deliver, Source
+from eyestream.rim.sources.source import Deliver
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import RawRows
 
@@ -75,20 +75,28 @@ class GazeSeen:
 
 
 class WatchedSource:
-    """A source whose rows are noted on their way, and that begins when it may."""
+    """A player whose gaze is seen from the beginning; its rows are noted, and delivered from when they may be.
 
-    def __init__(self, source: Source, note: Callable[[RawRows], None], ready: asyncio.Event) -> None:
-        self._source, self._note, self._ready = source, note, ready
+    A window takes half a minute of gaze: what stands ready only later misses nothing.
+    """
+
+    def __init__(self, player: GazePlayer, note: Callable[[RawRows], None], ready: asyncio.Event) -> None:
+        self._player, self._note, self._ready = player, note, ready
+        self._made: asyncio.Queue[RawRows] = asyncio.Queue()
+
+    async def play(self) -> None:
+        """Play the gaze, whoever takes the rows."""
+        await self._player.run(self._made.put_nowait)
 
     async def run(self, deliver: Deliver) -> None:
-        """Run it."""
-
-        def both(rows: RawRows) -> None:
+        """Hand the rows over, until the session ends."""
+        await self._ready.wait()
+        while True:
+            rows = await self._made.get()
             self._note(rows)
             deliver(rows)
-
-        await self._ready.wait()
-        await self._source.run(both)
+            if rows.end:
+                return
 
 
 class WatchedFeeder(GazeFeeder):
@@ -99,6 +107,9 @@ class WatchedFeeder(GazeFeeder):
     ) -> None:
         """Say who watches; before it is run."""
         self._watch, self._note, self._ready = watch, note, ready
+
+    async def play(self) -> None:
+        """Nothing: a tracker plays by itself."""
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source."""
