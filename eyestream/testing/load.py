@@ -136,7 +136,7 @@ class Flood:
             c = sidecar.pipeline.rows(StreamKey(device, "features"))
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump, "rows"
         assert counters.due == self.settled if quiet else counters.due >= self.settled, "chunks"
-        held = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
+        held = outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
         assert counters.released == held, "released chunks"
 
 

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanism import Mechanism
@@ -54,6 +54,7 @@ def settings_for(
     window_epsilon: float = 1e6,
     raw_url: str | None = None,
     limits: LimitSettings | None = None,
+    version: Literal["auto", "5", "3.1.1"] = "auto",
     **stream: Any,
 ) -> Settings:
     """A configuration without a file, and its ledger, which is made when there is none.
@@ -72,6 +73,8 @@ def settings_for(
         Pseudonyms.
     window_epsilon
         Ceiling of two chunks; the others do not bind.
+    version
+        Of MQTT, on both links.
     stream
         Fields of `StreamSettings`.
     """
@@ -81,8 +84,8 @@ def settings_for(
     given |= {"idle_s": 60.0, "grace_s": 1.0, "release": "on_row", "jump_chunks": 16} | stream
     settings = Settings(
         sidecar=SidecarSettings(name="sidecar", ledger=folder / "ledger"),
-        private=BrokerSettings(url),
-        raw=None if raw_url is None else BrokerSettings(raw_url),
+        private=BrokerSettings(url, version=version),
+        raw=None if raw_url is None else BrokerSettings(raw_url, version=version),
         stream=(StreamSettings(**given),),
         budget=BudgetSettings(window_chunks=2, window_epsilon=window_epsilon, session_epsilon=1e6, day_epsilon=1e6),
         device=tuple(DeviceEntry(device) for device in devices),

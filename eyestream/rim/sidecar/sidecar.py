@@ -27,7 +27,8 @@ from eyestream.rim.sidecar.worker import Worker
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_meta
-from eyestream.wire.topics import meta_topic
+from eyestream.wire.release import claim_hash
+from eyestream.wire.topics import meta_topic, private_topic
 
 __all__ = ["Sidecar"]
 
@@ -35,6 +36,9 @@ _LOG = logging.getLogger("eyestream.sidecar")
 
 GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
+
+WILL_DELAY_SECONDS = 5
+"""A link that is back within so long was never "lost" to applications, where the broker speaks MQTT 5."""
 
 AGAIN_SECONDS = (1.0, 10.0)
 """So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
@@ -110,7 +114,7 @@ class Sidecar:
             deliver=lambda message: None,
             clean_session=True,  # no subscription to keep; and in a kept session the outbox would have to resend with
             # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
-            will=Will(self._status.own_topic, LAST_WILL),
+            will=Will(self._status.own_topic, LAST_WILL, WILL_DELAY_SECONDS),
         )
         self._describe()
         self._say_status()
@@ -162,6 +166,7 @@ class Sidecar:
     def _describe(self) -> None:
         for key, meta in metas(self._settings, self._mechanisms).items():
             self._sender.say(meta_topic(*key), encode_meta(meta))
+            self._sender.claims[private_topic(*key)] = claim_hash(meta.guarantee)
 
     async def _serve_private(self, link: Link) -> None:
         """Serve; some time into the link, state again what a last will of the link before it may have overwritten.
