@@ -53,6 +53,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cert_file: Path | None = None
     key_file: Path | None = None
     version: Literal["auto", "5", "3.1.1"] = "auto"
+    client: Literal["own", "aiomqtt"] = "own"
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

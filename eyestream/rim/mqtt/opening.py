@@ -7,64 +7,76 @@ away.
 
 import asyncio
 import ssl
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from eyestream.errors import LinkError
+from eyestream.errors import ConfigError, LinkError
+from eyestream.rim.mqtt.carrier import Carrier
 from eyestream.rim.mqtt.client import Client
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.greeting import Greeting, OtherVersionError
 from eyestream.rim.mqtt.lookup import addresses
-from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.wire import mqtt, mqtt5
 from eyestream.wire.mqtt5_reasons import OTHER_VERSION, reason
-from eyestream.wire.mqtt_packets import Connack, Message, Will
+from eyestream.wire.mqtt_packets import Connack, Message
 
-__all__ = ["Greeting", "enter", "goodbye"]
+__all__ = ["enter"]
 
 PROBE_SHARE = 1 / 3
 """Of our patience, for a broker that may not know what to answer in MQTT 5: amqtt waits for more bytes then."""
 
 
-class Greeting(NamedTuple):
-    """What we say of ourselves; as for `eyestream.rim.mqtt.transport.connect`."""
+class Attempt(Protocol):
+    """One try to connect in one version."""
 
-    client_id: str | None
-    keepalive_s: int
-    clean_session: bool
-    will: Will | None
-    outgoing: Outgoing
-    resume: bool
-
-    @property
-    def will_delay_s(self) -> int:
-        """So long a session must live on in MQTT 5 for its will to wait (3.1.3.2.2)."""
-        return 0 if self.will is None else self.will.delay_s
-
-
-class _OtherVersionError(LinkError):
-    """The broker may speak 3.1.1."""
+    async def __call__(
+        self,
+        endpoint: Endpoint,
+        greeting: Greeting,
+        deliver: Callable[[Message], None],
+        patience_s: float,
+        *,
+        five: bool,
+    ) -> tuple[Carrier, Callable[[bool], Awaitable[None]]]:
+        """As `enter`; raises OtherVersionError where 3.1.1 is worth a try."""
 
 
 async def enter(
     endpoint: Endpoint, greeting: Greeting, deliver: Callable[[Message], None], patience_s: float
-) -> Client:
+) -> tuple[Carrier, Callable[[bool], Awaitable[None]]]:
     """Connect and be greeted; what `deliver` raises meanwhile comes out as it is.
+
+    Returns
+    -------
+    Carrier, Callable[[bool], Awaitable[None]]
+        The connection, and what closes it: True after work that was done, False for who falls over.
 
     Raises
     ------
+    ConfigError
+        The client that is asked for is not installed.
     LinkError
         Nobody listens, does not answer within `patience_s` seconds, is no broker or refuses us.
     """
+    attempt = _foreign() if endpoint.client == "aiomqtt" else _attempt
     if endpoint.version != "3.1.1":
         try:
-            return await _attempt(endpoint, greeting, deliver, patience_s, five=True)
-        except _OtherVersionError:
+            return await attempt(endpoint, greeting, deliver, patience_s, five=True)
+        except OtherVersionError:
             if endpoint.version == "5":
                 raise
-    return await _attempt(endpoint, greeting, deliver, patience_s, five=False)
+    return await attempt(endpoint, greeting, deliver, patience_s, five=False)
 
 
-def goodbye(client: Client, greeting: Greeting, *, in_order: bool) -> bytes:
+def _foreign() -> "Attempt":
+    try:
+        from eyestream.rim.mqtt.foreign import attempt  # noqa: PLC0415  an extra
+    except ImportError:
+        raise ConfigError("aiomqtt is not installed: pip install 'eyestream[aiomqtt]'") from None
+    return attempt
+
+
+def _goodbye(client: Client, greeting: Greeting, *, in_order: bool) -> bytes:
     """What to say before we close the link: nothing, in 3.1.1, where the last will shall be said.
 
     A will that the broker would delay we say ourselves: that the link is lost is no question any more.
@@ -82,7 +94,7 @@ def goodbye(client: Client, greeting: Greeting, *, in_order: bool) -> bytes:
 
 async def _attempt(
     endpoint: Endpoint, greeting: Greeting, deliver: Callable[[Message], None], patience_s: float, *, five: bool
-) -> Client:
+) -> tuple[Client, Callable[[bool], Awaitable[None]]]:
     """One connection in one version; closed again when it does not come to a link."""
     cannot = f"cannot connect to the broker at {endpoint}"
     client = Client(deliver, greeting.keepalive_s, mqtt5 if five else mqtt, greeting.outgoing)
@@ -97,7 +109,7 @@ async def _attempt(
         _judge(answer, greeting, five=five)
         entered = True
     except TimeoutError:
-        raise (_OtherVersionError if hello and five else LinkError)(f"{cannot}: no answer") from None
+        raise (OtherVersionError if hello and five else LinkError)(f"{cannot}: no answer") from None
     except (OSError, ValueError) as error:
         if client.reason is error:
             raise
@@ -107,7 +119,11 @@ async def _attempt(
     finally:
         if not entered:
             await client.leave(patience_s, goodbye=b"")
-    return client
+
+    async def leave(in_order: bool) -> None:
+        await client.leave(patience_s, goodbye=_goodbye(client, greeting, in_order=in_order))
+
+    return client, leave
 
 
 async def _greet(client: Client, hello: bytes, *, five: bool) -> Connack:
@@ -115,14 +131,14 @@ async def _greet(client: Client, hello: bytes, *, five: bool) -> Connack:
     try:
         return await client.greet(hello)
     except LinkError as error:
-        kind = _OtherVersionError if five and client.reason is None else LinkError
+        kind = OtherVersionError if five and client.reason is None else LinkError
         raise kind(str(error)) from None
 
 
 def _judge(answer: Connack, greeting: Greeting, *, five: bool) -> None:
     """Raise for an answer that is no welcome."""
     if five and answer.code == OTHER_VERSION:
-        raise _OtherVersionError(reason(answer.code, answer.words))
+        raise OtherVersionError(reason(answer.code, answer.words))
     if answer.code:
         why = mqtt.REFUSALS.get(answer.code, f"refused with code {answer.code}")
         raise LinkError(reason(answer.code, answer.words) if five else why)

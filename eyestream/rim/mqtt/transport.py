@@ -1,8 +1,9 @@
 """The thin face of MQTT: connect, subscribe, publish, be handed messages, learn that the link is lost.
 
-The client is our own (`eyestream.rim.mqtt.client`); another one would stand here, and nowhere else. Messages go
-straight to the caller's function, in the event loop, so that the caller's own bounded buffer is the only one. Nagle's
-algorithm is off: asyncio turns it off on every TCP socket.
+The client is our own (`eyestream.rim.mqtt.client`), or aiomqtt (`eyestream.rim.mqtt.foreign`) where the broker's
+settings ask for it; nothing above this module knows which. Messages go straight to the caller's function, in the event
+loop, so that the caller's own bounded buffer is the only one. Nagle's algorithm is off: asyncio turns it off on every
+TCP socket.
 """
 
 import asyncio
@@ -15,9 +16,10 @@ from typing import NoReturn
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt import opening
-from eyestream.rim.mqtt.client import Client
+from eyestream.rim.mqtt.carrier import Carrier
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.filters import groups
+from eyestream.rim.mqtt.greeting import Greeting
 from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.requests import Requests, answer_to
 from eyestream.wire import mqtt5
@@ -43,7 +45,7 @@ class RefusedError(LinkError):
 class Link:
     """An open connection. Made by `connect`."""
 
-    def __init__(self, client: Client, requests: Requests) -> None:
+    def __init__(self, client: Carrier, requests: Requests) -> None:
         self._client, self._requests = client, requests
 
     @property
@@ -187,7 +189,7 @@ class Link:
         await _lost(self._client)
 
 
-async def _lost(client: Client) -> NoReturn:
+async def _lost(client: Carrier) -> NoReturn:
     await asyncio.shield(client.ended)
     raise AssertionError
 
@@ -226,16 +228,16 @@ async def connect(
     LinkError
         No connection, refused, or lost while the body ran.
     """
-    greeting = opening.Greeting(client_id, KEEPALIVE_SECONDS, clean_session, will, outgoing or Outgoing(), resume)
+    greeting = Greeting(client_id, KEEPALIVE_SECONDS, clean_session, will, outgoing or Outgoing(), resume)
     requests = Requests(deliver)
-    client = await opening.enter(endpoint, greeting, requests.deliver, CONNECT_SECONDS)
+    client, leave = await opening.enter(endpoint, greeting, requests.deliver, CONNECT_SECONDS)
     in_order = False
     try:
         async with _until_lost(client):
             yield Link(client, requests)
         in_order = True
     finally:  # who falls over has not taken back what stands in the will
-        await client.leave(CONNECT_SECONDS, goodbye=opening.goodbye(client, greeting, in_order=in_order))
+        await leave(in_order)
 
 
 @contextlib.contextmanager
@@ -253,7 +255,7 @@ def _settle(answer: "asyncio.Future[str | None]", refusal: str | None) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _until_lost(client: Client) -> AsyncIterator[None]:
+async def _until_lost(client: Carrier) -> AsyncIterator[None]:
     """Cancel the body when the link is lost, and raise that as one error instead of a group."""
     try:
         async with asyncio.TaskGroup() as group:
