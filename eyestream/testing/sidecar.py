@@ -26,6 +26,7 @@ from eyestream.rim.config import (
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.ownership import ledger_name
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = [
@@ -118,7 +119,8 @@ def opened(
         privacy = settings.stream[0].privacy
         mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
-        yield Sidecar(settings, {settings.stream[0].name: mechanism}, ledger, today=today)
+        identity = ledger_name(ledger.header.file_key)
+        yield Sidecar(settings, {settings.stream[0].name: mechanism}, ledger, today=today, identity=identity)
 
 
 @contextlib.asynccontextmanager

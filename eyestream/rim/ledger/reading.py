@@ -26,6 +26,8 @@ class LedgerReading(NamedTuple):
     header: Header
     odometers: Mapping[str, Odometer]
     streams: Mapping[StreamKey, StreamFacts]
+    gone: frozenset[str] = frozenset()
+    """Devices that were moved to another ledger."""
 
 
 def create_ledger(path: Path, *, created: int) -> None:
@@ -54,7 +56,8 @@ def read_ledger(path: Path) -> LedgerReading:
         if not book.tail.damaged:
             break
     odometers = {device: account.odometer() for device, account in book.accounts.items()}
-    return LedgerReading(book.header, odometers, {key: entry.facts() for key, entry in book.entries.items()})
+    facts = {key: entry.facts() for key, entry in book.entries.items()}
+    return LedgerReading(book.header, odometers, facts, frozenset(book.gone))
 
 
 def read_book(path: Path, pieces: Iterable[bytes]) -> Book:

@@ -39,7 +39,7 @@ KEEPALIVE_SECONDS = 20
 
 
 class RefusedError(LinkError):
-    """The broker does not take a message; the link stands."""
+    """The broker does not take a message, or does not grant a filter; the link stands."""
 
 
 class Link:
@@ -69,8 +69,10 @@ class Link:
         ------
         ConfigError
             A shared subscription (``$share/...``): the broker gives each of those who hold it a part of the messages.
+        RefusedError
+            The broker refuses a filter.
         LinkError
-            The broker refuses a filter, or does not answer; a filter cannot be written.
+            It does not answer; a filter cannot be written.
         """
         for topic_filter in topic_filters:
             refuse_shared(topic_filter)
@@ -83,7 +85,7 @@ class Link:
             for place, topic_filter in enumerate(group):
                 if not answer.granted[place]:
                     why = f": {reason(answer.codes[place], answer.words)}" if answer.codes else ""
-                    raise LinkError(f"the broker refuses the subscription to {topic_filter}{why}")
+                    raise RefusedError(f"the broker refuses the subscription to {topic_filter}{why}")
 
     async def publish(
         self, topic: str, payload: bytes, *, qos: int, retain: bool = False, more: Properties = NO_PROPERTIES

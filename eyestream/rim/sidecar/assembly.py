@@ -16,6 +16,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.description import stream_spec
+from eyestream.rim.sidecar.ownership import ledger_name
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
@@ -129,7 +130,7 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
     Raises
     ------
     ConfigError
-        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used.
+        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used; a device has another ledger.
     CalibrationError
         As `fitting_calibration`.
     LedgerError
@@ -138,6 +139,13 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
     mechanisms = mechanisms_of(settings)
     ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
+        for device in settings.device:
+            if device.id in ledger.gone:
+                raise ConfigError(
+                    f"[[device]] {device.id}: was moved to another ledger (eyestream budget --export); "
+                    "a device belongs to one sidecar"
+                )
         sources = sources_of(settings, mechanisms, base)
-        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources)
+        identity = ledger_name(ledger.header.file_key)
+        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources, identity=identity)
         yield Assembly(settings, mechanisms, ledger, sidecar)
