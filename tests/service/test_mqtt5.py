@@ -14,6 +14,7 @@ import pytest
 import eyestream
 from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings, LimitSettings
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
@@ -21,6 +22,7 @@ from eyestream.rim.mqtt.transport import Message, Properties, RefusedError, conn
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.testing.clocks import until
+from eyestream.testing.matrix import blocks
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.testing.proxy import FaultProxy
@@ -28,10 +30,12 @@ from eyestream.testing.sidecar import raw_stands, running, settings_for
 from eyestream.testing.spy import spying
 from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import decode_meta
+from eyestream.wire.mqtt5 import encode_publish
 from eyestream.wire.release import claim_hash
 from tests.service.scripted import ScriptedBroker
 
 OWN = "eyestream/v1/sidecar/sidecar/status"
+RAW = "eyestream/v1/hmd-1/features/raw"
 PRIVATE = "eyestream/v1/hmd-1/features/private"
 FIVE, THREE = "MQTT 5", "MQTT 3.1.1"
 WELCOME = b"\x20\x03\x00\x00\x00"
@@ -321,3 +325,48 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
     assert [line.partition("published at ")[2] for line in lines] == [
         f"eyestream/v1/hmd-1/features/{leaf}: not authorised (0x87)" for leaf in ("meta", "private")
     ]
+
+
+EVIL = [
+    b"\x30\x09\x00\x01t\x03\x23\x00\x01xx",  # a topic alias
+    b"\x40\x03\x00\x01\x13",  # a reason code that there is not
+    b"\x20\x03\x00\x00\x00",  # a second greeting
+    b"\x30\x10\x00\x01t\x0a" + 2 * b"\x02\x00\x00\x00\x00" + b"xx",  # a property twice
+    b"\xe0\x07\x00\x05\x11\x00\x00\x00\x01",  # a session's expiry out of place
+    b"\xf0\x00",  # authentication
+    b"\x30\xff\xff\xff\xff\x01",  # an endless length
+    b"\xe0\x01\x8e",  # taken over
+]
+
+
+async def test_whatever_a_broker_of_5_does_nothing_is_spent_twice(
+    mosquitto: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same rows on every link, over and over, some of them over already; then what no broker may say."""
+    caplog.set_level(logging.WARNING, "eyestream.link")
+    [rows] = blocks(1)
+    over = Properties(expiry_s=1)
+    row = encode_publish(RAW, rows, packet_id=0, retain=False, more=over).replace(b"\x02\0\0\0\1", b"\x02\0\0\0\0")
+    turn = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal turn
+        with contextlib.suppress(OSError):
+            await reader.read(4096)
+            writer.write(WELCOME)
+            asked = await reader.read(4096)
+            writer.write(b"\x90\x04" + asked[2:4] + b"\x00\x00" + 3 * row + EVIL[turn % len(EVIL)])
+            turn += 1
+            await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        raw = f"mqtt://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        settings = settings_for(mosquitto.url, tmp_path, raw_url=raw)
+        async with spying(mosquitto.url) as spy, running(settings) as sidecar:
+            await until(lambda: turn >= len(EVIL), 30)
+            await until(lambda: spy.chunks() == [0])
+            assert sidecar.pipeline.counters.released == 1
+        assert spy.chunks() == [0]
+    assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == 1
+    assert "MQTT 5 as we know it" in caplog.text

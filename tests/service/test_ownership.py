@@ -15,6 +15,7 @@ from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar import ownership
+from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
@@ -73,7 +74,12 @@ async def test_who_states_a_device_of_another_does_not_start(mosquitto: Mosquitt
     assert read_ledger(rival.sidecar.ledger).odometers == {}
 
 
-async def test_two_of_one_name(mosquitto: Mosquitto, folders: tuple[Path, Path]) -> None:
+async def test_two_of_one_name(
+    mosquitto: Mosquitto, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits whether the other one is dead and not yet said to be; it is not."""
+    monkeypatch.setattr(sidecar_module, "WILL_DELAY_SECONDS", 0)
+    monkeypatch.setattr(sidecar_module, "GOODBYE_SECONDS", 1.0)
     first, second = folders
     rival = named("a", mosquitto.url, second, "hmd-2")
     async with running(named("a", mosquitto.url, first)) as sidecar:
