@@ -106,7 +106,7 @@ def _take_over(path: Path, parcel: Path) -> None:
 
 
 def _show(path: Path) -> None:
-    header, odometers, streams, gone = read_ledger(path)
+    header, odometers, streams, gone, _ = read_ledger(path)
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
     print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")

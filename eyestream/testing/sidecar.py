@@ -25,8 +25,8 @@ from eyestream.rim.config import (
 )
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.sidecar.ownership import ledger_name
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = [
@@ -119,8 +119,9 @@ def opened(
         privacy = settings.stream[0].privacy
         mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
-        identity = ledger_name(ledger.header.file_key)
-        yield Sidecar(settings, {settings.stream[0].name: mechanism}, ledger, today=today, identity=identity)
+        identity = ledger_name(ledger.header.ledger_id)
+        made = {settings.stream[0].name: mechanism}
+        yield Sidecar(settings, made, ledger, today=today, identity=identity, givers=ledger.givers)
 
 
 @contextlib.asynccontextmanager

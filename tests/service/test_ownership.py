@@ -9,6 +9,7 @@ import pytest
 
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings, Settings
+from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
@@ -21,7 +22,7 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import opened, raw_stands, running, settings_for
+from eyestream.testing.sidecar import ceilings_of, opened, raw_stands, running, settings_for
 from eyestream.testing.spy import spying
 from eyestream.testing.storms import NAMES
 from eyestream.wire.owner import Owner, encode_owner
@@ -92,6 +93,29 @@ async def test_two_of_one_name(
         assert sidecar.pipeline.disputed == frozenset()
 
 
+async def test_a_device_that_was_moved_is_the_new_one_s_though_the_old_words_stand(
+    mosquitto: Mosquitto, folders: tuple[Path, Path]
+) -> None:
+    first, second = folders
+    old, new = named("a", mosquitto.url, first), named("b", mosquitto.url, second)
+    async with running(old) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+        await stands(sidecar)
+        assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
+        await until(lambda: sidecar.pipeline.counters.released == 1)
+    assert "sidecar a states" in await refusal(new)
+    with Ledger(old.sidecar.ledger, ceilings=ceilings_of(old)) as ledger:
+        parcel = ledger.give_away("hmd-1")
+    with Ledger(new.sidecar.ledger, ceilings=ceilings_of(new)) as ledger:
+        ledger.take_over(parcel)
+    finding = await owner_finding(Endpoint.of(new.private), new)
+    assert finding.passed, finding
+    async with running(new) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+        await stands(sidecar)
+        assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
+        await until(lambda: sidecar.pipeline.counters.released == 1)
+    assert read_ledger(new.sidecar.ledger).odometers["hmd-1"].released == 2
+
+
 async def test_a_sidecar_knows_its_own_words(mosquitto: Mosquitto, folders: tuple[Path, Path]) -> None:
     settings = named("a", mosquitto.url, folders[0])
     for _ in range(2):
@@ -99,6 +123,8 @@ async def test_a_sidecar_knows_its_own_words(mosquitto: Mosquitto, folders: tupl
             await stands(sidecar)
             finding = await owner_finding(Endpoint.of(settings.private), settings)
             assert finding.passed, finding
+        with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
+            ledger._writer.rewrite()  # it is the same ledger still
     async with running(named("renamed", mosquitto.url, folders[0])) as sidecar:  # the same ledger
         await stands(sidecar)
 

@@ -81,7 +81,8 @@ class Book:
     accounts, entries : by device, by stream.
     tail : the records behind the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
-    moves, gone : how often a device was moved between ledgers; devices that were moved out of this one.
+    moves, givers : how often a device was moved between ledgers, and the names of those that gave it away.
+    gone : devices that were moved out of this one.
 
     Raises
     ------
@@ -96,6 +97,7 @@ class Book:
         self.entries: dict[StreamKey, Entry] = {}
         self.day = self.header.created // _SECONDS_A_DAY
         self.moves: dict[str, int] = {}
+        self.givers: dict[str, tuple[str, ...]] = {}
         self.gone: set[str] = set()
         self._by_number: list[Entry] = []
         self._by_device: dict[str, list[Entry]] = {}
@@ -139,9 +141,8 @@ class Book:
     def line(self, device: str) -> DeviceLine:
         """All that is known of a device."""
         facts = {entry.key.stream: entry.facts() for entry in self._streams_of(device)}
-        return DeviceLine(
-            device, self.accounts[device].state(), facts, self.moves.get(device, 0), gone=device in self.gone
-        )
+        moves, givers = self.moves.get(device, 0), self.givers.get(device, ())
+        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.gone, givers)
 
     def bury(self, device: str) -> None:
         """The device is moved out of this ledger; it must be written before anybody hears of it."""
@@ -181,7 +182,7 @@ class Book:
     def _restore(self, line: DeviceLine) -> None:
         self.accounts[line.device] = Account.restored(line.account)
         if line.moves:
-            self.moves[line.device] = line.moves
+            self.moves[line.device], self.givers[line.device] = line.moves, line.givers
         self._by_device.setdefault(line.device, [])
         for stream, known in line.facts.items():
             entry = self.add(StreamKey(line.device, stream))

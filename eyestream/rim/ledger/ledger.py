@@ -38,7 +38,7 @@ from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, Header
-from eyestream.rim.ledger.moving import Parcel
+from eyestream.rim.ledger.moving import Parcel, ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, check_name
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams.key import StreamKey
@@ -183,13 +183,15 @@ class Ledger:
         with self._lock:
             return frozenset(self._book.gone)
 
+    def givers(self, device: str) -> frozenset[str]:
+        """Names of the ledgers that gave the device away, each before the next: nothing of it is granted in them."""
+        with self._lock:
+            return frozenset(self._book.givers.get(device, ()))
+
     def give_away(self, device: str) -> Parcel:
         """Let the device be gone from here, durably, and give what the other ledger needs; again, when it is gone.
 
-        Raises
-        ------
-        LedgerError
-            It is not known here, or cannot be written.
+        Raises LedgerError: it is not known here, or cannot be written.
         """
         with self._lock:
             if device not in self._book.accounts:
@@ -198,16 +200,14 @@ class Ledger:
                 with self._writing():
                     self._book.bury(device)
                     self._writer.rewrite()
-            return Parcel(self._book.day, self._book.line(device)._replace(gone=False))
+            line = self._book.line(device)
+            givers = (*line.givers, ledger_name(self._book.header.ledger_id))
+            return Parcel(self._book.day, line._replace(gone=False, givers=givers))
 
     def take_over(self, parcel: Parcel) -> None:
-        """Let the device of `parcel` be of this ledger, durably, with everything that it has spent.
+        """Let the device of `parcel` be of this ledger, durably, with all that it has spent.
 
-        Raises
-        ------
-        LedgerError
-            It is here, was given away in a later move, or cannot be written.
-        """
+        Raises LedgerError: it is here, was given away in a later move, or cannot be written."""
         line, book = parcel.line, self._book
         with self._lock:
             if line.device in book.accounts and line.device not in book.gone:

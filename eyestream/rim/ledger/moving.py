@@ -24,10 +24,15 @@ from eyestream.errors import LedgerError
 from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.snapshot import DeviceLine
 
-__all__ = ["Parcel", "read_parcel", "write_parcel"]
+__all__ = ["Parcel", "ledger_name", "read_parcel", "write_parcel"]
 
 _MOST_BYTES = 1 << 26
 _DIGEST_BYTES = 32
+
+
+def ledger_name(ledger_id: bytes) -> str:
+    """A name for the ledger with this id, which says nothing of the id: checksums are keyed with it."""
+    return hashlib.blake2b(ledger_id, digest_size=16, person=b"owner").hexdigest()
 
 
 class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="eyestream device 1"):

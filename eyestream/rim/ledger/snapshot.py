@@ -45,13 +45,17 @@ class StreamFacts(NamedTuple):
 
 
 class DeviceLine(NamedTuple):
-    """One device; `facts` by stream. It has been moved between ledgers `moves` times; `gone`: out of this one."""
+    """One device; `facts` by stream.
+
+    It has been moved between ledgers `moves` times, out of those of the names `givers`; `gone`: out of this one.
+    """
 
     device: str
     account: AccountState
     facts: dict[str, StreamFacts]
     moves: int = 0
     gone: bool = False
+    givers: tuple[str, ...] = ()
 
 
 _ENCODER = msgspec.json.Encoder()

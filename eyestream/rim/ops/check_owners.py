@@ -1,14 +1,16 @@
 """Whether the devices of a configuration are its own: no other sidecar of the private broker states one of them."""
 
 import secrets
+from collections.abc import Mapping
 
 from eyestream.errors import LedgerError, LinkError
 from eyestream.rim.config import Settings
+from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.rim.sidecar.ownership import Ownership, ledger_name
+from eyestream.rim.sidecar.ownership import Ownership
 
 __all__ = ["owner_finding"]
 
@@ -24,12 +26,16 @@ async def owner_finding(sidecar: Endpoint, settings: Settings) -> Finding:
         The configuration; its ledger says which statements are its own.
     """
     what = "private broker: no other sidecar states these devices, or has this name"
+    givers: Mapping[str, tuple[str, ...]] = {}
     try:
-        ledger = ledger_name(read_ledger(settings.sidecar.ledger).header.file_key)
+        reading = read_ledger(settings.sidecar.ledger)
+        ledger, givers = ledger_name(reading.header.ledger_id), reading.givers
     except LedgerError:
         ledger = secrets.token_hex(16)  # said by another check; every statement is then another's
     devices = [device.id for device in settings.device]
-    owners = Ownership(settings.sidecar.name, ledger, devices, lambda: None)
+    owners = Ownership(
+        settings.sidecar.name, ledger, devices, lambda: None, lambda device: frozenset(givers.get(device, ()))
+    )
     try:
         async with connect(sidecar, client_id=f"check-{secrets.token_hex(4)}", deliver=owners.deliver) as link:
             seen = await owners.look(link)

@@ -13,10 +13,10 @@ from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.description import stream_spec
-from eyestream.rim.sidecar.ownership import ledger_name
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Source
@@ -146,6 +146,8 @@ def assemble(settings: Settings, today: Callable[[], int], base: Path = Path()) 
                     "a device belongs to one sidecar"
                 )
         sources = sources_of(settings, mechanisms, base)
-        identity = ledger_name(ledger.header.file_key)
-        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=sources, identity=identity)
+        identity = ledger_name(ledger.header.ledger_id)
+        sidecar = Sidecar(
+            settings, mechanisms, ledger, today=today, sources=sources, identity=identity, givers=ledger.givers
+        )
         yield Assembly(settings, mechanisms, ledger, sidecar)

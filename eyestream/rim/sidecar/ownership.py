@@ -5,13 +5,13 @@ release every chunk, and each ledger would know of half of what was spent. So a 
 and does not start when another one was there first; and it goes on looking, and releases nothing of a device for as
 long as somebody else states it.
 
-A sidecar that has stopped still owns its devices: its ledger has what they spent. Of two with one name the one that is
+A sidecar that has stopped still owns its devices: its ledger has what they spent; but not one that its ledger gave away
+to ours. Of two with one name the one that is
 online has it; what an earlier one of the name has left behind is overwritten.
 """
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from eyestream.wire.messages import decode_status
 from eyestream.wire.owner import Owner, decode_owner, encode_owner
 from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, SIDECAR_STATUS_FILTER, owner_topic, sidecar_of
 
-__all__ = ["Ownership", "ledger_name"]
+__all__ = ["Ownership"]
 
 LOOK_SECONDS = 1.0
 """Wait for our own words to come back, which shows that others' would have."""
@@ -31,11 +31,6 @@ MOST_OTHERS = 10_000
 """Sidecars of a broker that are remembered; whoever may write there could invent more."""
 
 _LOG = logging.getLogger("eyestream.owner")
-
-
-def ledger_name(file_key: bytes) -> str:
-    """A name for the ledger with this key, which says nothing of the key."""
-    return hashlib.blake2b(file_key, digest_size=16, person=b"owner").hexdigest()
 
 
 class Ownership:
@@ -47,9 +42,19 @@ class Ownership:
         Of this sidecar; `ledger` is its `ledger_name`.
     changed
         Called when `disputed` has changed.
+    givers
+        Gives, for a device, the names of ledgers that gave it away: what their sidecars state of it is past.
     """
 
-    def __init__(self, name: str, ledger: str, devices: Iterable[str], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        ledger: str,
+        devices: Iterable[str],
+        changed: Callable[[], None],
+        givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+    ) -> None:
+        self._givers = givers
         self._name, self._own, self._changed = name, Owner(ledger, tuple(devices)), changed
         self._others: dict[str, Owner] = {}
         self._offline: set[str] = set()
@@ -92,7 +97,8 @@ class Ownership:
         found: dict[str, str] = {}
         for sidecar, other in self._others.items():
             if sidecar != self._name:
-                found |= dict.fromkeys(set(self._own.devices) & set(other.devices), sidecar)
+                both = set(self._own.devices) & set(other.devices)
+                found |= {device: sidecar for device in both if other.ledger not in self._givers(device)}
             elif sidecar not in self._offline:
                 found |= dict.fromkeys(self._own.devices, sidecar)
         return found

@@ -64,6 +64,8 @@ class Sidecar:
         What serves a stream in this process, by its key; all others come from the raw broker.
     identity
         `ledger_name` of the ledger; by default one that nobody else has.
+    givers
+        Names of the ledgers that gave a device away before it came to ours.
 
     Attributes
     ----------
@@ -84,6 +86,7 @@ class Sidecar:
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source] = MappingProxyType({}),
         identity: str | None = None,
+        givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
         self._settings, self._mechanisms = settings, mechanisms
@@ -117,6 +120,7 @@ class Sidecar:
             identity or secrets.token_hex(16),
             dict.fromkeys(key.device for key in self.pipeline.keys),
             self._note_dispute,
+            givers,
         )
         self._look = ReconnectingLink(
             Endpoint.of(settings.private),
