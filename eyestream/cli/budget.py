@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings
 from eyestream.privacy.odometer import Odometer, StreamOdometer
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.streams.key import StreamKey
@@ -40,6 +42,19 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         action="store_true",
         help="say that this machine's date is right, after more than a year without a release; stop the sidecar first",
     )
+    what.add_argument(
+        "--export",
+        nargs=2,
+        metavar=("DEVICE", "NEW_FILE"),
+        help="move a device out of the ledger, for ever, and write what another one needs; stop the sidecar first",
+    )
+    what.add_argument(
+        "--import",
+        dest="taken",
+        type=Path,
+        metavar="FILE",
+        help="move a device that was exported into the ledger, and remove the file; stop the sidecar first",
+    )
     parser.set_defaults(run=main)
 
 
@@ -49,13 +64,18 @@ def main(args: argparse.Namespace) -> None:
     Raises
     ------
     LedgerError
-        The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; with `--today`: in use.
+        The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
+        `--export` and `--import`: the device cannot be moved.
     """
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
     elif args.today:
         _vouch(args.ledger)
+    elif args.export:
+        _give_away(args.ledger, args.export[0], Path(args.export[1]))
+    elif args.taken:
+        _take_over(args.ledger, args.taken)
     elif args.json:
         print(json.dumps(_as_json(read_ledger(args.ledger)), indent=1))
     else:
@@ -69,15 +89,31 @@ def _vouch(path: Path) -> None:
     print(f"{path}: days go on from {_date(day)}")
 
 
+def _give_away(path: Path, device: str, parcel: Path) -> None:
+    if parcel.exists():  # before the device is gone
+        raise LedgerError(f"{parcel} exists already")
+    with Ledger(path, ceilings=Ceilings()) as ledger:
+        write_parcel(parcel, ledger.give_away(device))
+    print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {parcel}` moves it in")
+
+
+def _take_over(path: Path, parcel: Path) -> None:
+    moved = read_parcel(parcel)
+    with Ledger(path, ceilings=Ceilings()) as ledger:
+        ledger.take_over(moved)
+    parcel.unlink()
+    print(f"{path}: {moved.line.device} is here, with everything that it has spent; {parcel} is removed")
+
+
 def _show(path: Path) -> None:
-    header, odometers, streams = read_ledger(path)
+    header, odometers, streams, gone, _ = read_ledger(path)
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
     print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
     if not odometers:
         print("nothing spent")
     for device, odometer in sorted(odometers.items()):
-        print(f"\n{device}")
+        print(f"\n{device}" + (": moved to another ledger; what it had spent until then" if device in gone else ""))
         _print_lines(_device_lines(odometer), "  ")
         for name, stream in sorted(odometer.streams.items()):
             print(f"  {device}/{name}")
@@ -141,6 +177,7 @@ def _as_json(reading: LedgerReading) -> dict[str, Any]:
             name: _amounts(stream) | _facts(reading.streams[StreamKey(device, name)])
             for name, stream in sorted(odometer.streams.items())
         }
+        table["gone"] = device in reading.gone
         devices[device] = table
     version = LEGACY_VERSION if reading.header.legacy else VERSION
     return {"format": version, "created": reading.header.created, "devices": devices}

@@ -97,6 +97,7 @@ def _refuse(path: Path, ledger: Path) -> NoReturn:
 def _write(path: Path) -> None:
     template = resources.files("eyestream").joinpath("data/sidecar.toml").read_text(encoding="utf-8")
     text = re.sub(r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"', template, flags=re.MULTILINE)
+    text = text.replace('\nname = "sidecar"\n', f'\nname = "sidecar-{secrets.token_hex(4)}"\n', 1)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_text(text, encoding="utf-8")

@@ -22,10 +22,10 @@ __all__ = [
 LAST_ROW = 2**64 - 1
 """The largest row number; a mark there closes the session."""
 
-Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime"]
-"""Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling."""
+Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime", "owner"]
+"""Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling; another owner."""
 
-NO_SLOT: frozenset[Obstacle] = frozenset({"rows", "change"})
+NO_SLOT: frozenset[Obstacle] = frozenset({"rows", "change", "owner"})
 """Obstacles that leave no trace; with any other, the withheld chunk takes its slot."""
 
 

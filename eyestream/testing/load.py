@@ -17,6 +17,7 @@ from eyestream.streams.key import StreamKey
 from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import encode_raw, rows_per_message
+from eyestream.wire.mqtt_packets import NO_PROPERTIES, Properties
 
 __all__ = ["FEATURES", "MOST_ROWS", "Flood", "N", "PrivateLink", "flooding", "hand_over"]
 
@@ -52,13 +53,24 @@ class PrivateLink:
             self._free.set()
             asyncio.get_running_loop().call_soon(self._acknowledge)
 
-    async def state(self, statements: Sequence[tuple[str, bytes]]) -> None:
+    resumed = False
+
+    async def state(self, statements: Sequence[tuple[str, bytes]]) -> dict[str, str]:
         """As the link's: returns with the acknowledgements."""
         await self._free.wait()
         await asyncio.sleep(0)
         self.statements += len(statements)
+        return {}
 
-    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
+    def send(
+        self,
+        topic: str,
+        payload: bytes,
+        acknowledged: Callable[[], None],
+        refused: Callable[[str], None],
+        *,
+        more: Properties = NO_PROPERTIES,
+    ) -> None:
         """As the link's: a chunk, acknowledged later."""
         self.on_send(topic, payload)
         self._unacknowledged.append((topic, payload, acknowledged))
@@ -136,7 +148,7 @@ class Flood:
             c = sidecar.pipeline.rows(StreamKey(device, "features"))
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump, "rows"
         assert counters.due == self.settled if quiet else counters.due >= self.settled, "chunks"
-        held = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
+        held = outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
         assert counters.released == held, "released chunks"
 
 

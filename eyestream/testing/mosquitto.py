@@ -31,9 +31,12 @@ class Mosquitto:
         Where its configuration and its log go.
     more
         Further lines of the configuration.
+    binary
+        Another mosquitto than the installed one.
     """
 
-    def __init__(self, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, *more: str, binary: str | None = None) -> None:
+        self._binary = binary
         self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self.log = folder / "mosquitto.log"
@@ -47,7 +50,7 @@ class Mosquitto:
 
     def start(self) -> None:
         """Start and wait until it accepts connections."""
-        found = program()
+        found = self._binary or program()
         assert found is not None, "mosquitto is not installed"
         self._process = subprocess.Popen([found, "-c", str(self._configuration)], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 10

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanism import Mechanism
@@ -25,6 +25,7 @@ from eyestream.rim.config import (
 )
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
@@ -54,6 +55,7 @@ def settings_for(
     window_epsilon: float = 1e6,
     raw_url: str | None = None,
     limits: LimitSettings | None = None,
+    version: Literal["auto", "5", "3.1.1"] = "auto",
     **stream: Any,
 ) -> Settings:
     """A configuration without a file, and its ledger, which is made when there is none.
@@ -72,6 +74,8 @@ def settings_for(
         Pseudonyms.
     window_epsilon
         Ceiling of two chunks; the others do not bind.
+    version
+        Of MQTT, on both links.
     stream
         Fields of `StreamSettings`.
     """
@@ -81,8 +85,8 @@ def settings_for(
     given |= {"idle_s": 60.0, "grace_s": 1.0, "release": "on_row", "jump_chunks": 16} | stream
     settings = Settings(
         sidecar=SidecarSettings(name="sidecar", ledger=folder / "ledger"),
-        private=BrokerSettings(url),
-        raw=None if raw_url is None else BrokerSettings(raw_url),
+        private=BrokerSettings(url, version=version),
+        raw=None if raw_url is None else BrokerSettings(raw_url, version=version),
         stream=(StreamSettings(**given),),
         budget=BudgetSettings(window_chunks=2, window_epsilon=window_epsilon, session_epsilon=1e6, day_epsilon=1e6),
         device=tuple(DeviceEntry(device) for device in devices),
@@ -115,7 +119,9 @@ def opened(
         privacy = settings.stream[0].privacy
         mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
-        yield Sidecar(settings, {settings.stream[0].name: mechanism}, ledger, today=today)
+        identity = ledger_name(ledger.header.ledger_id)
+        made = {settings.stream[0].name: mechanism}
+        yield Sidecar(settings, made, ledger, today=today, identity=identity, givers=ledger.givers)
 
 
 @contextlib.asynccontextmanager

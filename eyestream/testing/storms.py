@@ -146,7 +146,7 @@ def lawful(sidecar: Sidecar) -> bool:
     """Whether what came in is rejected, dropped, taken or held: messages, rows, chunks, and released chunks."""
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
     messages = counters.rejected.total() + sidecar.worker.dropped + counters.taken + sidecar.worker.held
-    released = outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
+    released = outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
     rows = [sidecar.pipeline.rows(key) for key in sidecar.pipeline.keys]
     return (
         sidecar.worker.received == messages

@@ -93,7 +93,7 @@ class World(Rig):
         settled = counters.released + counters.withheld.total() + counters.dropped.total()
         assert counters.due == settled, "a chunk that nobody asked for"
         assert self.pipeline.failed or counters.dropped["ledger"] == 0
-        assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + len(outbox)
+        assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
         self._check_privacy()
 
     def _check_privacy(self) -> None:

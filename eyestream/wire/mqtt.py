@@ -8,16 +8,28 @@ Source: MQTT Version 3.1.1, OASIS Standard, 29 October 2014; sections are named 
 statements which test shows: `docs/mqtt-conformance.md`.
 """
 
-import struct
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from eyestream.errors import LinkError
-from eyestream.wire.envelope import MAX_RELEASE_BYTES
+from eyestream.wire.mqtt_frames import HEAD, FrameDecoder, binary, filter_name, framed, text, topic_name
+from eyestream.wire.mqtt_packets import (
+    MAX_PAYLOAD_KEPT,
+    NO_PROPERTIES,
+    PINGREQ,
+    Connack,
+    Message,
+    Packet,
+    PacketError,
+    Pingresp,
+    Properties,
+    Puback,
+    Suback,
+    Will,
+)
 
 __all__ = [
     "DISCONNECT",
     "MAX_PAYLOAD_KEPT",
+    "NAME",
     "PINGREQ",
     "REFUSALS",
     "Connack",
@@ -34,10 +46,7 @@ __all__ = [
     "encode_subscribe",
 ]
 
-MAX_PAYLOAD_KEPT = MAX_RELEASE_BYTES + 1
-"""Bytes of a payload that are kept: one more than any message of ours may have."""
-
-PINGREQ = b"\xc0\x00"
+NAME = "MQTT 3.1.1"
 DISCONNECT = b"\xe0\x00"
 
 REFUSALS = {
@@ -49,112 +58,16 @@ REFUSALS = {
 }
 """What a broker's answer to CONNECT means (section 3.2.2.3)."""
 
-_HEAD = struct.Struct("!H")
-_MAX_REMAINING = 268_435_455
-_MAX_TEXT = 65_535
 
+class Decoder(FrameDecoder):
+    """A broker's bytes to packets."""
 
-class Message(NamedTuple):
-    """One received PUBLISH. `packet_id` is 0 at QoS 0; else it asks for an acknowledgement."""
+    def _packet(self, data: bytes, at: int, body: int, kept: int, end: int) -> Packet:
+        return _packet(data, at, body, kept)
 
-    topic: str
-    payload: bytes
-    retain: bool
-    packet_id: int = 0
-
-
-class Connack(NamedTuple):
-    """The answer to CONNECT; `code` 0: accepted."""
-
-    code: int
-
-
-class Suback(NamedTuple):
-    """The answer to SUBSCRIBE: whether each topic filter is granted."""
-
-    packet_id: int
-    granted: tuple[bool, ...]
-
-
-class Puback(NamedTuple):
-    """The broker has what we published under `packet_id`."""
-
-    packet_id: int
-
-
-class Pingresp(NamedTuple):
-    """The broker is there."""
-
-
-class Will(NamedTuple):
-    """What the broker publishes, retained, at QoS 1, when the link is lost without a goodbye."""
-
-    topic: str
-    payload: bytes
-
-
-Packet = Message | Connack | Suback | Puback | Pingresp
-
-
-class Decoder:
-    """A broker's bytes to packets, CONNACK first and once; holds one unfinished packet at most."""
-
-    def __init__(self) -> None:
-        self._greeted = False
-        self._held = bytearray()
-        self._needed = 0
-        self._skip = 0
-
-    def feed(self, data: bytes) -> list[Packet]:
-        """Packets that `data`, any number of bytes, completes.
-
-        Raises
-        ------
-        LinkError
-            No packet of a broker; the decoder must not be used any more.
-        """
-        if self._held:
-            self._held += data
-            if len(self._held) < self._needed:
-                return []
-            data = bytes(self._held)
-            self._held.clear()
-        packets: list[Packet] = []
-        at, size = 0, len(data)
-        while True:
-            if self._skip:
-                passed = min(self._skip, size - at)
-                self._skip -= passed
-                at += passed
-            body, end = _frame(data, at)
-            kept = min(end, body + MAX_PAYLOAD_KEPT + 4 + _MAX_TEXT)
-            if kept > size:
-                break
-            packet = _packet(data, at, body, kept)
-            if isinstance(packet, Connack) is self._greeted:  # something else before it, or a second one (3.2.0-1)
-                raise _broken()
-            self._greeted = True
-            packets.append(packet)
-            self._skip = end - kept
-            at = kept
-        self._held += data[at:]
-        self._needed = kept - at
-        return packets
-
-
-def _frame(data: bytes, at: int) -> tuple[int, int]:
-    """Where the body of the packet at `at` begins and ends; beyond `data` when that is not known yet."""
-    body, length, shift = at + 1, 0, 0
-    while body < len(data):
-        digit = data[body]
-        body += 1
-        length |= (digit & 0x7F) << shift
-        if digit < 0x80:
-            return body, body + length
-        shift += 7
-        if shift > 21:
-            raise _broken()
-    return body, max(body, len(data)) + 1
+    def broken(self, what: str, code: int = 0x81) -> PacketError:
+        """The error of this version: it has no words for what is wrong."""
+        return _broken()
 
 
 def _packet(data: bytes, at: int, body: int, end: int) -> Packet:
@@ -190,14 +103,14 @@ def _message(data: bytes, flags: int, body: int, end: int) -> Message:
 
 def _packet_id(data: bytes, at: int) -> int:
     """A packet identifier is not 0 (2.3.1-1)."""
-    packet_id: int = _HEAD.unpack_from(data, at)[0]
+    packet_id: int = HEAD.unpack_from(data, at)[0]
     if packet_id == 0:
         raise _broken()
     return packet_id
 
 
-def _broken() -> LinkError:
-    return LinkError("the broker does not speak MQTT 3.1.1 as we know it")
+def _broken() -> PacketError:
+    return PacketError("the broker does not speak MQTT 3.1.1 as we know it")
 
 
 def encode_connect(
@@ -215,27 +128,29 @@ def encode_connect(
     if password is not None and username is None:
         raise ValueError("a password needs a user name")  # 3.1.2-22
     flags = 2 * clean_session + 0x80 * (username is not None) + 0x40 * (password is not None)
-    fields = [_text(client_id or "")]
+    fields = [text(client_id or "")]
     if will is not None:
         flags += 0x2C
-        fields += [_topic(will.topic), _binary(will.payload)]
+        fields += [topic_name(will.topic), binary(will.payload)]
     if username is not None:
-        fields.append(_text(username))
+        fields.append(text(username))
     if password is not None:
-        fields.append(_text(password))
-    return _framed(0x10, b"\x00\x04MQTT\x04", bytes([flags]), _HEAD.pack(keepalive_s), *fields)
+        fields.append(text(password))
+    return framed(0x10, b"\x00\x04MQTT\x04", bytes([flags]), HEAD.pack(keepalive_s), *fields)
 
 
 def encode_subscribe(packet_id: int, topic_filters: Iterable[str], qos: int) -> bytes:
     """SUBSCRIBE (section 3.8). Raises ValueError for what cannot be written."""
-    filters = [part for name in topic_filters for part in (_filter(name), bytes([qos]))]
+    filters = [part for name in topic_filters for part in (filter_name(name), bytes([qos]))]
     if not filters:
         raise ValueError("there is one topic filter at least")  # 3.8.3-3
-    return _framed(0x82, _HEAD.pack(packet_id), *filters)
+    return framed(0x82, HEAD.pack(packet_id), *filters)
 
 
-def encode_publish(topic: str, payload: bytes, *, packet_id: int, retain: bool) -> bytes:
-    """PUBLISH (section 3.3), at QoS 1 under `packet_id`, or at QoS 0 with packet id 0.
+def encode_publish(
+    topic: str, payload: bytes, *, packet_id: int, retain: bool, more: Properties = NO_PROPERTIES
+) -> bytes:
+    """PUBLISH (section 3.3), at QoS 1 under `packet_id`, or at QoS 0 with packet id 0. `more` cannot be said.
 
     Raises
     ------
@@ -243,50 +158,10 @@ def encode_publish(topic: str, payload: bytes, *, packet_id: int, retain: bool) 
         A topic that is empty, too long, or has a wildcard; a payload that is too long.
     """
     if packet_id:
-        return _framed(0x32 + retain, _topic(topic), _HEAD.pack(packet_id), payload)
-    return _framed(0x30 + retain, _topic(topic), payload)
+        return framed(0x32 + retain, topic_name(topic), HEAD.pack(packet_id), payload)
+    return framed(0x30 + retain, topic_name(topic), payload)
 
 
 def encode_pubacks(packet_ids: Iterable[int]) -> bytes:
     """PUBACK (section 3.4), one for each."""
-    return b"".join(b"\x40\x02" + _HEAD.pack(packet_id) for packet_id in packet_ids)
-
-
-def _framed(head: int, *parts: bytes) -> bytes:
-    length = sum(map(len, parts))
-    if length > _MAX_REMAINING:
-        raise ValueError("longer than a packet may be")
-    start = bytearray([head])
-    while length > 0x7F:
-        start.append(length & 0x7F | 0x80)
-        length >>= 7
-    start.append(length)
-    return b"".join((start, *parts))
-
-
-def _topic(name: str) -> bytes:
-    if not name or "+" in name or "#" in name:
-        raise ValueError("a topic to publish to is not empty and has no wildcard")
-    return _text(name)
-
-
-def _filter(name: str) -> bytes:
-    *above, last = name.split("/")
-    if not name or any("#" in level for level in above) or ("#" in last and last != "#"):  # 4.7.3-1, 4.7.1-2
-        raise ValueError("a topic filter is not empty, and '#' is its last level or nowhere")
-    if any("+" in level and level != "+" for level in (*above, last)):  # 4.7.1-3
-        raise ValueError("in a topic filter '+' is a whole level")
-    return _text(name)
-
-
-def _text(words: str) -> bytes:
-    data = words.encode()
-    if "\0" in words:
-        raise ValueError("MQTT has no text with a NUL character")
-    return _binary(data)
-
-
-def _binary(data: bytes) -> bytes:
-    if len(data) > _MAX_TEXT:
-        raise ValueError("longer than a field may be")
-    return _HEAD.pack(len(data)) + data
+    return b"".join(b"\x40\x02" + HEAD.pack(packet_id) for packet_id in packet_ids)

@@ -1,5 +1,6 @@
 """`private` and `meta`: released chunks, and what an application must know about them."""
 
+import hashlib
 import math
 from dataclasses import dataclass
 
@@ -11,7 +12,24 @@ from numpy.typing import NDArray
 from eyestream.wire.arrays import FLOAT32, from_bin, to_bin
 from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, Message, open_envelope, refuse
 
-__all__ = ["Meta", "PrivateChunk", "decode_meta", "decode_private", "encode_meta", "encode_private"]
+__all__ = [
+    "CLAIM",
+    "Meta",
+    "PrivateChunk",
+    "claim_hash",
+    "decode_meta",
+    "decode_private",
+    "encode_meta",
+    "encode_private",
+]
+
+CLAIM = "claim"
+"""Name of the user property of MQTT 5 that a chunk may carry: the hash of the words under which it was released."""
+
+
+def claim_hash(guarantee: str) -> str:
+    """SHA-256, in hexadecimal digits, of the claim in words, as `meta` says it, in UTF-8."""
+    return hashlib.sha256(guarantee.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ StatusReason = Literal[
     "ledger",  # degraded: the ledger cannot be read or written; nothing is released
     "calibration",  # degraded: made for another stream; nothing is released
     "raw_link",  # degraded: no connection to the tracker's broker
+    "owner",  # degraded: another sidecar states the device; nothing is released
     "internal",  # degraded: a fault of the sidecar; nothing is released
     "stopped",  # offline: ended in order
     "lost",  # offline: said by the broker, as the last will

@@ -15,16 +15,21 @@ __all__ = [
     "FEATURE_STREAM",
     "GAZE_STREAM",
     "NAME",
+    "OWNER_FILTER",
+    "OWNER_LEAF",
+    "SIDECAR_STATUS_FILTER",
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
     "gaze_topic",
     "is_name",
     "meta_topic",
+    "owner_topic",
     "parse_topic",
     "private_topic",
     "raw_topic",
     "refuse_shared",
+    "sidecar_of",
     "sidecar_status_topic",
     "status_topic",
 ]
@@ -36,6 +41,9 @@ SIDECAR_STREAM = "sidecar"
 
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
 _ROOT = f"eyestream/v{VERSION}"
+OWNER_LEAF = "owner"
+OWNER_FILTER = f"{_ROOT}/+/{SIDECAR_STREAM}/{OWNER_LEAF}"
+SIDECAR_STATUS_FILTER = f"{_ROOT}/+/{SIDECAR_STREAM}/status"
 NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 """Pattern of a name of a device, a sidecar or a stream."""
 
@@ -102,6 +110,22 @@ def refuse_shared(topic_filter: str) -> None:
 def sidecar_status_topic(sidecar: str) -> str:
     """Where a sidecar's own status, its last will, is; raises `ConfigError` for a name that is not allowed."""
     return f"{_ROOT}/{_checked(sidecar)}/{SIDECAR_STREAM}/status"
+
+
+def owner_topic(sidecar: str) -> str:
+    """Where a sidecar says which devices it serves; raises `ConfigError` for a name that is not allowed."""
+    return f"{_ROOT}/{_checked(sidecar)}/{SIDECAR_STREAM}/{OWNER_LEAF}"
+
+
+def sidecar_of(topic: str) -> tuple[str, str]:
+    """Name and leaf of an address of a sidecar itself. Raises PayloadError, ``topic``, for any other."""
+    parts = topic.split("/", 5)
+    known = {OWNER_LEAF, "status"}
+    if len(parts) != 5 or "/".join(parts[:2]) != _ROOT or parts[3] != SIDECAR_STREAM or parts[4] not in known:
+        raise refuse("topic")
+    if not is_name(parts[2]):
+        raise refuse("topic")
+    return parts[2], parts[4]
 
 
 def parse_topic(topic: str) -> Topic:

@@ -13,7 +13,9 @@ MUST = {"benchmark", "mechanism", "n", "F", "median_us", "p99_us"}
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("name", ["kernel", "hop", "ingest", "gaze", "fleet", "footprint", "offline", "ledger"])
+@pytest.mark.parametrize(
+    "name", ["kernel", "hop", "clients", "ingest", "gaze", "fleet", "footprint", "offline", "ledger"]
+)
 def test_the_quick_form_runs_and_gives_its_records(name: str, tmp_path: Path) -> None:
     found = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     if name not in {"kernel", "offline", "ledger"} and found is None:

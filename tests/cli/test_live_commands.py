@@ -81,8 +81,9 @@ def small_recording(folder: Path, rows: int = 64) -> Path:
 def test_init_writes_a_configuration_of_its_own_and_a_ledger(deployment: Path) -> None:
     settings = config.load(deployment)
     assert re.fullmatch(r"hmd-[0-9a-f]{10}", settings.device[0].id)
+    assert re.fullmatch(r"sidecar-[0-9a-f]{8}", settings.sidecar.name)
     assert settings.device[0].id not in ("hmd-0000000000", "hmd-4f1c07a9d2")
-    header, odometers, _ = read_ledger(settings.sidecar.ledger)
+    header, odometers, *_ = read_ledger(settings.sidecar.ledger)
     assert abs(header.created - time.time()) < 60
     assert odometers == {}
 
@@ -176,7 +177,7 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
         assert listening.stderr is not None
         assert "waiting for chunks" in listening.stderr.readline()  # said when the subscription stands
         deadline = time.monotonic() + 30
-        while "Sending SUBACK to sidecar-raw" not in mosquitto.log.read_text():
+        while f"Sending SUBACK to {config.load(deployment).sidecar.name}-raw" not in mosquitto.log.read_text():
             assert time.monotonic() < deadline, "the sidecar does not take raw rows"
             time.sleep(0.02)
         sent = eyestream("replay", recording, recording, *there, "--speed", "max")

@@ -19,8 +19,8 @@ from eyestream.wire.topics import raw_topic
 
 MOST_BYTES = 4 * MAX_PAYLOAD_KEPT
 TOPIC = raw_topic("hmd-1")
-LARGEST = 2**28 - 1 - len(TOPIC) - 2
-"""Of a payload at QoS 0: what remains of the 268,435,455 bytes of a packet."""
+LARGEST = 2**28 - 1 - len(TOPIC) - 3
+"""Of a payload at QoS 0: what remains of the 268,435,455 bytes of a packet, with properties of no length (MQTT 5)."""
 
 
 def throw(port: int, packet: bytes) -> None:

@@ -56,6 +56,9 @@ class ScriptedBroker(Listener):
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while not goodbye:
                 head, body = await _packet(reader, self._largest)
+                if head == 0x10 and body[6] != 4:
+                    writer.write(b"\x20\x02\x00\x01")  # another version
+                    break
                 if head == 0x10:
                     greeting = _greeting(body)
                     self.greetings.append(greeting)

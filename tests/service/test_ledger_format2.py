@@ -41,7 +41,7 @@ def streams_of(name: str) -> dict[StreamKey, dict]:
 
 @pytest.mark.parametrize("name", [f"{name}.ledger" for name in WHOLE])
 def test_a_whole_one_says_what_it_said_and_counts_it_toward_the_device(copy, name):
-    header, odometers, _ = read_ledger(copy(name))
+    header, odometers, *_ = read_ledger(copy(name))
     assert (header.created, header.legacy) == (INDEX[name]["created"], (INDEX[name]["chunk"], INDEX[name]["window"]))
     old = streams_of(name)
     assert {StreamKey(d, s) for d, odometer in odometers.items() for s in odometer.streams} == set(old)

@@ -17,13 +17,16 @@ class FarLink:
         self.acknowledge: Callable[[], None] | None = None
         self.in_between: Callable[[], None] = lambda: None
 
-    async def state(self, statements: Sequence[tuple[str, bytes]]) -> None:
+    resumed = False
+
+    async def state(self, statements: Sequence[tuple[str, bytes]]) -> dict[str, str]:
         self.said += [topic + payload.decode() for topic, payload in statements]
         self.round_trips += 1
         self.in_between()
         await asyncio.sleep(0)
+        return {}
 
-    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None]) -> None:
+    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None], *more: object, **said: object) -> None:
         self.said.append(topic + payload.decode())
         self.acknowledge = acknowledged
 

@@ -9,6 +9,7 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
@@ -40,10 +41,10 @@ LENGTHS = (0, 1, 50, 113, 122, 200, 5000, 16_370, 16_380, 70_000)
 class Paho:
     """Paho at one end of a connection, the test at the other."""
 
-    def __init__(self, client: paho.Client) -> None:
+    def __init__(self, client: paho.Client, **more: Any) -> None:
         self.client = client
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            client.connect("127.0.0.1", listener.getsockname()[1], keepalive=60)
+            client.connect("127.0.0.1", listener.getsockname()[1], keepalive=60, **more)
             self.end, _ = listener.accept()
         for end in (self.end, client.socket()):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -44,7 +44,7 @@ class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[private]`` and ``[raw]``: where a broker is and how to log in."""
+    """``[private]`` and ``[raw]``: where a broker is, how to log in, and which version of MQTT to speak."""
 
     url: Text
     username: Text | None = None
@@ -52,6 +52,8 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+    version: Literal["auto", "5", "3.1.1"] = "auto"
+    client: Literal["own", "aiomqtt"] = "own"
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

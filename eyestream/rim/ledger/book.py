@@ -81,6 +81,8 @@ class Book:
     accounts, entries : by device, by stream.
     tail : the records behind the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
+    moves, givers : how often a device was moved between ledgers, and the names of those that gave it away.
+    gone : devices that were moved out of this one.
 
     Raises
     ------
@@ -94,6 +96,9 @@ class Book:
         self.accounts: dict[str, Account] = {}
         self.entries: dict[StreamKey, Entry] = {}
         self.day = self.header.created // _SECONDS_A_DAY
+        self.moves: dict[str, int] = {}
+        self.givers: dict[str, tuple[str, ...]] = {}
+        self.gone: set[str] = set()
         self._by_number: list[Entry] = []
         self._by_device: dict[str, list[Entry]] = {}
         self._name: list[NamePiece] = []
@@ -129,13 +134,27 @@ class Book:
     def rewritten(self) -> tuple[Header, bytes]:
         """The header and the whole bytes of a file that says the same with a snapshot and no records."""
         header = self.header._replace(generation=self.header.generation + 1, legacy=None)
-        lines = [
-            DeviceLine(device, account.state(), {entry.key.stream: entry.facts() for entry in self._streams_of(device)})
-            for device, account in self.accounts.items()
-        ]
-        snapshot = write_snapshot(self.day, lines, header.file_key)
+        snapshot = write_snapshot(self.day, map(self.line, self.accounts), header.file_key)
         header = header._replace(snapshot_bytes=len(snapshot))
         return header, write_header(header) + snapshot
+
+    def line(self, device: str) -> DeviceLine:
+        """All that is known of a device."""
+        facts = {entry.key.stream: entry.facts() for entry in self._streams_of(device)}
+        moves, givers = self.moves.get(device, 0), self.givers.get(device, ())
+        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.gone, givers)
+
+    def bury(self, device: str) -> None:
+        """The device is moved out of this ledger; it must be written before anybody hears of it."""
+        self.moves[device] = self.moves.get(device, 0) + 1
+        self.gone.add(device)
+
+    def take_over(self, line: DeviceLine) -> None:
+        """The device of `line` is moved into this ledger, which does not have it, or has it no more."""
+        self.gone.discard(line.device)
+        for entry in self._by_device.pop(line.device, []):
+            del self.entries[entry.key]
+        self._restore(line)
 
     def begin_anew(self, header: Header) -> None:
         """Go on behind the snapshot of `header`, as if it had been read."""
@@ -155,12 +174,20 @@ class Book:
     def _read_snapshot(self, data: bytes) -> None:
         day, lines = read_snapshot(data, self.header.snapshot_bytes, self.header.file_key)
         self.see_day(day)
-        for device, state, facts in lines:
-            self.accounts[device] = Account.restored(state)
-            for stream, known in facts.items():
-                entry = self.add(StreamKey(device, stream))
-                entry.front_end, entry.calibration, entry.upgrades = known.front_end, known.calibration, known.upgrades
-                entry.unsettled.extend(known.unsettled)
+        for line in lines:
+            self._restore(line)
+            if line.gone:
+                self.gone.add(line.device)
+
+    def _restore(self, line: DeviceLine) -> None:
+        self.accounts[line.device] = Account.restored(line.account)
+        if line.moves:
+            self.moves[line.device], self.givers[line.device] = line.moves, line.givers
+        self._by_device.setdefault(line.device, [])
+        for stream, known in line.facts.items():
+            entry = self.add(StreamKey(line.device, stream))
+            entry.front_end, entry.calibration, entry.upgrades = known.front_end, known.calibration, known.upgrades
+            entry.unsettled.extend(known.unsettled)
 
     def _read_legacy(self, source: Source, shape: tuple[int, int]) -> None:
         reader = LegacyReader(self.header.file_key, shape, self._account_of)

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from eyestream.errors import LedgerError
@@ -26,6 +27,10 @@ class LedgerReading(NamedTuple):
     header: Header
     odometers: Mapping[str, Odometer]
     streams: Mapping[StreamKey, StreamFacts]
+    gone: frozenset[str] = frozenset()
+    """Devices that were moved to another ledger."""
+    givers: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """By device: names of the ledgers that gave it away before it came here."""
 
 
 def create_ledger(path: Path, *, created: int) -> None:
@@ -54,7 +59,8 @@ def read_ledger(path: Path) -> LedgerReading:
         if not book.tail.damaged:
             break
     odometers = {device: account.odometer() for device, account in book.accounts.items()}
-    return LedgerReading(book.header, odometers, {key: entry.facts() for key, entry in book.entries.items()})
+    facts = {key: entry.facts() for key, entry in book.entries.items()}
+    return LedgerReading(book.header, odometers, facts, frozenset(book.gone), book.givers)
 
 
 def read_book(path: Path, pieces: Iterable[bytes]) -> Book:

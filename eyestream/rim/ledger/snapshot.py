@@ -2,10 +2,11 @@
 
 Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
 `eyestream.privacy.charge`, of any size. The first line is the ledger's last day. Each further line is one device: its
-name, its account (`AccountState`, tuples in the order of their fields), and what is known of its streams beside their
-sums. The streams are numbered from 0 in the order in which the last parts of the lines have them. Newlines fill the
-text up to whole blocks of 64 bytes; then follows its BLAKE2b of 64 bytes, keyed by the file. A snapshot is durable
-before the file gets its name, so damage in it is never a torn append: the ledger is refused.
+name, its account (`AccountState`, tuples in the order of their fields), what is known of its streams beside their sums,
+and whether it was moved (`eyestream.rim.ledger.moving`). The streams are numbered from 0 in the order in which the last
+parts of the lines have them. Newlines fill the text up to whole blocks of 64 bytes; then follows its BLAKE2b of 64
+bytes, keyed by the file. A snapshot is durable before the file gets its name, so damage in it is never a torn append:
+the ledger is refused.
 """
 
 import hashlib
@@ -44,11 +45,17 @@ class StreamFacts(NamedTuple):
 
 
 class DeviceLine(NamedTuple):
-    """One device; `facts` by stream."""
+    """One device; `facts` by stream.
+
+    It has been moved between ledgers `moves` times, out of those of the names `givers`; `gone`: out of this one.
+    """
 
     device: str
     account: AccountState
     facts: dict[str, StreamFacts]
+    moves: int = 0
+    gone: bool = False
+    givers: tuple[str, ...] = ()
 
 
 _ENCODER = msgspec.json.Encoder()

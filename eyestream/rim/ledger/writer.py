@@ -66,6 +66,10 @@ class Writer:
         if self.book.tail.records >= _MANY_RECORDS:
             self._rewrite(required=False)
 
+    def rewrite(self) -> None:
+        """Put all that the book says durably into the file, or raise OSError."""
+        self._rewrite(required=True)
+
     def shorten(self) -> None:
         """Rewrite the file when it has become too long."""
         if self.book.tail.records >= self._too_many:

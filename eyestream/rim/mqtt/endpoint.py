@@ -20,6 +20,8 @@ class Endpoint:
     """Where to connect and how to log in.
 
     `host` is a path when `unix` is set. The password is read from its file once, never from argv nor environment.
+    `version` of MQTT is "5", "3.1.1", or "auto" for the latest that the broker speaks;
+    `client` is "own" or "aiomqtt".
     """
 
     host: str
@@ -28,6 +30,8 @@ class Endpoint:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
+    version: str = "auto"
+    client: str = "own"
 
     def __str__(self) -> str:
         return self.host if self.unix else f"{self.host}:{self.port}"
@@ -53,6 +57,8 @@ class Endpoint:
             username=settings.username,
             password=None if settings.password_file is None else _secret(settings.password_file),
             tls=_context(settings) if scheme == "mqtts" else None,
+            version=settings.version,
+            client=settings.client,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.transport import Backoff, Link, Message, Will, connect
 
 __all__ = ["ReconnectingLink"]
@@ -52,6 +53,8 @@ class ReconnectingLink:
         self._deliver = deliver
         self._clean_session = clean_session
         self._will = will
+        self._outgoing = Outgoing()
+        self._resume = False
         self._stood = asyncio.Event()
         self._trouble: LinkError | None = None
         self._silent = False
@@ -75,6 +78,8 @@ class ReconnectingLink:
                 deliver=self._deliver,
                 clean_session=self._clean_session,
                 will=self._will,
+                outgoing=self._outgoing,
+                resume=self._resume,
             ) as link:
                 began = loop.time()
                 self._note_link()
@@ -82,8 +87,12 @@ class ReconnectingLink:
                 return True
         except LinkError as error:
             self._note_trouble(error)
-        if began is not None and loop.time() - began > STEADY_SECONDS:
-            backoff.reset()
+        if began is not None:
+            # The session of a link that was lost at once is left: it may have been lost over what is to be sent again.
+            steady = loop.time() - began > STEADY_SECONDS
+            self._resume = steady and self._will is not None and self._will.delay_s > 0
+            if steady:
+                backoff.reset()
         return False
 
     def _note_link(self) -> None:

@@ -1,26 +1,35 @@
 """The thin face of MQTT: connect, subscribe, publish, be handed messages, learn that the link is lost.
 
-The client is our own (`eyestream.rim.mqtt.client`); another one would stand here, and nowhere else. Messages go
-straight to the caller's function, in the event loop, so that the caller's own bounded buffer is the only one. Nagle's
-algorithm is off: asyncio turns it off on every TCP socket.
+The client is our own (`eyestream.rim.mqtt.client`), or aiomqtt (`eyestream.rim.mqtt.foreign`) where the broker's
+settings ask for it; nothing above this module knows which. Messages go straight to the caller's function, in the event
+loop, so that the caller's own bounded buffer is the only one. Nagle's algorithm is off: asyncio turns it off on every
+TCP socket.
 """
 
 import asyncio
 import contextlib
+import logging
 import random
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NoReturn
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.client import Client
+from eyestream.rim.mqtt import opening
+from eyestream.rim.mqtt.carrier import Carrier
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.lookup import addresses
-from eyestream.wire.mqtt import REFUSALS, Message, Will, encode_connect
+from eyestream.rim.mqtt.filters import groups
+from eyestream.rim.mqtt.greeting import Greeting
+from eyestream.rim.mqtt.outgoing import Outgoing
+from eyestream.rim.mqtt.requests import Requests, answer_to
+from eyestream.wire import mqtt5
+from eyestream.wire.mqtt5_reasons import reason
+from eyestream.wire.mqtt_packets import NO_PROPERTIES, Message, Properties, Will
 from eyestream.wire.topics import refuse_shared
 
-__all__ = ["Backoff", "Link", "Message", "Will", "connect"]
+__all__ = ["Backoff", "Link", "Message", "Properties", "RefusedError", "Will", "connect"]
+
+_LOG = logging.getLogger("eyestream.link")
 
 CONNECT_SECONDS = 3.0
 """Wait for the socket, CONNACK, SUBACK, the end of a goodbye: a silent peer costs no more than this each time."""
@@ -28,15 +37,26 @@ CONNECT_SECONDS = 3.0
 KEEPALIVE_SECONDS = 20
 """A link that is silent for so long is lost; a question after half of it makes a broker speak that is there."""
 
-SUBSCRIBE_BYTES = 8192
-"""Topic filters in one packet, at most: far below the least packet that the brokers of `config/mosquitto` take."""
+
+class RefusedError(LinkError):
+    """The broker does not take a message, or does not grant a filter; the link stands."""
 
 
 class Link:
     """An open connection. Made by `connect`."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Carrier, requests: Requests) -> None:
+        self._client, self._requests = client, requests
+
+    @property
+    def version(self) -> str:
+        """The version of MQTT that is spoken, in words."""
+        return self._client.version
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the broker continues the session of the link before: what was under way still is."""
+        return self._client.resumed
 
     async def subscribe(self, topic_filter: str, qos: int) -> None:
         """Subscribe to one topic filter. Raises as `subscribe_all`."""
@@ -49,66 +69,116 @@ class Link:
         ------
         ConfigError
             A shared subscription (``$share/...``): the broker gives each of those who hold it a part of the messages.
+        RefusedError
+            The broker refuses a filter.
         LinkError
-            The broker refuses a filter, or does not answer; a filter cannot be written.
+            It does not answer; a filter cannot be written.
         """
         for topic_filter in topic_filters:
             refuse_shared(topic_filter)
-        for group in _groups(topic_filters):
+        for group in groups(topic_filters, self._client.limits.packet_bytes):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    granted = await self._client.subscribe(group, qos)
+                    answer = await self._client.subscribe(group, qos)
             except TimeoutError:
                 raise LinkError("cannot subscribe: no answer") from None
-            for topic_filter, is_granted in zip(group, granted, strict=True):
-                if not is_granted:
-                    raise LinkError(f"the broker refuses the subscription to {topic_filter}")
+            for place, topic_filter in enumerate(group):
+                if not answer.granted[place]:
+                    why = f": {reason(answer.codes[place], answer.words)}" if answer.codes else ""
+                    raise RefusedError(f"the broker refuses the subscription to {topic_filter}{why}")
 
-    async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
+    async def publish(
+        self, topic: str, payload: bytes, *, qos: int, retain: bool = False, more: Properties = NO_PROPERTIES
+    ) -> None:
         """Publish; returns when the broker has acknowledged (QoS 1) or the bytes are with the socket (QoS 0).
 
         It waits for as long as the link stands: run it beside `lost`, as `connect` asks.
 
         Raises
         ------
+        RefusedError
+            The broker does not take it, and says so (MQTT 5, QoS 1).
         LinkError
             The link is lost, or the topic is none to publish to.
         """
         if qos == 0:
             with _refusing():
-                await self._client.publish_at_most_once(topic, payload, retain)
+                await self._client.publish_at_most_once(topic, payload, retain, more)
             return
-        acknowledged = asyncio.get_running_loop().create_future()
-        self.send(topic, payload, partial(_settle, acknowledged), retain=retain)
-        await acknowledged
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.send(topic, payload, partial(_settle, answer, None), partial(_settle, answer), retain=retain, more=more)
+        if (why := await answer) is not None:
+            raise RefusedError(f"the broker refuses what is published at {topic}: {why}")
 
-    async def state(self, statements: Iterable[tuple[str, bytes]]) -> None:
-        """Publish payloads, retained, at their topics, all at once; returns when the broker has acknowledged all.
+    async def state(self, statements: Iterable[tuple[str, bytes]]) -> dict[str, str]:
+        """Publish payloads, retained, at their topics, all at once; returns when the broker has answered to all.
+
+        Returns
+        -------
+        dict[str, str]
+            Topics of what it refuses, and why.
 
         Raises
         ------
         LinkError
             As `publish`.
         """
-        answers: list[asyncio.Future[None]] = []
+        answers: list[tuple[str, asyncio.Future[str | None]]] = []
         for topic, payload in statements:
-            answers.append(asyncio.get_running_loop().create_future())
-            self.send(topic, payload, partial(_settle, answers[-1]), retain=True)
-        for acknowledged in answers:
-            await acknowledged
+            answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+            answers.append((topic, answer))
+            self.send(topic, payload, partial(_settle, answer, None), partial(_settle, answer), retain=True)
+        return {topic: why for topic, answer in answers if (why := await answer) is not None}
 
-    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None], *, retain: bool = False) -> None:
+    def send(
+        self,
+        topic: str,
+        payload: bytes,
+        acknowledged: Callable[[], None],
+        refused: Callable[[str], None] | None = None,
+        *,
+        retain: bool = False,
+        more: Properties = NO_PROPERTIES,
+    ) -> None:
         """Publish at QoS 1 at once; `acknowledged` is called when the broker has it, and never if the link is lost.
 
-        The caller bounds how many are under way.
+        `refused` is called with the reason when the broker does not take it; None: that is a line in the log. The
+        caller bounds how many are under way.
 
         Raises
         ------
         LinkError
             As `publish`.
         """
+        refused = refused or partial(_LOG.warning, "the broker refuses what is published at %s: %s", topic)
         with _refusing():
-            self._client.publish(topic, payload, retain, acknowledged)
+            self._client.publish(topic, payload, retain, acknowledged=acknowledged, refused=refused, more=more)
+
+    async def request(self, topic: str, payload: bytes, *, respond_at: str, wait_s: float) -> Message:
+        """Ask whoever listens at `topic`, and wait `wait_s` seconds for the answer, which comes at `respond_at`.
+
+        Raises
+        ------
+        RefusedError
+            As `publish`.
+        LinkError
+            The broker speaks 3.1.1 and has no word for it; no answer; as `publish` and `subscribe`.
+        """
+        if self.version != mqtt5.NAME:
+            raise LinkError(f"a request needs MQTT 5, and the broker speaks {self.version}")
+        if respond_at not in self._requests.heard:
+            await self.subscribe(respond_at, 1)
+            self._requests.heard.add(respond_at)
+
+        async def publish(more: Properties) -> None:
+            await self.publish(topic, payload, qos=1, more=more)
+
+        return await self._requests.ask(publish, respond_at, wait_s)
+
+    async def respond(self, request: Message, payload: bytes) -> None:
+        """Answer a request. Raises as `publish`, and LinkError for what is no request or is over."""
+        topic, more = answer_to(request)
+        await self.publish(topic, payload, qos=1, more=more)
 
     async def lost(self) -> NoReturn:
         """Wait until the link is lost.
@@ -118,8 +188,12 @@ class Link:
         LinkError
             Always, unless what takes the messages has failed: then what it raised.
         """
-        await asyncio.shield(self._client.ended)
-        raise AssertionError
+        await _lost(self._client)
+
+
+async def _lost(client: Carrier) -> NoReturn:
+    await asyncio.shield(client.ended)
+    raise AssertionError
 
 
 @contextlib.asynccontextmanager
@@ -130,13 +204,15 @@ async def connect(
     deliver: Callable[[Message], None],
     clean_session: bool = True,
     will: Will | None = None,
+    outgoing: Outgoing | None = None,
+    resume: bool = False,
 ) -> AsyncIterator[Link]:
     """Connect once, with a new client. While the body runs, a lost link cancels it and becomes `LinkError`.
 
     Parameters
     ----------
     endpoint
-        Where to, and how to log in.
+        Where to, how to log in, and which versions of MQTT.
     client_id
         Fixed for a persistent session, None for one of the broker's choice.
     deliver
@@ -145,100 +221,25 @@ async def connect(
         False: the broker keeps subscriptions and QoS 1 messages while we are away.
     will
         Last will, retained, QoS 1: said when the link is lost, and when the body ends with an error or is cancelled.
+    outgoing, resume
+        What an earlier link with the same client id left unacknowledged, and whether the broker is asked to continue
+        that link's session, which it has while a will is delayed (MQTT 5).
 
     Raises
     ------
     LinkError
         No connection, refused, or lost while the body ran.
     """
-    client = Client(deliver, KEEPALIVE_SECONDS)
+    greeting = Greeting(client_id, KEEPALIVE_SECONDS, clean_session, will, outgoing or Outgoing(), resume)
+    requests = Requests(deliver)
+    client, leave = await opening.enter(endpoint, greeting, requests.deliver, CONNECT_SECONDS)
     in_order = False
     try:
-        await _enter(client, endpoint, client_id, clean_session, will)
         async with _until_lost(client):
-            yield Link(client)
+            yield Link(client, requests)
         in_order = True
     finally:  # who falls over has not taken back what stands in the will
-        await client.leave(CONNECT_SECONDS, goodbye=in_order or will is None)
-
-
-async def _enter(
-    client: Client, endpoint: Endpoint, client_id: str | None, clean_session: bool, will: Will | None
-) -> None:
-    """Connect and be greeted; what `deliver` raises meanwhile comes out as it is."""
-    cannot = f"cannot connect to the broker at {endpoint}"
-    try:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            await _open(client, endpoint)
-        hello = encode_connect(
-            client_id,
-            keepalive_s=KEEPALIVE_SECONDS,
-            clean_session=clean_session,
-            will=will,
-            username=endpoint.username,
-            password=endpoint.password,
-        )
-    except TimeoutError:
-        raise LinkError(f"{cannot}: no answer") from None
-    except (OSError, ValueError) as error:
-        raise LinkError(f"{cannot}: {error}") from None
-    try:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            code = await client.greet(hello)
-    except TimeoutError:
-        raise LinkError(f"{cannot}: no answer") from None
-    except LinkError as error:
-        raise LinkError(f"{cannot}: {error}") from None
-    if code:
-        why = REFUSALS.get(code, f"refused with code {code}")
-        raise LinkError(f"{cannot}: {why}")
-
-
-async def _open(client: Client, endpoint: Endpoint) -> None:
-    """The socket, and TLS where it is asked for."""
-    if endpoint.unix:
-        await asyncio.get_running_loop().create_unix_connection(lambda: client, endpoint.host)
-        return
-    trouble = OSError("its name has no address")
-    for address in await addresses(endpoint.host):
-        try:
-            return await _open_at(client, endpoint, address)
-        except ssl.SSLError:
-            raise  # somebody is there, and not the one we look for
-        except OSError as error:
-            trouble = error
-    raise trouble
-
-
-async def _open_at(client: Client, endpoint: Endpoint, address: str) -> None:
-    loop = asyncio.get_running_loop()
-    if endpoint.tls is None:
-        await loop.create_connection(lambda: client, address, endpoint.port)
-    else:
-        await loop.create_connection(
-            lambda: client,
-            address,
-            endpoint.port,
-            ssl=endpoint.tls,
-            server_hostname=endpoint.host,
-            ssl_handshake_timeout=CONNECT_SECONDS,
-            ssl_shutdown_timeout=CONNECT_SECONDS,
-        )
-
-
-def _groups(topic_filters: Iterable[str]) -> Iterator[list[str]]:
-    """The filters in their order, in groups that a packet of `SUBSCRIBE_BYTES` has room for."""
-    group: list[str] = []
-    room = SUBSCRIBE_BYTES
-    for topic_filter in topic_filters:
-        size = len(topic_filter.encode(errors="replace")) + 3  # its length before it, the QoS behind it (3.8.3)
-        if group and size > room:
-            yield group
-            group, room = [], SUBSCRIBE_BYTES
-        group.append(topic_filter)
-        room -= size
-    if group:
-        yield group
+        await leave(in_order)
 
 
 @contextlib.contextmanager
@@ -250,17 +251,17 @@ def _refusing() -> Iterator[None]:
         raise LinkError(f"cannot publish: {error}") from None
 
 
-def _settle(acknowledged: "asyncio.Future[None]") -> None:
-    if not acknowledged.done():
-        acknowledged.set_result(None)
+def _settle(answer: "asyncio.Future[str | None]", refusal: str | None) -> None:
+    if not answer.done():
+        answer.set_result(refusal)
 
 
 @contextlib.asynccontextmanager
-async def _until_lost(client: Client) -> AsyncIterator[None]:
+async def _until_lost(client: Carrier) -> AsyncIterator[None]:
     """Cancel the body when the link is lost, and raise that as one error instead of a group."""
     try:
         async with asyncio.TaskGroup() as group:
-            watch = group.create_task(Link(client).lost(), name="link watch")
+            watch = group.create_task(_lost(client), name="link watch")
             yield
             watch.cancel()
     except ExceptionGroup as errors:

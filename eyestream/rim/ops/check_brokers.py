@@ -16,6 +16,7 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
+from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.wire.topics import meta_topic, private_topic, raw_topic
@@ -84,7 +85,8 @@ async def _side(
     if side == "raw":
         rights = await _raw_rights(people, settings)
     else:
-        rights = [*await _private_rights(people), await size_finding(own, people.values(), settings)]
+        size, owners = await size_finding(own, people.values(), settings), await owner_finding(own, settings)
+        rights = [*await _private_rights(people), size, owners]
     return [good(what), await _encryption(side, broker, own), *entry, *rights]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from eyestream.errors import LinkError, OperatorError, PayloadError
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.transport import Message, connect
+from eyestream.rim.mqtt.transport import Message, RefusedError, connect
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.description import metas, served_streams
@@ -36,7 +36,7 @@ ECHO_SECONDS = 1.0
 """Wait for a small message, to learn whether anybody here may read what the sidecar writes."""
 
 _MARK = b"\0"
-_LOST, _DROPPED = "the link is lost", "nothing is said, and it is dropped"
+_DROPPED = "nothing is said, and it is dropped"
 
 
 async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], settings: Settings) -> Finding:
@@ -58,7 +58,7 @@ async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], settings:
     except (OperatorError, PayloadError) as error:
         return bad(what, f"there can be none: {error}", "Correct [[stream]]")
     async with _listening(readers, topic) as echo:
-        if await _fate(sidecar, topic, len(_MARK), echo) == _LOST:
+        if await _fate(sidecar, topic, len(_MARK), echo) not in {None, _DROPPED}:
             return bad(what, "not even a small message is taken", "Give the listener the acl_file of config/mosquitto")
         echo.is_there = echo.marked.is_set()
         fate = await _fate(sidecar, topic, size, echo)
@@ -146,8 +146,12 @@ async def _fate(sidecar: Endpoint, topic: str, size: int, echo: _Echo) -> str | 
         async with asyncio.timeout(PROBE_SECONDS), connect(sidecar, client_id=_client_id(), deliver=echo.hear) as link:
             await link.publish(topic, bytes(size), qos=1)
             await link.publish(topic, _MARK, qos=1)
-    except (LinkError, TimeoutError):
-        return _LOST
+    except RefusedError as error:
+        return f"it is refused: {str(error).partition(f'{topic}: ')[2]}"
+    except LinkError as error:
+        return str(error)
+    except TimeoutError:
+        return "there is no answer"
     if echo.is_there:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ECHO_SECONDS if size == len(_MARK) else PROBE_SECONDS):

@@ -43,7 +43,7 @@ def _lines(sidecar: Sidecar) -> Iterator[str]:
     yield from _counter("chunks_withheld", "chunks the budget did not allow", _by("ceiling", counters.withheld))
     yield from _counter("chunks_dropped", "chunks lost to a fault", _by("reason", counters.dropped))
     yield from _counter("chunks_delivered", "chunks the broker acknowledged", [("", outbox.delivered)])
-    stale = {"overflow": outbox.overflow, "expired": outbox.expired}
+    stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused}
     yield from _counter("chunks_undelivered", "released chunks no broker took in time", _by("reason", stale))
     yield from _counter("links", "connections made", _by("side", sidecar.links))
     up = {"raw": int(sidecar.raw_stands), "private": int(sidecar.private_stands)}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -14,10 +15,12 @@ from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link
+from eyestream.rim.mqtt.transport import Link, RefusedError
 from eyestream.wire import messages, topics
 
 __all__ = ["Publisher"]
+
+_LOG = logging.getLogger("eyestream.link")
 
 GOODBYE_SECONDS = 3.0
 """Wait for the end message to be taken before leaving without it."""
@@ -90,6 +93,7 @@ class Publisher:
         self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
         self._stack = contextlib.AsyncExitStack()
         self._up = asyncio.Event()
+        self._refused = False
         self.names = tuple(names)
         self.rate = rate
         self.session = time.time_ns()
@@ -199,6 +203,12 @@ class Publisher:
         self.lost += 0 if taken else count
         return taken
 
+    def _note(self, refusal: RefusedError) -> None:
+        """Say once what the broker has against our rows."""
+        if not self._refused:
+            _LOG.warning("raw: %s", refusal)
+        self._refused = True
+
     async def _serve(self, link: Link) -> None:
         """Publish one entry after the other for as long as the link stands."""
         self._up.set()
@@ -206,8 +216,13 @@ class Publisher:
         try:
             while True:
                 entry = await self._pending.get()
-                await link.publish(entry.topic, entry.payload, qos=1)
-                _answer(entry, taken=True)
+                try:
+                    await link.publish(entry.topic, entry.payload, qos=1)
+                except RefusedError as refusal:
+                    self._note(refusal)
+                    _answer(entry, taken=False)
+                else:
+                    _answer(entry, taken=True)
         finally:
             self._up.clear()
             _answer(entry, taken=False)

@@ -15,6 +15,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
 from eyestream.wire import messages, topics
+from eyestream.wire.release import CLAIM
 
 __all__ = ["Chunk", "Chunks", "subscribe"]
 
@@ -44,6 +45,9 @@ class Chunk:
         What is guaranteed, in words.
     at
         Seconds of the tracker's clock at the first column; None where the tracker does not tell its time.
+    claim
+        SHA-256 of the words under which it was released; None over MQTT 3.1.1. Another one than that of `guarantee`
+        means that the sidecar was given other ceilings since.
     """
 
     session: int
@@ -55,6 +59,7 @@ class Chunk:
     delta: float
     guarantee: str
     at: float | None = None
+    claim: str | None = None
 
 
 class Chunks:
@@ -67,9 +72,8 @@ class Chunks:
             topics.private_topic(device, stream),
         )
         self._arrived: DropOldest[Chunk] = DropOldest(buffer)
-        self._early: DropOldest[messages.PrivateChunk] = DropOldest(
-            buffer
-        )  # kept by the broker, before the description
+        # Kept by the broker, before the description:
+        self._early: DropOldest[tuple[messages.PrivateChunk, str | None]] = DropOldest(buffer)
         self._last: dict[int, int] = {}  # last chunk of each of the latest sessions
         self._subscribed = asyncio.Event()
         self.meta: messages.Meta | None = None
@@ -106,17 +110,17 @@ class Chunks:
             if message.topic == meta:
                 self.meta = messages.decode_meta(message.payload)
                 while (early := self._early.take()) is not None:
-                    self._accept(early)
+                    self._accept(*early)
             elif message.topic == status:
                 self.status = messages.decode_status(message.payload)
             elif message.topic == private:
-                self._accept(messages.decode_private(message.payload))
+                self._accept(messages.decode_private(message.payload), dict(message.more.user).get(CLAIM))
         except PayloadError:
             self.refused += 1
 
-    def _accept(self, chunk: messages.PrivateChunk) -> None:
+    def _accept(self, chunk: messages.PrivateChunk, claim: str | None) -> None:
         if self.meta is None:
-            self._early.put(chunk)
+            self._early.put((chunk, claim))
             return
         if len(self.meta.names) != len(chunk.values):
             self.refused += 1
@@ -138,6 +142,7 @@ class Chunks:
                 delta=chunk.delta,
                 guarantee=self.meta.guarantee,
                 at=chunk.at,
+                claim=claim,
             )
         )
 

@@ -16,6 +16,7 @@ from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.description import front_ends, stream_spec
@@ -152,7 +153,7 @@ def assemble(
     Raises
     ------
     ConfigError
-        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used.
+        Epsilon, an option, a ceiling, a source or a broker's settings cannot be used; a device has another ledger.
     CalibrationError
         As `fitting_calibration`.
     LedgerError
@@ -161,6 +162,15 @@ def assemble(
     mechanisms = mechanisms_of(settings)
     ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings, streams=own) as ledger:
+        for device in settings.device:
+            if device.id in ledger.gone:
+                raise ConfigError(
+                    f"[[device]] {device.id}: was moved to another ledger (eyestream budget --export); "
+                    "a device belongs to one sidecar"
+                )
         served = {**sources_of(settings, mechanisms, base), **sources}
-        sidecar = Sidecar(settings, mechanisms, ledger, today=today, sources=served)
+        identity = ledger_name(ledger.header.ledger_id)
+        sidecar = Sidecar(
+            settings, mechanisms, ledger, today=today, sources=served, identity=identity, givers=ledger.givers
+        )
         yield Assembly(settings, mechanisms, ledger, sidecar)

@@ -49,6 +49,8 @@ class Outbox:
         """Entries dropped because they waited for too long."""
         self.delivered = 0
         """Entries that the broker acknowledged."""
+        self.refused = 0
+        """Entries that the broker said it would not take."""
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._under_way)
@@ -91,15 +93,23 @@ class Outbox:
 
     def acknowledge(self, entry: OutboxEntry, now: float) -> None:
         """The broker has it. Had it been dropped since it was sent, it counts as dropped."""
+        self.delivered += self._settle(entry, now)
+
+    def refuse(self, entry: OutboxEntry, now: float) -> None:
+        """The broker does not take it, and will not: it is gone."""
+        self.refused += self._settle(entry, now)
+
+    def _settle(self, entry: OutboxEntry, now: float) -> bool:
+        """No longer hold `entry`; whether it was held."""
         for pair in self._under_way:
             if pair[0] is entry:
                 self._under_way.remove(pair)
                 self._window = min(self._window + 1, self._most_under_way) if self._soon(pair[1], now) else 1
-                self.delivered += 1
-                return
-        if self._waiting and self._waiting[0] is entry:  # recalled, and yet taken
+                return True
+        if self._waiting and self._waiting[0] is entry:  # recalled, and yet answered
             self._waiting.popleft()
-            self.delivered += 1
+            return True
+        return False
 
     def _soon(self, sent_at: float, now: float) -> bool:
         return now - sent_at < SOON * self._lifetime_s

@@ -104,6 +104,8 @@ class Pipeline:
         self._messages = Counters()
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
+        self.disputed: frozenset[str] = frozenset()
+        """Devices that another sidecar states: nothing more of them is reserved."""
 
     def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> _Served:
         refused = self._ledger.mark(settings.key)
@@ -128,8 +130,11 @@ class Pipeline:
         return total
 
     def condition(self, key: StreamKey) -> Condition:
-        """What became of the last due chunk of a stream."""
-        return self._served[key].condition
+        """What became of the last due chunk of a stream; that its device has another owner goes before."""
+        if key.device in self.disputed:
+            return "owner"
+        known = self._served[key].condition
+        return "ready" if known == "owner" else known
 
     def rows(self, key: StreamKey) -> RowCounters:
         """What became of the rows of one stream: live, to be read only."""
@@ -194,6 +199,13 @@ class Pipeline:
             self._note(served, served.stream.close(now))
 
     async def _reserve(self, requests: list[Request]) -> None:
+        disputed = [request for request in requests if request.key.device in self.disputed]
+        refused: list[Granted | Withheld] = [Withheld(request, "owner") for request in disputed]
+        for key, own in _by_key(disputed, refused):
+            self._note(self._served[key], self._served[key].stream.answer(own))
+        requests = [request for request in requests if request.key.device not in self.disputed]
+        if not requests:
+            return
         try:
             answers = await asyncio.to_thread(self._ledger.reserve, requests, self._today())
         except LedgerError as error:

@@ -7,13 +7,15 @@ again, the same bytes in the same order, on the next link.
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable
 from functools import partial
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.transport import Link
+from eyestream.rim.mqtt.transport import Link, Properties
 from eyestream.rim.sidecar.outbox import Outbox, OutboxEntry
 from eyestream.rim.sidecar.retained import RetainedMessages
+from eyestream.wire.release import CLAIM
 
 __all__ = ["Sender"]
 
@@ -40,6 +42,9 @@ class Sender:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
+        self.claims: dict[str, str] = {}
+        """Hash of what is claimed of the chunks of each topic; it goes with each where the broker speaks MQTT 5."""
+        self._refusals: set[tuple[str, str]] = set()
         self._retained = RetainedMessages()
         self._carrier: Link | None = None
         self._wake = asyncio.Event()
@@ -74,12 +79,14 @@ class Sender:
         """Retained messages first, then chunks, until it is time to leave or the link is lost."""
         self.stands = True
         self._retained.resend_all()
-        self._outbox.recall()
+        if not link.resumed:
+            self._outbox.recall()
         try:
             while True:
                 self._wake.clear()
                 if messages := self._retained.first(_AT_ONCE):
-                    await link.state(messages)
+                    for topic, why in (await link.state(messages)).items():
+                        self._note_refusal(topic, why)
                     for topic, payload in messages:
                         self._retained.acknowledged(topic, payload)
                     continue
@@ -120,7 +127,13 @@ class Sender:
         while self._outbox.has_room(now) and (entry := self._outbox.first(now)) is not None:
             self._outbox.sent(entry, now)
             try:
-                link.send(entry.topic, entry.payload, partial(self._acknowledged, entry))
+                link.send(
+                    entry.topic,
+                    entry.payload,
+                    partial(self._acknowledged, entry),
+                    partial(self._refused, entry),
+                    more=Properties(expiry_s=math.ceil(entry.deadline - now), user=self._user(entry.topic)),
+                )
             except LinkError:
                 self._carrier = None  # it is lost, and `serve` about to learn that; the next link recalls the entry
                 return
@@ -128,6 +141,24 @@ class Sender:
     def _acknowledged(self, entry: OutboxEntry) -> None:
         self._outbox.acknowledge(entry, asyncio.get_running_loop().time())
         self._named = False
+        self._go_on()
+
+    def _refused(self, entry: OutboxEntry, why: str) -> None:
+        self._outbox.refuse(entry, asyncio.get_running_loop().time())
+        self._note_refusal(entry.topic, why)
+        self._go_on()
+
+    def _go_on(self) -> None:
         self._send_on()
         if self._goodbye is not None:
             self._wake.set()
+
+    def _note_refusal(self, topic: str, why: str) -> None:
+        """Say once for each topic what the broker has against it."""
+        if (topic, why) not in self._refusals:
+            self._refusals.add((topic, why))
+            _LOG.warning("private broker: refuses what is published at %s: %s", topic, why)
+
+    def _user(self, topic: str) -> tuple[tuple[str, str], ...]:
+        claim = self.claims.get(topic)
+        return () if claim is None else ((CLAIM, claim),)

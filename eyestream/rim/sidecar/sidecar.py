@@ -8,9 +8,11 @@ must never be kept, and what was released is kept by the outbox.
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from eyestream.errors import ConfigError
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.release.ports import Ledger
 from eyestream.rim.config import Settings
@@ -20,6 +22,7 @@ from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.sidecar.description import metas, served_streams
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
+from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
@@ -28,7 +31,8 @@ from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.source import Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_meta
-from eyestream.wire.topics import meta_topic
+from eyestream.wire.release import claim_hash
+from eyestream.wire.topics import meta_topic, private_topic
 
 __all__ = ["Sidecar"]
 
@@ -36,6 +40,9 @@ _LOG = logging.getLogger("eyestream.sidecar")
 
 GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
+
+WILL_DELAY_SECONDS = 5
+"""A link that is back within so long was never "lost" to applications, where the broker speaks MQTT 5."""
 
 AGAIN_SECONDS = (1.0, 10.0)
 """So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
@@ -56,6 +63,10 @@ class Sidecar:
         Days since 1970, UTC: the host's clock, and the only use of it.
     sources
         What serves a stream in this process, by its key; all others come from the raw broker.
+    identity
+        `ledger_name` of the ledger; by default one that nobody else has.
+    givers
+        Names of the ledgers that gave a device away before it came to ours.
 
     Attributes
     ----------
@@ -75,6 +86,8 @@ class Sidecar:
         *,
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source | GazeFeeder] = MappingProxyType({}),
+        identity: str | None = None,
+        givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
         self._settings, self._mechanisms = settings, mechanisms
@@ -103,16 +116,31 @@ class Sidecar:
             else None
         )
         self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
+        self._owners = Ownership(
+            name,
+            identity or secrets.token_hex(16),
+            dict.fromkeys(key.device for key in self.pipeline.keys),
+            self._note_dispute,
+            givers,
+        )
+        self._look = ReconnectingLink(
+            Endpoint.of(settings.private),
+            self._look_around,
+            what="private broker",
+            client_id=None,
+            deliver=self._owners.deliver,
+        )
         self._private = ReconnectingLink(
             Endpoint.of(settings.private),
             self._serve_private,
             what="private broker",
             client_id=name,
-            deliver=lambda message: None,
-            clean_session=True,  # no subscription to keep; and in a kept session the outbox would have to resend with
+            deliver=self._owners.deliver,
+            clean_session=True,  # nothing to keep; and in a kept session the outbox would have to resend with
             # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
-            will=Will(self._status.own_topic, LAST_WILL),
+            will=Will(self._status.own_topic, LAST_WILL, WILL_DELAY_SECONDS),
         )
+        self._sender.retain(*self._owners.statement)  # first: who has our name learns that before our status
         self._describe()
         self._say_status()
 
@@ -132,13 +160,29 @@ class Sidecar:
         return {"raw": 0 if self._raw is None else self._raw.links, "private": self._private.links}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return."""
+        """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return.
+
+        Raises
+        ------
+        ConfigError
+            Another sidecar was there first, with one of our devices or with our name.
+        """
+        try:
+            await self._run(stop)
+        except BaseExceptionGroup as errors:
+            refused = errors.subgroup(ConfigError)
+            if refused is None:
+                raise
+            raise ConfigError(str(refused.exceptions[0])) from None
+        self._log_totals()
+
+    async def _run(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             inputs = [group.create_task(self._sources.run(), name="sources")]
             if self._raw is not None:
                 inputs.append(group.create_task(self._raw.run(), name="raw link"))
             work = group.create_task(self.worker.run(), name="streams")
-            private = group.create_task(self._private.run(), name="private link")
+            private = group.create_task(self._run_private(), name="private link")
             await stop.wait()
             for task in inputs:
                 task.cancel()
@@ -149,7 +193,21 @@ class Sidecar:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GOODBYE_SECONDS if self.private_stands else 0):
                     await private
-        self._log_totals()
+
+    async def _run_private(self) -> None:
+        """Look whose the devices are, on a link that takes nobody's place; then say that they are ours, and serve."""
+        await self._look.run()
+        await self._private.run()
+
+    async def _look_around(self, link: Link) -> None:
+        await self._owners.look(link)
+        await self._owners.wait_for_name(WILL_DELAY_SECONDS + GOODBYE_SECONDS)
+        if self._owners.fault is not None:
+            raise ConfigError(self._owners.fault)
+
+    def _note_dispute(self) -> None:
+        self.pipeline.disputed = self._owners.disputed
+        self._note_change()
 
     async def pulse(self) -> None:
         """Return when the work on what arrives and falls due has come round once more: a sign of life."""
@@ -163,6 +221,7 @@ class Sidecar:
     def _describe(self) -> None:
         for key, meta in metas(self._settings, self._mechanisms).items():
             self._sender.retain(meta_topic(*key), encode_meta(meta))
+            self._sender.claims[private_topic(*key)] = claim_hash(meta.guarantee)
 
     async def _serve_private(self, link: Link) -> None:
         """Serve; some time into the link, state again what a last will of the link before it may have overwritten.
@@ -172,6 +231,7 @@ class Sidecar:
         loop, own = asyncio.get_running_loop(), self._status.own_topic
         again = [loop.call_later(after_s, self._sender.resend, own) for after_s in AGAIN_SECONDS]
         try:
+            await self._owners.listen(link)
             await self._sender.serve(link)
         finally:
             for timer in again:

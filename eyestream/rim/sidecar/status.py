@@ -24,6 +24,7 @@ _OF_CONDITION: dict[Condition, Status] = {
     "session": Status("exhausted", "session"),
     "day": Status("exhausted", "day"),
     "lifetime": Status("exhausted", "lifetime"),
+    "owner": Status("degraded", "owner"),
     "change": Status("exhausted", "session"),  # another chunk length or window: from the next session on
 }
 

@@ -15,7 +15,7 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
 from eyestream.testing.hostile.corpus import CHECKOUT
 from eyestream.testing.world import CHARGE
-from eyestream.wire import mqtt
+from eyestream.wire import mqtt, mqtt5
 from eyestream.wire.messages import (
     decode_meta,
     decode_private,
@@ -24,6 +24,8 @@ from eyestream.wire.messages import (
     encode_private,
     encode_status,
 )
+from eyestream.wire.mqtt5_properties import MAX_USER
+from eyestream.wire.mqtt_packets import Message, Packet, Properties
 
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -41,14 +43,15 @@ def read_release(data: bytes) -> None:
         assert encode_status(decode_status(again)) == again
 
 
-def _packets(pieces: list[bytes]) -> list[mqtt.Packet] | None:
-    """What a client makes of a broker's bytes; None: the link is lost."""
-    decoder, packets = mqtt.Decoder(), []
-    decoder.feed(b"\x20\x02\x00\x00")  # before its greeting nothing else is read
+def _packets(pieces: list[bytes], *, five: bool) -> list[Packet] | None:
+    """What a client makes of a broker's bytes, in one of the two versions; None: the link is lost."""
+    decoder = mqtt5.Decoder() if five else mqtt.Decoder()
+    packets: list[Packet] = []
+    decoder.feed(b"\x20\x03\0\0\0" if five else b"\x20\x02\0\0")  # before its greeting nothing else is read
     try:
         for piece in pieces:
             packets += decoder.feed(piece)
-            assert len(decoder._held) <= mqtt.MAX_PAYLOAD_KEPT + 2**17, "it holds more than one message of ours"
+            assert len(decoder._held) <= mqtt.MAX_PAYLOAD_KEPT + 2**18, "it holds more than one message of ours"
     except LinkError:
         return None
     return packets
@@ -57,7 +60,10 @@ def _packets(pieces: list[bytes]) -> list[mqtt.Packet] | None:
 def read_packets(data: bytes) -> None:
     """A broker's bytes are packets or a lost link, in whatever pieces they come; the first byte says in which."""
     size, data = data[0] + 1 if data else 1, data[1:]
-    assert _packets([data]) == _packets([data[at : at + size] for at in range(0, len(data), size)])
+    for five in (False, True):
+        whole = _packets([data], five=five)
+        assert whole == _packets([data[at : at + size] for at in range(0, len(data), size)], five=five)
+        assert all(len(packet.more.user) <= MAX_USER for packet in whole or () if isinstance(packet, Message))
 
 
 def read_configuration(data: bytes) -> None:
@@ -109,7 +115,16 @@ def seeds_of(target: str) -> list[bytes]:
     if target == "packets":
         message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
         answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
-        return [b"\x02" + b"".join([*answers, message]), b"\0" + message, b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300)]
+        more = Properties(7, "r/t", b"who", (("claim", "x" * 64),))
+        fifth = mqtt5.encode_publish("eyestream/v1/d0/features/raw", bytes(9), packet_id=7, retain=False, more=more)
+        others = [b"\x90\x05\0\1\0\1\x87", b"\x40\x08\0\7\x97\4\x1f\0\1a", b"\xe0\x06\x8b\4\x1f\0\1a"]
+        five = [b"\x03" + fifth + others[0] + others[1], b"\x09" + others[2]]
+        return [
+            *five,
+            b"\x02" + b"".join([*answers, message]),
+            b"\0" + message,
+            b"\x05\x30\xff\xff\xff\x7f\0\1t" + bytes(300),
+        ]
     if target == "configuration":
         return [path.read_bytes() for path in sorted((CHECKOUT / "config").glob("*.toml"))]
     if target == "ledger":

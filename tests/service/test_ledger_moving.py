@@ -1,0 +1,190 @@
+"""A device moves between ledgers: it is in one of them or in none, whatever the power leaves, and brings its spends."""
+
+import argparse
+import random
+from pathlib import Path
+
+import pytest
+
+from eyestream.cli import budget
+from eyestream.errors import ConfigError, LedgerError
+from eyestream.privacy.accountant import Granted, Request, Withheld
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.rim.ledger import file as file_module
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.moving import Parcel, read_parcel, write_parcel
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.sidecar.assembly import assemble
+from eyestream.streams.key import StreamKey
+from eyestream.testing.sidecar import settings_for
+from tests.service.disk import TracedDisk, states
+from tests.service.test_ledger_rewriting import put
+
+MOVED, OTHER = StreamKey("moved", "features"), StreamKey("other", "features")
+CEILINGS = Ceilings.of(2, 1.0, 1.0, 1.0)
+
+
+def ask(index: int, key: StreamKey = MOVED) -> Request:
+    return Request(key, 7, 32 * index, 32 * index + 31, 32, Charge.of(0.25, 0.0))
+
+
+def spend(path: Path, *indices: int, key: StreamKey = MOVED) -> list[bool]:
+    """Whether each chunk is granted."""
+    with Ledger(path, ceilings=CEILINGS) as ledger:
+        return [isinstance(answer, Granted) for answer in ledger.reserve([ask(i, key) for i in indices], 20_000)]
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path) -> tuple[Path, Path]:
+    """Two: one that knows a device, and another."""
+    folders = tmp_path / "old", tmp_path / "new"
+    for folder in folders:
+        folder.mkdir()
+        create_ledger(folder / "ledger", created=1_700_000_000)
+    old, new = (folder / "ledger" for folder in folders)
+    assert spend(old, 0, 1) == [True, True]
+    assert spend(old, 0, key=OTHER) == [True]
+    return old, new
+
+
+def give(path: Path) -> Parcel:
+    with Ledger(path, ceilings=CEILINGS) as ledger:
+        return ledger.give_away("moved")
+
+
+def take(path: Path, parcel: Parcel) -> None:
+    with Ledger(path, ceilings=CEILINGS) as ledger:
+        ledger.take_over(parcel)
+
+
+def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
+    old, new = ledgers
+    before = read_ledger(old).odometers["moved"]
+    parcel = give(old)
+    with Ledger(old, ceilings=CEILINGS) as ledger:
+        with pytest.raises(ValueError, match="moved to another ledger"):
+            ledger.reserve([ask(0, OTHER), ask(2)], 20_000)
+        assert ledger.give_away("moved") == parcel  # as often as one likes
+    take(new, parcel)
+    assert read_ledger(new).odometers["moved"] == before
+    assert read_ledger(old).gone == {"moved"}
+    assert read_ledger(new).gone == set()
+    with Ledger(new, ceilings=CEILINGS) as ledger:
+        answers = ledger.reserve([ask(i) for i in range(5)], 20_000)
+    assert [type(answer) for answer in answers] == [Withheld, Withheld, Granted, Granted, Withheld]  # 4 of 0.25
+    assert [answer.obstacle for answer in answers if isinstance(answer, Withheld)] == ["rows", "rows", "session"]
+    assert spend(old, 1, key=OTHER) == [True]  # the others stay
+
+
+def test_nothing_is_taken_over_twice_and_nothing_old(ledgers: tuple[Path, Path]) -> None:
+    old, new = ledgers
+    first = give(old)
+    take(new, first)
+    with pytest.raises(LedgerError, match="is in it already"):
+        take(new, first)
+    with pytest.raises(LedgerError, match="given away later"):
+        take(old, first)
+    assert spend(new, 2) == [True]
+    second = give(new)
+    with pytest.raises(LedgerError, match="given away later"):
+        take(old, first)
+    take(old, second)  # it comes back with what was spent elsewhere
+    assert read_ledger(old).odometers["moved"].released == 3
+    assert spend(old, 0, 1, 2, 3) == [False, False, False, True]
+    with pytest.raises(LedgerError, match="given away later"):
+        take(new, second)
+    with pytest.raises(LedgerError, match="knows nothing"), Ledger(new, ceilings=CEILINGS) as ledger:
+        ledger.give_away("stranger")
+
+
+def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path], monkeypatch) -> None:
+    old, _ = ledgers
+    before, expected = old.read_bytes(), read_ledger(old).odometers
+    with monkeypatch.context() as patch:
+        disk = TracedDisk()
+        patch.setattr(file_module, "os", disk)
+        parcel = give(old)
+    steps = [step for step, _, _ in disk.trace]
+    assert steps == ["sync", "create", "write", "sync", "rename", "names"]
+    outcomes = set()
+    for cut in range(len(steps) + 1):
+        for state in states(before, disk.trace, cut, random.Random(cut), damages=6):
+            path = put(old.parent, state)
+            gone = "moved" in read_ledger(path).gone
+            assert read_ledger(path).odometers == expected
+            assert gone or cut < len(steps)  # nobody has the parcel before that
+            if gone:
+                assert give(path) == parcel
+            else:
+                assert spend(path, 2) == [True]
+            outcomes.add(gone)
+    assert outcomes == {True, False}
+
+
+def test_the_power_goes_at_every_step_of_taking_over(ledgers: tuple[Path, Path], monkeypatch) -> None:
+    old, new = ledgers
+    expected = read_ledger(old).odometers["moved"]
+    parcel, before = give(old), new.read_bytes()
+    with monkeypatch.context() as patch:
+        disk = TracedDisk()
+        patch.setattr(file_module, "os", disk)
+        take(new, parcel)
+    outcomes = set()
+    for cut in range(len(disk.trace) + 1):
+        for state in states(before, disk.trace, cut, random.Random(cut), damages=6):
+            path = put(new.parent, state)
+            known = "moved" in read_ledger(path).odometers
+            if not known:
+                take(path, parcel)  # again, as the file is still there
+            assert read_ledger(path).odometers["moved"] == expected
+            assert spend(path, 1, 2) == [False, True]
+            outcomes.add(known)
+    assert outcomes == {True, False}
+
+
+def test_a_parcel_is_read_whole_or_refused(ledgers: tuple[Path, Path], tmp_path: Path) -> None:
+    parcel, path = give(ledgers[0]), tmp_path / "parcel"
+    write_parcel(path, parcel)
+    assert read_parcel(path) == parcel
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(LedgerError, match="exists already"):
+        write_parcel(path, parcel)
+    data = path.read_bytes()
+    for at in range(0, len(data), 7):
+        for changed in (data[:at], data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]):
+            path.write_bytes(changed)
+            with pytest.raises(LedgerError, match="wrote, or is damaged"):
+                read_parcel(path)
+    with pytest.raises(LedgerError, match="cannot be read"):
+        read_parcel(tmp_path / "none")
+
+
+def run(*words: object) -> None:
+    parser = argparse.ArgumentParser()
+    budget.add_parser(parser.add_subparsers())
+    budget.main(parser.parse_args(["budget", *map(str, words)]))
+
+
+def test_the_commands(ledgers: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = ledgers
+    parcel = tmp_path / "parcel"
+    run("--ledger", old, "--export", "moved", parcel)
+    with pytest.raises(LedgerError, match="exists already"):
+        run("--ledger", old, "--export", "other", parcel)
+    assert read_ledger(old).gone == {"moved"}
+    run("--ledger", new, "--import", parcel)
+    assert not parcel.exists()
+    capsys.readouterr()
+    run("--ledger", old)
+    assert "moved: moved to another ledger" in capsys.readouterr().out
+    run("--ledger", new)
+    assert "epsilon 0.5" in capsys.readouterr().out
+
+
+def test_a_sidecar_does_not_start_with_a_device_that_is_gone(tmp_path: Path) -> None:
+    settings = settings_for("mqtt://127.0.0.1:1", tmp_path, devices=("moved", "other"))
+    spend(settings.sidecar.ledger, 0)
+    give(settings.sidecar.ledger)
+    made = assemble(settings, lambda: 20_000)
+    with pytest.raises(ConfigError, match=r"\[\[device\]\] moved: was moved to another ledger"), made:
+        pass
