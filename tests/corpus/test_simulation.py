@@ -177,7 +177,7 @@ def own_rate(people: list[np.ndarray], deciles: np.ndarray) -> float:
     return float((nearest == np.arange(len(people))).mean())
 
 
-@pytest.mark.xdist_group("everyday")
+@pytest.mark.long
 def test_the_stored_figures_are_those_of_the_corpus_and_people_are_as_easily_told_apart(
     everyday: list[recordings.Recording], statistics: Statistics
 ) -> None:

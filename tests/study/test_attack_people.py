@@ -123,7 +123,7 @@ def test_vote_and_its_ties():
     assert classification.vote(np.array([2, 2, 1, 1]), 1) == 0.5
 
 
-@pytest.mark.xdist_group("everyday")
+@pytest.mark.long
 def test_people_of_the_corpus_are_recognised_raw_and_not_behind_strong_noise(everyday):
     world = prepare(Population.of(everyday), (32,), lambda text: None)
     settings = {"task": "person", "n": 32, "seed": 0, "stride": 20}
