@@ -57,7 +57,7 @@ _LEDGER = "eyestream.rim.ledger.ledger:Ledger"
 SEAMS: dict[str, Seam] = {
     # Noise and its entropy
     "system entropy": Seam("eyestream.privacy.noise.bits:os", "urandom"),
-    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count", ("_free",)),
+    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count, out", ("_free",)),
     "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
     "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),

@@ -54,7 +54,7 @@ def test_the_files_are_what_the_script_writes(tmp_path: Path) -> None:
     maker = FOLDER.parents[1] / "tools" / "make" / "hostile_payloads.py"
     subprocess.run([sys.executable, str(maker), "--out", str(tmp_path)], check=True, timeout=60)
     made = sorted(tmp_path.iterdir())
-    assert {path.stem for path in FOLDER.glob("*.jsonl")} - {path.stem for path in made} == {"found", "kept"}
+    assert {path.stem for path in FOLDER.glob("*.jsonl")} - {path.stem for path in made} == {"found", "gaze", "kept"}
     for path in made:
         assert path.read_bytes() == (FOLDER / path.name).read_bytes(), path.name
 

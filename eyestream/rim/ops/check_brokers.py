@@ -19,7 +19,7 @@ from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
 from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.wire.topics import meta_topic, private_topic, raw_topic
+from eyestream.wire.topics import gaze_topic, meta_topic, private_topic, raw_topic
 
 __all__ = ["broker_findings"]
 
@@ -180,6 +180,7 @@ async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: 
     """Whether rows that are published as retained, by whoever may, are there for a late subscriber."""
     what, remedy = "raw broker: raw rows are not retained", "Set retain_available false for the raw broker"
     topics = [raw_topic(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)]
+    topics += [gaze_topic(source.device) for source in settings.source if source.kind == "mqtt"]
     for endpoint in people.values():
         await _publish(endpoint, probe, b"kept", retain=True)
 

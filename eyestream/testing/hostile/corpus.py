@@ -20,6 +20,9 @@ FOLDER = CHECKOUT / "tests" / "hostile"
 
 FEATURES, SCHEMA = 3, 7
 
+_OTHERS = ("gaze", "kept", "topics")
+"""Files of that folder whose cases are no payloads."""
+
 
 def read(name: str) -> list[dict[str, Any]]:
     """The cases of one file."""
@@ -42,5 +45,5 @@ def payload(case: dict[str, Any]) -> bytes:
 
 def every() -> list[dict[str, Any]]:
     """All cases with bytes."""
-    files = [read(path.stem) for path in sorted(FOLDER.glob("*.jsonl")) if path.stem not in ("kept", "topics")]
+    files = [read(path.stem) for path in sorted(FOLDER.glob("*.jsonl")) if path.stem not in _OTHERS]
     return [case for cases in files for case in cases]

@@ -220,8 +220,10 @@ async def _play(life: GazeLife, process: Process, tracker: FakeTracker | None, p
             stack.push_async_callback(tracker.stop)
         try:
             async with asyncio.timeout(40):
+                while life.brief and process.alive and "private broker: connected" not in process.said():  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
                 if life.brief:
-                    await asyncio.sleep(3.0)
+                    await asyncio.sleep(2.0)
                 while process.alive and (life.fault or not (released or life.brief)):  # noqa: ASYNC110  no event
                     await asyncio.sleep(0.05)
         except TimeoutError:
