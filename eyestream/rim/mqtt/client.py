@@ -144,8 +144,8 @@ class Client(asyncio.Protocol):
         self._check()
         number = self._outgoing.new_id(self._granted)
         packet = self._dialect.encode_publish(topic, payload, packet_id=number, retain=retain, more=more)
-        why = None if self.limits.qos_1 else "it takes QoS 0 only"
-        if why := why or self._too_much(packet, retain):
+        why = self._too_much(packet, retain) if self.limits.qos_1 else "it takes QoS 0 only"
+        if why is not None:
             asyncio.get_running_loop().call_soon(refused, why)
         elif packet := self._outgoing.add(number, Sent(packet, acknowledged, refused)):
             self._write(packet)
@@ -162,9 +162,10 @@ class Client(asyncio.Protocol):
 
     def _too_much(self, packet: bytes, retain: bool) -> str | None:
         """Why the broker has said that it would not take `packet`."""
-        if len(packet) > self.limits.packet_bytes:
-            return f"of {len(packet)} bytes, and it takes {self.limits.packet_bytes} (max_packet_size)"
-        return "it keeps no retained messages" if retain and not self.limits.retain else None
+        limits = self.limits
+        if len(packet) > limits.packet_bytes:
+            return f"of {len(packet)} bytes, and it takes {limits.packet_bytes} (max_packet_size)"
+        return "it keeps no retained messages" if retain and not limits.retain else None
 
     async def leave(self, wait_s: float, *, goodbye: bytes) -> None:
         """Close the socket, by force after `wait_s` seconds; without a `goodbye` the last will is said (3.1.2-8)."""

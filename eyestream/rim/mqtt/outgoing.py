@@ -57,9 +57,9 @@ class Outgoing:
 
     def add(self, number: int, sent: Sent) -> bytes:
         """Take a message; its packet when it may go out at once, else nothing."""
-        full = len(self.sent) - len(self._waiting) >= self._receive_maximum
+        waits = self._waiting or len(self.sent) >= self._receive_maximum
         self.sent[number] = sent
-        if full or self._waiting:
+        if waits:
             self._waiting[number] = None
             return b""
         return sent.packet

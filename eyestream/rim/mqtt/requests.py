@@ -33,8 +33,7 @@ class Requests:
 
     def deliver(self, message: Message) -> None:
         """Hand a message to who waits for it, or on. An answer at another topic than was asked for is none."""
-        correlation = message.more.correlation
-        if correlation is not None and self._waiting:
+        if self._waiting and (correlation := message.more.correlation) is not None:
             topic, answer = self._waiting.get(correlation, ("", None))
             if answer is not None and topic == message.topic:
                 if not answer.done():

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from typing import NoReturn
 
@@ -102,8 +102,10 @@ class Link:
             The link is lost, or the topic is none to publish to.
         """
         if qos == 0:
-            with _refusing():
+            try:
                 await self._client.publish_at_most_once(topic, payload, retain, more)
+            except ValueError as error:
+                raise _refused(error) from None
             return
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.send(topic, payload, partial(_settle, answer, None), partial(_settle, answer), retain=retain, more=more)
@@ -151,8 +153,10 @@ class Link:
             As `publish`.
         """
         refused = refused or partial(_LOG.warning, "the broker refuses what is published at %s: %s", topic)
-        with _refusing():
+        try:
             self._client.publish(topic, payload, retain, acknowledged=acknowledged, refused=refused, more=more)
+        except ValueError as error:
+            raise _refused(error) from None
 
     async def request(self, topic: str, payload: bytes, *, respond_at: str, wait_s: float) -> Message:
         """Ask whoever listens at `topic`, and wait `wait_s` seconds for the answer, which comes at `respond_at`.
@@ -242,13 +246,9 @@ async def connect(
         await leave(in_order)
 
 
-@contextlib.contextmanager
-def _refusing() -> Iterator[None]:
+def _refused(error: ValueError) -> LinkError:
     """What cannot be published is a fault of the link, like a link that is lost."""
-    try:
-        yield
-    except ValueError as error:
-        raise LinkError(f"cannot publish: {error}") from None
+    return LinkError(f"cannot publish: {error}")
 
 
 def _settle(answer: "asyncio.Future[str | None]", refusal: str | None) -> None:
