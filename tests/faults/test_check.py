@@ -122,9 +122,10 @@ def test_where_a_source_serves_every_stream_no_raw_broker_is_asked_for(
     assert "raw rows cross no broker: every stream has a source in this process" in passed
     assert "calibration, epsilon, budget and sources fit" in passed
     assert not any(line.startswith("raw") for line in failed)
-    wrong = SOURCE.format(kind="no.such:SOURCE", file=recording)
-    _, _, failed = check(configure(tmp_path / "wrong", broker, ("\n[[stream]]", wrong)))
-    assert any("[[source]] kind: there is no 'no.such:SOURCE' to import" in line for line in failed)
+    path = configure(tmp_path / "wrong", broker, ("\n[[stream]]", source))
+    path.write_text(path.read_text().replace('kind = "recording"', 'kind = "no.such:SOURCE"'))
+    _, _, failed = check(path)
+    assert any("[[source]] kind: there is no 'no.such:SOURCE' to import" in line for line in failed), failed
 
 
 def test_a_mechanism_that_is_not_there_is_not_the_ledgers_fault(mosquitto: Mosquitto, tmp_path: Path) -> None:

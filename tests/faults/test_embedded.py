@@ -38,7 +38,9 @@ async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
             async with connect(Endpoint.of(BrokerSettings(url)), client_id=None, deliver=print) as link:
                 for data in payloads:
                     await link.publish(raw_topic("hmd-1"), data, qos=0)
-            await until(lambda: sidecar.pipeline.counters.rejected.total() == len(payloads))
+            rejected = sidecar.pipeline.counters.rejected
+            # amqtt gives who subscribes the retained messages of other topics too: our own, which are no raw rows
+            await until(lambda: rejected.total() - rejected["retained"] == len(payloads))
             before = len(heard.payloads)
             await until(lambda: len(heard.payloads) > before + 3)
         assert lawful(sidecar)
