@@ -12,6 +12,7 @@ import pytest
 
 from eyestream.errors import PayloadError
 from eyestream.wire import messages as wire
+from eyestream.wire.owner import decode_owner, encode_owner
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 INDEX = json.loads((GOLDEN / "index.json").read_text())
@@ -42,7 +43,8 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
     if kind == "raw":
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
         shown = {"session": raw.session, "seq": raw.seq, "shape": list(raw.rows.shape), "values": numbers(raw.rows)}
-        return {"v": 1, "schema": INDEX["schema"], **shown, **({"end": True} if raw.end else {})}
+        times = {} if raw.t is None else {"t": raw.t.tolist()}
+        return {"v": 1, "schema": INDEX["schema"], **shown, **times, **({"end": True} if raw.end else {})}
     if kind == "gaze":
         t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
         shape = list(values.shape)
@@ -50,7 +52,11 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
     if kind == "private":
         chunk = wire.decode_private(payload)
         fields = {name: getattr(chunk, name) for name in ("session", "chunk", "t0", "dt", "epsilon", "delta")}
+        fields |= {} if chunk.at is None else {"at": chunk.at}
         return {"v": 1, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
+    if kind == "owner":
+        owner = decode_owner(payload)
+        return {"v": 1, "ledger": owner.ledger, "devices": list(owner.devices)}
     if kind == "meta":
         meta = wire.decode_meta(payload)
         fields = {name: getattr(meta, name) for name in meta.__slots__}
@@ -79,10 +85,12 @@ def test_our_encoder_writes_the_same_bytes(name: str) -> None:
     described, payload = entry(name)
     if described["kind"] == "raw":
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
-        assert wire.encode_raw(raw.session, raw.seq, raw.rows, INDEX["schema"], end=raw.end) == payload
+        assert wire.encode_raw(raw.session, raw.seq, raw.rows, INDEX["schema"], end=raw.end, t=raw.t) == payload
     elif described["kind"] == "gaze":
         t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
         assert wire.encode_gaze(t, values, INDEX["schema"]) == payload
+    elif described["kind"] == "owner":
+        assert encode_owner(decode_owner(payload)) == payload
     elif described["kind"] == "private":
         assert wire.encode_private(wire.decode_private(payload)) == payload
     elif described["kind"] == "meta":

@@ -69,6 +69,9 @@ RAW = {
                             raw(ROWS[:1], session=U64, seq=U64 - 1), ROWS[:1]),
 }  # fmt: skip
 
+MOMENTS = [1024.5, 1025.0, 1025.5, 1026.125]
+TIMED = raw(ROWS, t=struct.pack("<4d", *MOMENTS))
+
 BAD = {
     "bad-version": ("a later version, whatever else it holds", "version", pack({"v": 2, "frames": [1.5, 2.5]})),
     "bad-version-not-first": ("v is not the first key", "version",
@@ -91,6 +94,8 @@ BAD = {
     "bad-one-dimension": ("shape without the number of rows", "shape", pack(raw(ROWS[:1], shape=[3]))),
     "bad-float64": ("values in double precision", "length",
                     pack(raw(ROWS[:1], values=struct.pack("<3d", *ROWS[0])))),
+    "bad-times": ("a time too few", "length", pack(raw(ROWS, t=struct.pack("<3d", *MOMENTS[:3])))),
+    "bad-time": ("a time that is not finite", "range", pack(raw(ROWS[:1], t=struct.pack("<d", NAN)))),
     "bad-negative": ("a negative row number", "range", pack(raw(ROWS, seq=-1))),
     "bad-wrap": ("row numbers would wrap", "range", pack(raw(ROWS, seq=U64 - 2))),
 }  # fmt: skip
@@ -131,6 +136,7 @@ META = {"v": 1, "names": NAMES, "units": ["1/s", "1/s", "1/min"], "rate_hz": 2.0
         "k": [1, 2, 0], "epsilon": 4.8, "delta": 0.0, "noise_sd": floats([[12.5, 3.25, 0.0]]),
         "guarantee": "epsilon 4.8 for each chunk of 4 rows", "calibration": "00" * 32}  # fmt: skip
 STATUS = {"v": 1, "state": "online", "reason": "ready"}
+OWNER = {"v": 1, "ledger": "0123456789abcdef" * 2, "devices": ["hmd-1", "hmd-2"]}
 LAST_WILL = {"v": 1, "state": "offline", "reason": "lost"}
 
 
@@ -151,6 +157,16 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
     )
     chunk = [[1.0, 1.5, 2.0, 2.5], [0.0, -0.5, 0.25, 8.0], [30.0, 30.0, 30.0, 30.0]]
     out["private"] = ({"kind": "private", "what": "a released chunk", "holds": shown(PRIVATE, chunk)}, pack(PRIVATE))
+    timed = {**PRIVATE, "at": MOMENTS[0]}
+    out["private-timed"] = (
+        {"kind": "private", "what": "the tracker told its time", "holds": shown(timed, chunk)},
+        pack(timed),
+    )
+    out["raw-timed"] = (
+        {"kind": "raw", "what": "rows with the tracker's time of each", "holds": {**shown(TIMED, ROWS), "t": MOMENTS}},
+        pack(TIMED),
+    )
+    out["owner"] = ({"kind": "owner", "what": "the devices of a sidecar", "holds": OWNER}, pack(OWNER))
     meta = {**META, "noise_sd": [12.5, 3.25, 0.0]}
     out["meta"] = ({"kind": "meta", "what": "what an application must know", "holds": meta}, pack(META))
     out["status"] = ({"kind": "status", "what": "all is well", "holds": STATUS}, pack(STATUS))
