@@ -14,7 +14,6 @@ from typing import Any
 
 from eyestream.cli.options import JsonLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.gaze.profile_text import front_end_hash
 from eyestream.rim import config
 from eyestream.rim.config import MetricsSettings
 from eyestream.rim.ops.hardening import keep_memory_private
@@ -64,8 +63,12 @@ def main(options: argparse.Namespace) -> None:
         for stream in settings.stream:
             sent = ", ".join(device.id for device in settings.device if stream in settings.streams_of(device))
             _LOG.info("%s of %s: %s", stream.name, sent or "no device", made.guarantees[stream.name])
-            for profile in front_ends(settings, stream):
-                _LOG.info("%s: gaze of profile %s by front end %s", stream.name, profile.name, front_end_hash(profile))
+            if profiles := front_ends(settings, stream):
+                from eyestream.gaze.profile_text import front_end_hash  # noqa: PLC0415  for who has gaze
+
+                for profile in profiles:
+                    made_by = front_end_hash(profile)
+                    _LOG.info("%s: gaze of profile %s by front end %s", stream.name, profile.name, made_by)
         gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
         asyncio.run(_run(made, options.config, settings.metrics))
 

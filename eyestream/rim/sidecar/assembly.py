@@ -6,7 +6,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.gaze.profile_text import front_end_mark
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -21,9 +20,8 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.description import front_ends, stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.rim.sources.registry import make_source
-from eyestream.rim.sources.source import Source
+from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
 
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
@@ -49,8 +47,11 @@ def fitting_calibration(settings: Settings, stream: StreamSettings) -> Calibrati
     calibration.check_stream(stream.names, stream.rate_hz)
     if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
         raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
-    for profile in front_ends(settings, stream):
-        calibration.check_front_end(front_end_mark(profile))
+    if profiles := front_ends(settings, stream):
+        from eyestream.gaze.profile_text import front_end_mark  # noqa: PLC0415  for who has gaze
+
+        for profile in profiles:
+            calibration.check_front_end(front_end_mark(profile))
     return calibration
 
 
@@ -92,9 +93,7 @@ def _built(settings: Settings, stream: StreamSettings, noise: Noise) -> Mechanis
     return build(fitting_calibration(settings, stream), stream.privacy.epsilon, noise=noise, **stream.privacy.given)
 
 
-def sources_of(
-    settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path
-) -> dict[StreamKey, Source | GazeFeeder]:
+def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source | Feeder]:
     """What serves a stream in this process, by its key; raises ConfigError for a source that cannot be used."""
     specs = {s.name: stream_spec(settings, s, mechanisms[s.name].calibration.units) for s in settings.stream}
     return {
@@ -135,7 +134,7 @@ def assemble(
     settings: Settings,
     today: Callable[[], int],
     base: Path = Path(),
-    sources: Mapping[StreamKey, Source | GazeFeeder] = MappingProxyType({}),
+    sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
 ) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 

@@ -1,9 +1,9 @@
 """What a configuration says: to each stream, to the words of the guarantee, and to applications."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.gaze.profile import Profile
 from eyestream.privacy.guarantee import text
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Beside, Deployment
@@ -12,6 +12,9 @@ from eyestream.rim.sources.registry import front_end_of
 from eyestream.streams.key import StreamKey
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
+
+if TYPE_CHECKING:
+    from eyestream.gaze.profile import Profile
 
 __all__ = ["deployment_of", "front_ends", "meta_of", "metas", "served_streams", "stream_spec"]
 
@@ -70,7 +73,7 @@ def _without_units(settings: Settings, stream: StreamSettings) -> StreamSpec:
     return stream_spec(settings, stream, ("1",) * len(stream.names))
 
 
-def front_ends(settings: Settings, stream: StreamSettings) -> list[Profile]:
+def front_ends(settings: Settings, stream: StreamSettings) -> "list[Profile]":
     """The profiles of the sources of gaze that serve a stream, each once; raises ConfigError as `front_end_of`."""
     found = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
     return list(dict.fromkeys(profile for profile in found if profile is not None))

@@ -10,8 +10,7 @@ from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Backoff, Link, Message
-from eyestream.rim.sources.gaze import GazeFeeder
-from eyestream.rim.sources.source import Source
+from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.topics import raw_topic
@@ -84,7 +83,7 @@ class SourceRunner:
 
     def __init__(
         self,
-        sources: Mapping[StreamKey, Source | GazeFeeder],
+        sources: Mapping[StreamKey, Source | Feeder],
         deliver: Callable[[StreamKey, RawRows], None],
         changed: Callable[[], None],
     ) -> None:
@@ -103,7 +102,7 @@ class SourceRunner:
         async with asyncio.TaskGroup() as group:
             for key, source in self._sources.items():
                 deliver = functools.partial(self._deliver, key)
-                if isinstance(source, GazeFeeder):
+                if isinstance(source, Feeder):
                     group.create_task(source.rows(deliver), name=f"rows of {key}")
                     group.create_task(self._keep(key, source.run, source.take), name=f"source of {key}")
                 else:

@@ -27,8 +27,7 @@ from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
-from eyestream.rim.sources.gaze import GazeFeeder
-from eyestream.rim.sources.source import Source
+from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.release import claim_hash
@@ -85,7 +84,7 @@ class Sidecar:
         ledger: Ledger,
         *,
         today: Callable[[], int],
-        sources: Mapping[StreamKey, Source | GazeFeeder] = MappingProxyType({}),
+        sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
         identity: str | None = None,
         givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:

@@ -25,7 +25,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
-from eyestream.rim.sources.source import Deliver
+from eyestream.rim.sources.source import Deliver, Feeder
 from eyestream.wire.messages import RawRows
 
 __all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "columns_of", "widths"]
@@ -81,7 +81,7 @@ class GazeKind:
     make: Callable[[Any, Profile, Place], GazeSource]
 
 
-class GazeFeeder:
+class GazeFeeder(Feeder):
     """From a source of gaze to rows.
 
     Parameters

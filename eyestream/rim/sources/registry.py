@@ -7,18 +7,19 @@ the configuration thereby chooses code that sees raw rows.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.gaze.features import NAMES, STEP_S
-from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
-from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.sources.gaze import GazeFeeder, GazeKind, Place
-from eyestream.rim.sources.source import Source, SourceKind
+from eyestream.rim.sources.source import Feeder, Source, SourceKind
 from eyestream.streams.spec import StreamSpec, same_rate
+
+if TYPE_CHECKING:
+    from eyestream.gaze.profile import Profile
+    from eyestream.rim.sources.gaze import GazeKind
 
 __all__ = ["front_end_of", "make_source"]
 
@@ -35,7 +36,7 @@ HOST_SPEED = 1.0
 """Seconds of live gaze that pass in one second; tests alone hurry."""
 
 
-def front_end_of(entry: SourceEntry) -> Profile | None:
+def front_end_of(entry: SourceEntry) -> "Profile | None":
     """The profile that turns gaze of a ``[source]`` table into rows, with its rate; None for a source of rows.
 
     Raises
@@ -44,7 +45,7 @@ def front_end_of(entry: SourceEntry) -> Profile | None:
         There is no such kind or profile, its rate is open, or is another one.
     """
     kind = _kind(entry)
-    usual = kind.profile if isinstance(kind, GazeKind) else None
+    usual = None if isinstance(kind, SourceKind) else kind.profile
     name = usual if entry.profile is None else entry.profile
     if name is None:
         if entry.rate_hz is not None:
@@ -52,6 +53,8 @@ def front_end_of(entry: SourceEntry) -> Profile | None:
         return None
     if usual is None and kind.name != "recording":
         raise ConfigError(f"[source] profile: {entry.kind!r} is no source of gaze")
+    from eyestream.rim.files.profiles import load_profile  # noqa: PLC0415  for who has gaze
+
     profile = load_profile(name)
     if entry.rate_hz is not None:
         profile = profile.at_rate(entry.rate_hz)
@@ -60,7 +63,7 @@ def front_end_of(entry: SourceEntry) -> Profile | None:
     return profile
 
 
-def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: BrokerSettings) -> Source | GazeFeeder:
+def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: BrokerSettings) -> Source | Feeder:
     """The source of a ``[source]`` table.
 
     Parameters
@@ -84,9 +87,12 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
     if isinstance(kind, SourceKind) and profile is None:
         return kind.make(options, spec)
     assert profile is not None
+    from eyestream.gaze.features import NAMES, STEP_S  # noqa: PLC0415  as the front end
+    from eyestream.rim.sources.gaze import GazeFeeder, Place  # noqa: PLC0415
+
     if spec.names != NAMES or not same_rate(spec.rate_hz, 1.0 / STEP_S):
         raise ConfigError(f"[source]: gaze becomes rows of the 52 features, {1.0 / STEP_S:g} a second, and no others")
-    if isinstance(kind, GazeKind):
+    if not isinstance(kind, SourceKind):
         return GazeFeeder(kind.make(options, profile, Place(entry.device, broker)), profile, HOST_SPEED)
     from eyestream.rim.sources.gaze_recording import gaze_recording  # noqa: PLC0415  as the places above
     from eyestream.rim.sources.recording import Options  # noqa: PLC0415
@@ -95,18 +101,22 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
     return gaze_recording(options, profile)
 
 
-def _kind(entry: SourceEntry) -> SourceKind | GazeKind:
+def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
     where = "[[source]] kind"
     place = entry.kind if ":" in entry.kind else _PLACES.get(entry.kind)
     if place is None:
         raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(_PLACES)}")
     kind = imported(place, object, where)
-    if not isinstance(kind, SourceKind | GazeKind):
+    if isinstance(kind, SourceKind):
+        return kind
+    from eyestream.rim.sources.gaze import GazeKind  # noqa: PLC0415  for who has gaze
+
+    if not isinstance(kind, GazeKind):
         raise ConfigError(f"{where}: {place!r} is no SourceKind or GazeKind")
     return kind
 
 
-def _options(entry: SourceEntry, kind: SourceKind | GazeKind, base: Path) -> msgspec.Struct:
+def _options(entry: SourceEntry, kind: "SourceKind | GazeKind", base: Path) -> msgspec.Struct:
     """What stands in ``[source.options]``."""
 
     def path(wanted: type, value: object) -> object:

@@ -4,6 +4,7 @@ A source serves one stream of one device in the sidecar's own process, so that r
 as a tracker does: one number is one sampling instant, whether or not the eye was seen; a lost eye is a row of NaN.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ import msgspec
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import RawRows
 
-__all__ = ["Deliver", "Source", "SourceKind"]
+__all__ = ["Deliver", "Feeder", "Source", "SourceKind"]
 
 Deliver = Callable[[RawRows], None]
 """Takes rows, at once: what waits for the sidecar is bounded, and the oldest goes first."""
@@ -31,6 +32,22 @@ class Source(Protocol):
             What it reads from is away: it is run again, after a while, for ever.
         """
         ...
+
+
+class Feeder(ABC):
+    """Makes rows of what it is given: the link to a tracker, and the rows by the clock, run beside each other."""
+
+    @abstractmethod
+    async def run(self, deliver: Callable[[Any], None]) -> None:
+        """Deliver what the tracker says, to be handed to `take`; ends and raises as `Source.run`."""
+
+    @abstractmethod
+    def take(self, records: Any) -> None:
+        """Take what the tracker said; bounded, of too much the oldest goes first."""
+
+    @abstractmethod
+    async def rows(self, deliver: Deliver) -> None:
+        """Deliver rows until it is cancelled."""
 
 
 @dataclass(frozen=True)
