@@ -88,7 +88,11 @@ async def hard_life(source: GazeSource, tracker: FakeTracker) -> Heard:
             await tracker.flood()
             await _more(heard, 60)
         await _quiet(heard)
+        loop = asyncio.get_running_loop()
         async with _running(tracker):
+            back = loop.time()
+            await until(lambda: heard.arrived[-1] > back, RECOVERY_S)
+            heard.recovery_s = heard.arrived[-1] - back
             await _more(heard, 60)
         return heard
 

@@ -1,6 +1,7 @@
 """For tests of sources of gaze: what one delivers, on the host's clock, and how well its times are mapped."""
 
 import asyncio
+import math
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -28,12 +29,15 @@ class Heard:
         What was said each time that the source was away.
     stands
         How often it has said anything.
+    recovery_s
+        From the return of a tracker that had been killed to its first gaze.
     """
 
     records: list[GazeColumns] = field(default_factory=list)
     arrived: list[float] = field(default_factory=list)
     away: list[str] = field(default_factory=list)
     stands: int = 0
+    recovery_s: float = math.inf
 
     def take(self, records: GazeColumns) -> None:
         """What the source calls."""

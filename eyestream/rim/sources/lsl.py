@@ -25,7 +25,7 @@ __all__ = ["LSL", "LslSource", "outlet_of", "pylsl_module"]
 
 RESOLVE_S = 1.0
 PULL_S = 0.25
-SILENCE_S = 10.0
+SILENCE_S = 3.0
 """Without a sample for so long the outlet is looked for anew: it may have gone without a goodbye."""
 
 _MOST_A_PULL = 256
