@@ -1,8 +1,8 @@
 """For tests of sources of gaze: what one delivers, on the host's clock, and how well its times are mapped."""
 
 import asyncio
-import math
 import contextlib
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
