@@ -1,5 +1,6 @@
 """What many tests share: a real broker, and the data beside the checkout."""
 
+import hashlib
 import os
 import signal
 from collections.abc import Iterator
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from eyestream.rim.files import extraction, recordings
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.recordings import Recording
 from eyestream.testing.mosquitto import Mosquitto, program
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
@@ -33,3 +37,29 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared/data beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def everyday(request: pytest.FixtureRequest) -> list[Recording]:
+    """The corpus of the shipped calibrations: rows of 30 people, sorted by name.
+
+    Made from gaze in a quarter of a minute, and kept in pytest's cache until a line of the front end changes. Tests
+    that need it are of the xdist_group "everyday", so that one process makes it.
+    """
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "hoppe2018" / "gaze"
+    if not folder.is_dir():
+        pytest.skip("no ../shared/data beside the checkout")
+    package = Path(extraction.__file__).parents[2]
+    made_by = [*sorted((package / "gaze").glob("*.py")), *sorted((package / "rim" / "files").glob("*.py"))]
+    profile = package / "data" / "profiles" / "smi-glasses.toml"
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in (*made_by, profile))).hexdigest()[:16]
+    kept = Path(request.config.cache.mkdir(f"everyday-{key}"))
+    people = []
+    for path in sorted(folder.glob("P*.csv.gz")):
+        target = kept / f"{extraction.stem(path)}.npz"
+        if not target.is_file():
+            half = target.with_name(f"{os.getpid()}-{target.name}")
+            recordings.save(extraction.load_rows(path, load_profile("smi-glasses")), half)
+            os.replace(half, target)
+        people.append(recordings.load(target))
+    return people

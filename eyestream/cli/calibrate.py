@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_own_options, own_options
+from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entries, entry_of
 from eyestream.rim.elsewhere import mechanism_elsewhere
-from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.extraction import load_rows
+from eyestream.rim.files.profiles import load_profile
 
 __all__ = ["add_parser", "main"]
 
@@ -28,7 +30,8 @@ def add_parser(subparsers: Any) -> None:
         "ball that every chunk is projected onto. A calibration is not private. Use recordings of people who "
         "agreed to publish them, one recording a person, and never those of the people it will protect.",
     )
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
+    add_profile(parser)
     known = [entry.name for entry in entries()]
     parser.add_argument(
         "--mechanism",
@@ -79,7 +82,8 @@ def main(options: argparse.Namespace) -> None:
     """
     if options.chunk < 2 or options.chunk & (options.chunk - 1):
         raise ConfigError(f"--chunk must be a power of two, not {options.chunk}")
-    loaded = [recordings.load(path) for path in options.recordings]
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = [load_rows(path, profile) for path in options.recordings]
     names = loaded[0].names
     unknown = [name for name in options.constant or () if name not in names]
     if unknown:
@@ -96,6 +100,8 @@ def main(options: argparse.Namespace) -> None:
         f"{options.out}: {entry.name}, chunks of {options.chunk} rows, {active.sum()} of {len(names)} features "
         f"released, {len(corpus.chunks)} chunks of {len(loaded)} recordings, hash {calibration.content_hash}"
     )
+    if corpus.lacks:
+        print(f"features that are not in every recording: {corpus.lacks}")
     tables = calibration.tables
     if isinstance(tables, PerFeatureTables) and not options.range:
         covered = np.median(tables.diameter[active] / (2 * tables.radius[active]))

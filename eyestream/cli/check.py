@@ -7,13 +7,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import one_line_faults
+from eyestream.cli.check_recording import report
+from eyestream.cli.options import add_profile, one_line_faults
+from eyestream.errors import ConfigError
 from eyestream.rim import config
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.extraction import load_rows
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_brokers import broker_findings
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.findings import Finding
 
 __all__ = ["add_parser", "main"]
+
+
+CALIBRATION = "everyday-klt-shed-64"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,9 +31,20 @@ def add_parser(subparsers: Any) -> None:
         help="prove a deployment before anything flows: brokers, secrets, ledger, machine",
         description="Try what must not work (entering without a login, reading raw rows, writing private chunks) and "
         "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the remedy; exit "
-        "code 1 when one fails. Harmless beside a sidecar at work. Run it as the user that runs the sidecar.",
+        "code 1 when one fails. Harmless beside a sidecar at work. Run it as the user that runs the sidecar. "
+        "With --recording something else: it says which features of public or consented recordings of a tracker "
+        "fit the calibration.",
     )
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration")
+    parser.add_argument(
+        "--recording", type=Path, nargs="+", metavar="FILE",
+        help="public or consented recordings of the tracker, never live data: rows, or with --profile gaze. Which "
+        "features fit the calibration of --config, or --calibration?",
+    )  # fmt: skip
+    parser.add_argument(
+        "--calibration", metavar="C", help=f"with --recording: a file or a shipped calibration (default {CALIBRATION})"
+    )
+    add_profile(parser)
     logins = "TOML with username and password_file, or cert_file and key_file"
     parser.add_argument("--tracker", type=Path, metavar="FILE", help=f"try the tracker's rights too: {logins}")
     parser.add_argument("--application", type=Path, metavar="FILE", help=f"try an application's rights too: {logins}")
@@ -38,9 +57,18 @@ def main(options: argparse.Namespace) -> None:
     ------
     ConfigError
         A file is not what it should be.
+    RecordingError, CalibrationError
+        With --recording: likewise.
     SystemExit
         With code 1 when something must be mended.
     """
+    if options.recording is not None:
+        _recordings(options)
+        return
+    if options.config is None:
+        raise ConfigError("--config FILE is needed, or --recording FILE")
+    if options.calibration is not None or options.profile is not None:
+        raise ConfigError("--calibration and --profile go with --recording")
     settings = config.load(options.config)
     tracker = None if options.tracker is None else config.load_login(options.tracker)
     application = None if options.application is None else config.load_login(options.application)
@@ -57,4 +85,24 @@ def main(options: argparse.Namespace) -> None:
     failed = sum(not finding.passed for finding in found)
     if failed:
         print(f"{failed} of {len(found)} fail", file=sys.stderr)
+        sys.exit(1)
+
+
+def _recordings(options: argparse.Namespace) -> None:
+    """Print how well recordings fit the calibrations."""
+    if options.config is not None and options.calibration is not None:
+        raise ConfigError("--calibration is in --config already: give one of them")
+    if options.config is None:
+        names = [options.calibration or CALIBRATION]
+    else:
+        names = list(dict.fromkeys(stream.privacy.calibration for stream in config.load(options.config).stream))
+    known = {name: calibrations.load(name) for name in names}
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = [load_rows(path, profile) for path in options.recording]
+    fine = True
+    for name, calibration in known.items():
+        lines, fits = report(name, calibration, loaded)
+        print(*lines, sep="\n")
+        fine = fine and fits
+    if not fine:
         sys.exit(1)

@@ -22,6 +22,8 @@ COMMANDS = {
     "listen": "receive private chunks as an application does",
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
+    "extract": "recordings of gaze to rows of the 52 features",
+    "events": "fixations, saccades and blinks of recordings of gaze, scored where labels are",
     "simulate": "make recordings of people who do not exist",
     "study": "utility of the mechanisms and attacks on them, as a report",
     "audit": "attack a mechanism from outside: a Python function, a program, or one of ours",

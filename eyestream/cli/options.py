@@ -17,9 +17,11 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = [
+    "RECORDING",
     "JsonLines",
     "add_broker",
     "add_own_options",
+    "add_profile",
     "add_stream",
     "broker_settings",
     "one_line_faults",
@@ -28,6 +30,15 @@ __all__ = [
     "speed",
     "start_log",
 ]
+
+RECORDING = ".npz, .csv, .tsv or .parquet of rows; with --profile, gaze"
+
+
+def add_profile(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """``--profile``."""
+    shipped = "name of a shipped profile (smi-glasses, degrees and so on) or a TOML file"
+    said = f"what the columns of the gaze are: {shipped}" if required else f"the files hold gaze: {shipped}"
+    parser.add_argument("--profile", required=required, metavar="P", help=said)
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import add_own_options, own_options, positive
+from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options, positive
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
@@ -17,6 +17,8 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.odometer import Odometer
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.extraction import load_rows, stem
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.streams.key import StreamKey
@@ -34,7 +36,8 @@ def add_parser(subparsers: Any) -> None:
         "This is one release: epsilon of all its chunks is spent, and running it again on the same "
         "recording spends as much again.",
     )
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
+    add_profile(parser)
     parser.add_argument("--calibration", required=True, metavar="FILE", help="file, or name of a shipped calibration")
     parser.add_argument("--mechanism", metavar="PLACE", help="package.module:NAME of a mechanism that lives elsewhere")
     add_own_options(parser)
@@ -78,17 +81,21 @@ def main(options: argparse.Namespace) -> None:
     if options.mechanism is not None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
-    loaded = [recordings.load(path) for path in options.recordings]
-    _check_targets(options.recordings, options.out)
+    profile = load_profile(options.profile) if options.profile else None
+    targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
+    _check_targets(options.recordings, targets)
+    loaded = [load_rows(path, profile) for path in options.recordings]
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
+        if recording.front_end is not None and (profile is not None or calibration.front_end is not None):
+            calibration.check_front_end(recording.front_end)
     print(_price(options, calibration))
     with _releases(options, calibration, loaded) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
-            for index, (path, released) in enumerate(zip(options.recordings, releases, strict=True), start=1):
-                recordings.save(released.recording, options.out / path.name)
-                print(_line(options, released, path))
+            for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
+                recordings.save(released.recording, target)
+                print(_line(released, target))
                 if sys.stderr.isatty():
                     print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
         except OSError as error:
@@ -138,14 +145,13 @@ def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer
         )
 
 
-def _check_targets(sources: list[Path], out: Path) -> None:
-    names = [path.name for path in sources]
-    twice = next((name for name in names if names.count(name) > 1), None)
+def _check_targets(sources: list[Path], targets: list[Path]) -> None:
+    twice = next((target for target in targets if targets.count(target) > 1), None)
     if twice is not None:
-        raise ConfigError(f"two recordings are called {twice}: their releases would overwrite each other")
-    for path in sources:
-        if (out / path.name).resolve() == path.resolve():
-            raise ConfigError(f"--out {out}: {path.name} would be overwritten by its own release")
+        raise ConfigError(f"two recordings are called {twice.name}: their releases would overwrite each other")
+    for path, target in zip(sources, targets, strict=True):
+        if target.resolve() == path.resolve():
+            raise ConfigError(f"--out {target.parent}: {path.name} would be overwritten by its own release")
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
@@ -156,10 +162,9 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
 
 
-def _line(options: argparse.Namespace, released: Released, path: Path) -> str:
-    where = options.out / path.name
+def _line(released: Released, target: Path) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
-    line = f"{where}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
+    line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
     if released.calibrated_on_itself > 0:
         share = released.calibrated_on_itself
         line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"

@@ -3,14 +3,23 @@
 import argparse
 import asyncio
 import logging
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import add_broker, add_stream, broker_settings, one_line_faults, speed, start_log
+from eyestream.cli.options import (
+    RECORDING,
+    add_broker,
+    add_profile,
+    add_stream,
+    broker_settings,
+    one_line_faults,
+    speed,
+    start_log,
+)
+from eyestream.cli.progress import Progress
 from eyestream.errors import RecordingError
-from eyestream.rim.files import recordings
+from eyestream.rim.files.extraction import load_rows
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
@@ -27,7 +36,8 @@ def add_parser(subparsers: Any) -> None:
         description="Publish recordings on the raw topic of a device, each as a session of its own, row by row at the "
         "times of the recording. Rows that the recording lacks stay missing.",
     )
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=".npz, .csv or .csv.gz")
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
+    add_profile(parser)
     parser.add_argument("--device", required=True, metavar="ID", help="pseudonym of the tracker to play")
     add_stream(parser)
     parser.add_argument("--speed", type=speed, default=1.0, metavar="X", help="times real time, or max (default 1)")
@@ -41,12 +51,15 @@ def main(options: argparse.Namespace) -> None:
 
     Raises
     ------
+    ConfigError
+        There is no such profile.
     RecordingError
         A file is no recording, or they do not have the same features and rate.
     LinkError
         The broker cannot be reached.
     """
-    loaded = [recordings.load(path) for path in options.recordings]
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = [load_rows(path, profile) for path in options.recordings]
     _check_alike(loaded)
     asyncio.run(_play(options, loaded))
 
@@ -75,32 +88,10 @@ async def _play(options: argparse.Namespace, loaded: list[Recording]) -> None:
         start_log(logging.WARNING)
         while True:
             for recording in loaded:
-                progress = _Progress(recording.path, len(recording.t))
+                rows = len(recording.t)
+                progress = Progress(recording.path, rows, "rows")
                 await replay(publisher, recording, speed=options.speed, progress=progress)
-                progress.finish(publisher.lost)
+                lost = f", {publisher.lost} lost so far" if publisher.lost else ""
+                progress.finish(f"{rows} rows sent{lost}")
             if not options.loop:
                 return
-
-
-class _Progress:
-    """One line that counts rows: rewritten in a terminal, repeated every few seconds elsewhere."""
-
-    def __init__(self, name: str, rows: int) -> None:
-        self._name, self._rows = name, rows
-        self._live = sys.stderr.isatty()
-        self._next = time.monotonic()
-
-    def __call__(self, sent: int) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + (0.2 if self._live else 5.0)
-        self._say(f"{self._name}: {sent} of {self._rows} rows", "\r" if self._live else "\n")
-
-    def finish(self, lost: int) -> None:
-        """Say how it ended; `lost` is the number of rows that no broker took since the start."""
-        self._say(f"{self._name}: {self._rows} rows sent{f', {lost} lost so far' if lost else ''}", "\n")
-
-    @staticmethod
-    def _say(text: str, end: str) -> None:
-        print(f"\r{text}" if end == "\r" else text, end=end, file=sys.stderr, flush=True)

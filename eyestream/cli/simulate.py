@@ -2,14 +2,18 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
+from eyestream.offline.corpus.gaze_simulation import simulate_gaze
 from eyestream.offline.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 from eyestream.rim.files import recordings
+from eyestream.rim.files.gaze_writing import save_gaze
 from eyestream.rim.files.recordings import Recording
 
 __all__ = ["add_parser", "main"]
@@ -22,12 +26,18 @@ def add_parser(subparsers: Any) -> None:
         help="make recordings of people who do not exist",
         description="Write recordings of simulated people, DIR/sim-000.npz and so on: 52 features, one row each half "
         "second, whose distributions, correlations, slowness and differences between people are those of a corpus of "
-        "30 people. Nobody's data is in them. The same arguments give the same rows.",
+        "30 people. With --gaze: gaze samples, DIR/sim-000.csv and so on, which --profile degrees reads, and what "
+        "truly happened (F fixation, S saccade, B blink, P pursuit). Nobody's data is in them. The same arguments "
+        "give the same rows.",
     )
     parser.add_argument("--people", type=int, required=True, metavar="N", help="how many people, one file each")
     parser.add_argument("--seconds", type=float, required=True, metavar="S", help="length of each recording")
     parser.add_argument(
         "--seed", type=int, required=True, metavar="K", help="0 or more; of the simulation only, no secret"
+    )
+    parser.add_argument("--gaze", action="store_true", help="gaze samples instead of rows of features")
+    parser.add_argument(
+        "--rate", type=positive, default=250.0, metavar="HZ", help="with --gaze: samples a second (default 250)"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
 
@@ -40,22 +50,38 @@ def main(options: argparse.Namespace) -> None:
     ConfigError
         A number is out of range, or DIR cannot be written.
     """
-    drawn = simulate(load_statistics(), options.people, options.seconds, options.seed)
-    for person, features in enumerate(drawn):
-        try:
-            options.out.mkdir(parents=True, exist_ok=True)
-            recording = Recording(
-                t=np.arange(len(features)) / RATE_HZ,
-                features=features.astype(np.float64),
-                names=NAMES,
-                simulated=True,
-                simulation=(GENERATOR, options.seed),
-            )
-            recordings.save(recording, options.out / f"sim-{person:03d}.npz")
-        except OSError as error:
-            raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
-        if sys.stderr.isatty():
-            print(f"\rsimulated {person + 1} of {options.people} people", end="", file=sys.stderr, flush=True)
+    write = _gaze if options.gaze else _features
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        said = ""
+        for person, said in enumerate(write(options), start=1):  # noqa: B007  the last one is said below
+            if sys.stderr.isatty():
+                print(f"\rsimulated {person} of {options.people} people", end="", file=sys.stderr, flush=True)
+    except OSError as error:
+        raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    print(f"{options.people} simulated people, {len(features)} rows each, seed {options.seed}: {options.out}/sim-*.npz")
+    print(f"{options.people} simulated people, {said}")
+
+
+def _features(options: argparse.Namespace) -> Iterator[str]:
+    """Write a recording and yield what to say of it, for each person."""
+    drawn = simulate(load_statistics(), options.people, options.seconds, options.seed)
+    for person, features in enumerate(drawn):
+        recording = Recording(
+            t=np.arange(len(features)) / RATE_HZ,
+            features=features.astype(np.float64),
+            names=NAMES,
+            simulated=True,
+            simulation=(GENERATOR, options.seed),
+        )
+        recordings.save(recording, options.out / f"sim-{person:03d}.npz")
+        yield f"{len(features)} rows each, seed {options.seed}: {options.out}/sim-*.npz"
+
+
+def _gaze(options: argparse.Namespace) -> Iterator[str]:
+    """The same with gaze."""
+    drawn = simulate_gaze(options.people, options.rate, options.seconds, options.seed)
+    for person, (samples, labels) in enumerate(drawn):
+        save_gaze(samples, labels, options.out / f"sim-{person:03d}.csv")
+        yield f"{len(samples)} samples each, seed {options.seed}: {options.out}/sim-*.csv"

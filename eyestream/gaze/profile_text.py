@@ -11,8 +11,9 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.tables import Camera, Columns, Detection
+from eyestream.streams.front_end import FrontEndMark
 
-__all__ = ["ALGORITHM_VERSION", "detector_hash", "front_end_hash", "parse_profile", "profile_text"]
+__all__ = ["ALGORITHM_VERSION", "detector_hash", "front_end_hash", "front_end_mark", "parse_profile", "profile_text"]
 
 ALGORITHM_VERSION = 1
 """Goes up with every change by which the same gaze and the same profile give other rows."""
@@ -29,8 +30,18 @@ def front_end_hash(profile: Profile) -> str:
 
 
 def detector_hash(profile: Profile) -> str:
-    """As `front_end_hash`, but of the thresholds alone: equal for trackers whose rows mean the same in degrees."""
-    return _hash({**_algorithm(), "detection": dataclasses.asdict(profile.detection)})
+    """As `front_end_hash`, but of the thresholds alone: equal for trackers whose rows mean the same in degrees.
+
+    `frozen_s` is left out: it says what counts as lost, not what an event is.
+    """
+    thresholds = dataclasses.asdict(profile.detection)
+    del thresholds["frozen_s"]
+    return _hash({**_algorithm(), "detection": thresholds})
+
+
+def front_end_mark(profile: Profile) -> FrontEndMark:
+    """What the rows of this profile are known by."""
+    return FrontEndMark(profile.name, front_end_hash(profile), detector_hash(profile))
 
 
 def _algorithm() -> dict[str, Any]:

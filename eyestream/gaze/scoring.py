@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "Agreement", "event_agreement", "kappa", "sample_agreement"]
+__all__ = ["KINDS", "Agreement", "Score", "event_agreement", "kappa", "sample_agreement"]
 
 KINDS = "FSB"
 
@@ -79,11 +79,42 @@ def event_agreement(truth: Labels, found: Labels, kind: str) -> Agreement:
 
 def kappa(truth: Labels, found: Labels, kind: str) -> float:
     """Cohen's kappa per sample of "is of this kind", over the samples with a known label; NaN without any variety."""
-    known = _known(truth, found)
-    is_true, is_found = truth[known] == kind, found[known] == kind
-    if len(is_true) == 0:
-        return float("nan")
-    agreed = float(np.mean(is_true == is_found))
-    p, q = float(np.mean(is_true)), float(np.mean(is_found))
-    chance = p * q + (1 - p) * (1 - q)
-    return (agreed - chance) / (1 - chance) if chance < 1 else float("nan")
+    return Score.of(truth, found).kappa(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Of one recording, or the sum of several.
+
+    Attributes
+    ----------
+    known
+        Samples that have one of the three labels.
+    samples, events
+        Agreement of each kind.
+    """
+
+    known: int
+    samples: dict[str, Agreement]
+    events: dict[str, Agreement]
+
+    @classmethod
+    def of(cls, truth: Labels, found: Labels) -> "Score":
+        """From two (n,) arrays of letters."""
+        known = int(np.count_nonzero(_known(truth, found)))
+        samples = {kind: sample_agreement(truth, found, kind) for kind in KINDS}
+        return cls(known, samples, {kind: event_agreement(truth, found, kind) for kind in KINDS})
+
+    def __add__(self, other: "Score") -> "Score":
+        samples = {kind: self.samples[kind] + other.samples[kind] for kind in KINDS}
+        return Score(self.known + other.known, samples, {k: self.events[k] + other.events[k] for k in KINDS})
+
+    def kappa(self, kind: str) -> float:
+        """Cohen's kappa of "is of this kind"; NaN without any variety."""
+        if self.known == 0:
+            return float("nan")
+        told = self.samples[kind]
+        agreed = 1.0 - (told.false_alarms + told.misses) / self.known
+        p, q = (told.hits + told.misses) / self.known, (told.hits + told.false_alarms) / self.known
+        chance = p * q + (1 - p) * (1 - q)
+        return (agreed - chance) / (1 - chance) if chance < 1 else float("nan")

@@ -113,11 +113,11 @@ def test_a_huge_epsilon_gives_a_real_recording_back(
     assert relative_error(path, mechanism, tmp_path, 48_000).max() < limit
 
 
-def test_a_recording_of_the_corpus_is_labelled(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(shared_data / "hoppe2018" / "features", "P00.npz", "everyday-cfpa-32", tmp_path, "--epsilon", "4.8")
-    assert "no guarantee: calibrated on itself" in capsys.readouterr().out
+def test_gaze_of_the_corpus_is_labelled(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--epsilon", "4.8", "--profile", "smi-glasses"]
+    run(shared_data / "hoppe2018" / "gaze", "P04.csv.gz", "everyday-cfpa-32", tmp_path, *words)
+    assert "P04.npz: 29 chunks" in (said := capsys.readouterr().out)
+    assert "no guarantee: calibrated on itself (100% of its rows" in said
 
 
 def test_post_processing_brings_the_error_down(folder: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from eyestream.privacy.calibration import Calibration, PerFeatureTables, recordi
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.rim.files.recordings import Recording
 from eyestream.spectrum.difference import difference, integrate
+from eyestream.streams.front_end import FrontEndMark
 
 Array = NDArray[np.float64]
 NAMES = ("a", "wb2_min", "still")
@@ -115,10 +116,35 @@ def test_recordings_that_do_not_fit_are_refused() -> None:
         Corpus.of([one, recording(1, rate=1.0)], 32)
     with pytest.raises(CalibrationError, match="no recording holds a whole chunk of 128 rows"):
         Corpus.of([one], 128)
-    empty = one.features.copy()
-    empty[:, 0] = math.nan
-    with pytest.raises(CalibrationError, match="feature a has no value"):
-        Corpus.of([replace(one, features=empty)], 32)
+    with pytest.raises(CalibrationError, match="another front end"):
+        Corpus.of([one, replace(recording(1), front_end=FrontEndMark("glasses", "a", "b"))], 32)
+    nothing = replace(recording(1), features=np.full_like(one.features, math.nan))
+    with pytest.raises(CalibrationError, match="no recording has a value"):
+        Corpus.of([nothing], 32)
+    with pytest.raises(CalibrationError, match="person 1 holds no chunk with a value"):
+        Corpus.of([one, nothing], 32)
+
+
+@pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
+def test_what_nobody_has_is_a_constant_and_what_somebody_lacks_is_left_out_there(mechanism: str) -> None:
+    people = [recording(seed) for seed in range(9)]
+    for person in people:
+        person.features[:, 2] = math.nan
+    for person in people[:2]:
+        person.features[:, 0] = math.nan
+    people[3].features[:40] = math.nan  # a lost eye: the first chunk is no chunk, the second one begins late
+    made = Corpus.of(people, 32)
+    assert len(made.chunks) == 17
+    assert made.index[made.person == 3].tolist() == [1]
+    assert made.lacks == "still: of nobody, released as constants; a: of 7 people"
+    whole = calibrate_per_feature(made, mechanism)
+    assert whole.constant.tolist() == [False, True, True]
+    assert (whole.lo[2], whole.hi[2], whole.fill[2]) == (0.0, 0.0, 0.0)
+    assert whole.provenance.corpus.endswith(made.lacks)
+    having = Corpus.of([replace(person, path="") for person in people[2:]], 32)
+    seven = tables(calibrate_per_feature(having, mechanism))
+    for figure in ("centre", "radius", "mean", "spread", "stable_variance", "diameter", "between_people"):
+        np.testing.assert_allclose(getattr(tables(whole), figure)[0], getattr(seven, figure)[0], err_msg=figure)
 
 
 @pytest.mark.parametrize("coverage", [0.0, -0.5, 1.01, math.nan])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import eyestream
+from eyestream.gaze.features import FEATURES
 from eyestream.rim.config import load
 from eyestream.rim.files.features import FEATURES_52
 
@@ -28,7 +29,8 @@ def test_names_in_their_order() -> None:
 
 def test_units_are_powers_of_what_is_measured() -> None:
     units = {name: unit for _, name, unit, _ in ROWS}
-    assert set(units.values()) == {"1", "1/s", "s", "s^2", "u", "u^2", "u^4", "mm", "mm^2", "mm^4"}
+    assert tuple(units.items()) == tuple((feature.name, feature.unit) for feature in FEATURES)
+    assert set(units.values()) == {"1", "1/s", "s", "s^2", "deg", "deg^2", "deg^4", "mm", "mm^2", "mm^4"}
     for name, unit in units.items():
         if name.startswith("var_var"):
             assert unit.endswith("^4"), name

@@ -1,5 +1,6 @@
 """Calibration files: round trips, the content hash, the shipped ones, refusals in one line."""
 
+import dataclasses
 import json
 import zipfile
 from dataclasses import fields, replace
@@ -11,6 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.gaze.features import UNITS
+from eyestream.gaze.profile_text import front_end_mark
 from eyestream.privacy.calibration import (
     Calibration,
     PerFeatureTables,
@@ -21,6 +24,7 @@ from eyestream.privacy.calibration import (
 )
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.profiles import load_profile
 
 Array = NDArray[np.float64]
 SHIPPED_HASHES = {
@@ -28,6 +32,7 @@ SHIPPED_HASHES = {
     "everyday-cfpa-64": "02f3a79da336afde23ae8f9cff7e2609",
 }
 """As version 0.1.0 shipped them."""
+OLD = Path(__file__).resolve().parents[1] / "tape" / "calibrations"
 
 
 def calibration(mechanism: str = "cfpa", n: int = 4) -> Calibration:
@@ -336,19 +341,47 @@ def test_rows_that_many_recordings_share_tell_nothing() -> None:
     assert made.overlap(np.concatenate([person(3), empty])) == 0.0
 
 
-def test_every_sixteen_rows_in_sequence_leave_a_fingerprint() -> None:
+def test_every_thirty_two_rows_in_sequence_leave_a_fingerprint() -> None:
     whole = set(row_fingerprints(person(4)).tolist())
-    for start in range(0, 384):
-        assert whole & set(row_fingerprints(person(4)[start : start + 16]).tolist())
-    assert len(whole) < 0.2 * 400
+    for start in range(0, 368):
+        assert whole & set(row_fingerprints(person(4)[start : start + 32]).tolist())
+    assert len(whole) < 0.1 * 400
 
 
 def test_fingerprints_are_part_of_the_content_hash_and_old_files_keep_theirs(tmp_path: Path) -> None:
     base = calibration()
     assert "fingerprints" not in dict(base.arrays())
     assert with_fingerprints(person(0)).content_hash != base.content_hash
-    assert calibrations.load("everyday-klt-32").content_hash == SHIPPED_HASHES["everyday-klt-32"]
-    assert calibrations.load("everyday-cfpa-64").content_hash == SHIPPED_HASHES["everyday-cfpa-64"]
-    assert "tables.stays" in dict(calibrations.load("everyday-cfpa-64").arrays())
+    for name, content_hash in SHIPPED_HASHES.items():
+        old = calibrations.load(OLD / f"{name}.npz")
+        assert old.content_hash == content_hash
+        assert old.front_end is None
+    assert "tables.stays" in dict(calibrations.load(OLD / "everyday-cfpa-64.npz").arrays())
     with pytest.raises(CalibrationError, match="fingerprints"):
         replace(base, fingerprints=np.array([2.0, 1.0]))
+
+
+def test_shipped_ones_tell_their_front_end_and_fit_trackers_with_the_same_detector(tmp_path: Path) -> None:
+    glasses = front_end_mark(load_profile("smi-glasses"))
+    for name in calibrations.shipped():
+        made = calibrations.load(name)
+        assert made.front_end == glasses, name
+        assert made.units == UNITS, name
+        assert "mean_mean_diameter" in made.provenance.corpus, "three people have no pupils"
+        assert made.check_front_end(glasses)
+    lsl = front_end_mark(load_profile("lsl").at_rate(250.0))
+    assert not made.check_front_end(lsl)  # another tracker, but rows mean the same
+    calibrations.save(made, tmp_path / "again")
+    assert calibrations.load(tmp_path / "again").front_end == glasses
+
+
+def test_another_front_end_is_refused_with_the_remedy() -> None:
+    glasses = load_profile("smi-glasses")
+    other = dataclasses.replace(glasses, detection=dataclasses.replace(glasses.detection, fixation_min_s=0.1))
+    known = calibrations.load("everyday-klt-32")
+    said = r"was made from rows of front end .* \(profile smi-glasses\)"
+    with pytest.raises(CalibrationError, match=said) as refused:
+        known.check_front_end(front_end_mark(other))
+    assert "eyestream calibrate" in str(refused.value)
+    with pytest.raises(CalibrationError, match="does not tell which front end made its rows"):
+        calibrations.load(OLD / "everyday-klt-32.npz").check_front_end(front_end_mark(glasses))

@@ -10,7 +10,7 @@ from eyestream.errors import RecordingError
 from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording, load, save
 
-SUFFIXES = [".npz", ".csv", ".csv.gz", ".NPZ", ".CSV", ".CSV.GZ"]
+SUFFIXES = [".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".NPZ", ".CSV", ".CSV.GZ"]
 
 
 def recording(rows: int = 20) -> Recording:
@@ -146,7 +146,7 @@ def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("t,a\n0,1\n")
-    with pytest.raises(RecordingError, match=r"\.npz, \.csv or \.csv\.gz"):
+    with pytest.raises(RecordingError, match=r"\.npz, \.csv, \.tsv or \.parquet"):
         load(tmp_path / "a.txt")
     for name in ("a.npz", "a.csv.gz"):
         (tmp_path / name).write_bytes(b"something else")

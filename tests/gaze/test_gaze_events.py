@@ -8,7 +8,7 @@ import pytest
 from eyestream.gaze.events import Blink, Event, Fixation, Saccade
 from eyestream.gaze.labels import detect
 from eyestream.gaze.samples import Samples
-from tests.gaze.gaze_simulated import profile
+from tests.gaze.gaze_people import profile
 
 RATE_HZ = 250.0
 STEP = 4_000  # ticks between two samples

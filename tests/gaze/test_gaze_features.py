@@ -11,8 +11,8 @@ from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.words import LETTERS, Wordbooks, letter_of
 from eyestream.rim.files.features import FEATURES_52
+from tests.gaze.gaze_people import gaze, profile
 from tests.gaze.gaze_reference import words as all_words
-from tests.gaze.gaze_simulated import gaze, profile
 
 EMPTY = Wordbooks().features()
 

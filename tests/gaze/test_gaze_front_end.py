@@ -16,7 +16,7 @@ from eyestream.gaze.events import Blink, Event
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd, Rows
 from eyestream.gaze.samples import Samples
-from tests.gaze.gaze_simulated import gaze, profile
+from tests.gaze.gaze_people import gaze, profile
 
 MADE = profile(60.0)
 

@@ -14,7 +14,7 @@ from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.segments import Segments
-from tests.gaze.gaze_simulated import gaze, profile
+from tests.gaze.gaze_people import gaze, profile
 
 RATE_HZ = 60.0
 MADE = profile(RATE_HZ, frozen_s=1.0)

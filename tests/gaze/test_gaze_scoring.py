@@ -5,7 +5,7 @@ import pytest
 
 from eyestream.gaze.labels import detect
 from eyestream.gaze.scoring import Agreement, event_agreement, kappa, sample_agreement
-from tests.gaze.gaze_simulated import gaze, profile
+from tests.gaze.gaze_people import gaze, profile
 
 
 def letters(text: str) -> np.ndarray:

@@ -10,8 +10,7 @@ from eyestream.gaze.front_end import FrontEnd, Rows
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from tests.gaze import gaze_reference as reference
-from tests.gaze.gaze_people import PEOPLE, person
-from tests.gaze.gaze_simulated import gaze, profile
+from tests.gaze.gaze_people import PEOPLE, gaze, person, profile
 
 WHOLE = ("nonzero", "max", "min", "range")
 COUNTS = [

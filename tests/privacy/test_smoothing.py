@@ -75,8 +75,8 @@ def explained(corpus: Corpus, mechanism: str, epsilon: float, **options: bool) -
     for recording in people(6, 40):
         session = build(calibration, epsilon, noise=SeededNoise(1), **options).session()
         for chunk in whole_chunks(recording.features, 32):
-            error = error + ((session.release(chunk) - chunk)[active] ** 2).sum(axis=1)
-            base = base + ((chunk - calibration.tables.mean)[active] ** 2).sum(axis=1)
+            error = error + np.nansum((session.release(chunk) - chunk)[active] ** 2, axis=1)
+            base = base + np.nansum((chunk - calibration.tables.mean)[active] ** 2, axis=1)
     return float(np.median(1 - error / base))
 
 

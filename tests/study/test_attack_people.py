@@ -6,7 +6,6 @@ from eyestream.offline.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBa
 from eyestream.offline.study.population import Population
 from eyestream.offline.study.sources import World, prepare
 from eyestream.offline.study.splits import contiguous_split, halves
-from eyestream.rim.files import recordings
 
 
 def blobs(people, rows, distance, seed):
@@ -103,6 +102,7 @@ def test_labels_are_learned_from_other_people(world):
         population.names,
         population.rate_hz,
         rows,
+        population.present,
         population.starts,
         population.people,
         population.hashes,
@@ -124,9 +124,9 @@ def test_vote_and_its_ties():
 
 
 @pytest.mark.long
-def test_people_of_the_corpus_are_recognised_raw_and_not_behind_strong_noise(shared_data):
-    files = sorted((shared_data / "hoppe2018" / "features").glob("*.npz"))
-    world = prepare(Population.of([recordings.load(path) for path in files]), (32,), lambda text: None)
+@pytest.mark.xdist_group("everyday")
+def test_people_of_the_corpus_are_recognised_raw_and_not_behind_strong_noise(everyday):
+    world = prepare(Population.of(everyday), (32,), lambda text: None)
     settings = {"task": "person", "n": 32, "seed": 0, "stride": 20}
     raw = classification.measure(world, source="raw", mechanism="raw", epsilon=0.0, **settings)
     assert min(record["voted"] for record in raw) > 0.5

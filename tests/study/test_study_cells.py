@@ -91,9 +91,21 @@ def test_labels_are_read_strictly(tmp_path):
 
 def test_missing_values_are_held_and_begin_with_the_median():
     nan = np.nan
-    rows = np.array([[nan, 1.0], [3.0, nan], [nan, np.inf], [5.0, 7.0], [5.0, 2.0]])
-    expected = np.array([[5.0, 1.0], [3.0, 1.0], [3.0, 1.0], [5.0, 7.0], [5.0, 2.0]])
-    np.testing.assert_array_equal(finite_rows(rows), expected)
+    rows = np.array([[nan, 1.0, nan], [3.0, nan, nan], [nan, np.inf, nan], [5.0, 7.0, nan], [5.0, 2.0, nan]])
+    expected = np.array([[5.0, 1.0, 4.0], [3.0, 1.0, 4.0], [3.0, 1.0, 4.0], [5.0, 7.0, 4.0], [5.0, 2.0, 4.0]])
+    np.testing.assert_array_equal(finite_rows(rows, np.array([9.0, 9.0, 4.0])), expected)
+
+
+def test_what_a_recording_lacks_is_not_zero_and_calibrations_see_that_it_lacks():
+    t, names = np.arange(40) / 2, ("a", "b")
+    rows = [np.stack([np.full(40, float(i)), np.arange(40.0)], axis=1) for i in range(4)]
+    rows[0][:, 0] = np.nan
+    rows[1][:5] = np.nan
+    population = Population.of([Recording(t, r, names, f"P{i}.npz") for i, r in enumerate(rows)])
+    assert np.isfinite(population.rows).all()
+    assert (population.recording(0)[:, 0] == 2.0).all()
+    for i, recorded in enumerate(rows):
+        np.testing.assert_array_equal(population.as_recorded(i), recorded)
 
 
 def test_every_source_releases_whole_chunks(world):

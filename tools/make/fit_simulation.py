@@ -1,9 +1,9 @@
-"""Make `eyestream/data/simulation.npz` from a corpus of feature streams.
+"""Make `eyestream/data/simulation.npz` from the gaze of the 30-person corpus (see README).
 
-    python tools/make/fit_simulation.py ../shared/data/hoppe2018/features
+    python tools/make/fit_simulation.py ../shared/data/hoppe2018/gaze
 
-The result is a function of the recordings alone: the same files give the same bytes. It holds statistics of all
-people together; every node of a quantile function is the mean of at least 16 rows.
+The result is a function of the recordings and the front end: the same files give the same bytes. It holds statistics of
+all people together; every node of a quantile function is the mean of at least 16 rows.
 """
 
 import sys
@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from everyday import corpus
 from numpy.typing import NDArray
 
 from eyestream.offline.corpus.likeness import measure
@@ -31,7 +32,7 @@ OUT = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "simulation.n
 
 
 def traits_of(features: Floats) -> Floats:
-    """(m, T + f) traits of one recording, followers last; nan where there is no event to compute them from."""
+    """(m, T + f) traits of one recording, followers last; nan where the eye, or what they are made from, is missing."""
     column = {name: features[:, i] for i, name in enumerate(NAMES)}
     present = np.ones(len(features), bool)
     fixations, saccades, blinks = (
@@ -39,8 +40,6 @@ def traits_of(features: Floats) -> Floats:
     )
     needs = dict.fromkeys(("ratio_saccades_fixations", *NAMES[14:25]), fixations)
     needs |= dict.fromkeys(("rightward", *NAMES[7:14]), saccades) | dict.fromkeys(NAMES[25:27], blinks)
-    if not column["mean_mean_diameter"].any():
-        needs |= dict.fromkeys(NAMES[21:25], ~present)
     count = np.maximum(np.rint(column["rate_saccades"] * WINDOW_S), 1)
     column["rightward"] = (column["ratio_positive_saccades"] - column["ratio_negative_saccades"]) * np.sqrt(count)
     for w in (1, 2, 3, 4):
@@ -201,11 +200,11 @@ def fit(recordings: list[Floats]) -> dict[str, Floats]:
 
 
 def main() -> None:
-    files = sorted(Path(sys.argv[1]).glob("*.npz"))
-    statistics = fit([np.load(file)["features"].astype(np.float64) for file in files])
+    people = corpus(Path(sys.argv[1]))
+    statistics = fit([recording.features for recording in people])
     tables: dict[str, Any] = {name: np.asarray(value, np.float32) for name, value in statistics.items()}
     np.savez_compressed(OUT, **tables)
-    print(f"{OUT}: {OUT.stat().st_size} bytes from {len(files)} recordings")
+    print(f"{OUT}: {OUT.stat().st_size} bytes from {len(people)} recordings")
 
 
 if __name__ == "__main__":

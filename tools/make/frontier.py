@@ -1,11 +1,13 @@
 """Utility against identity: explained variance and white-box re-identification of every mechanism and epsilon.
 
-python tools/make/frontier.py CORPUS_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
+python tools/make/frontier.py GAZE_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
 
 People sorted by name; those at the even positions calibrate and those at the odd ones are released, or the reverse.
-Explained variance: 1 - mean over features of mean squared error / mean squared distance to the calibration mean, raw
-rows, whole chunks. Attack: a random forest learns who is who from the private chunks of the first half of each
-recording and names the private chunks of the second half; per chunk, and by majority vote. Needs scikit-learn.
+Explained variance: 1 - mean over features of mean squared error / mean squared distance to the calibration mean, whole
+chunks, values that are there; of rows as they are, of rows clipped to the calibration's range, and of these the 40
+distinct features alone, from which the other 8 follow. Attack: a random forest learns who is who from the private
+chunks of the first half of each recording and names the private chunks of the second half; per chunk, and by majority
+vote. Needs scikit-learn.
 """
 
 import argparse
@@ -14,18 +16,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import everyday
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
+from eyestream.offline.study.population import finite_rows
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
-from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
-from eyestream.rim.files import recordings
 
 Array = NDArray[np.float64]
+FOLLOWING = ("rate_large_saccades", "rate_negative_saccades", "ratio_large_saccades", "ratio_negative_saccades",
+             "wb1_mean", "wb2_range", "wb3_range", "wb4_range")  # fmt: skip
 EPSILONS = (0.48, 2.4, 4.8, 9.6, 24.0, 48.0)
 
 
@@ -47,6 +52,22 @@ def release(calibration: Calibration, epsilon: float, options: dict[str, Any], p
     return np.array([session.release(c) for part in parts for session in [mechanism.session()] for c in part])
 
 
+def explained(calibration: Calibration, raw: list[Array], private: list[Array]) -> tuple[float, float, float]:
+    """Of rows as they are, clipped, and clipped of distinct features alone."""
+    tables = calibration.tables
+    assert isinstance(tables, JointTables | PerFeatureTables)
+    mean = tables.mean if isinstance(tables, JointTables) else tables.mean.mean(axis=1)
+    active = ~calibration.constant
+    distinct = active & ~np.isin(calibration.names, FOLLOWING)
+    shares = []
+    for lo, hi in ((np.full_like(mean, -np.inf), np.full_like(mean, np.inf)), (calibration.lo, calibration.hi)):
+        wanted = [np.clip(x, lo[:, None], hi[:, None]) for x in raw]
+        error = sum(np.nansum((y - x) ** 2, axis=(0, 2)) for x, y in zip(wanted, private, strict=True))
+        base = sum(np.nansum((x - mean[:, None]) ** 2, axis=(0, 2)) for x in wanted)
+        shares.append(1 - error / np.where(active, base, 1.0))
+    return float(shares[0][active].mean()), float(shares[1][active].mean()), float(shares[1][distinct].mean())
+
+
 def describe(chunks: Array) -> Array:
     """What the attacker looks at: mean of each feature, and its change from the chunk's first half to its second."""
     half = chunks.shape[2] // 2
@@ -66,19 +87,21 @@ def identify(people: list[Array], seed: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument("gaze", type=Path)
     parser.add_argument("--release", choices=("odd", "even"), default="odd")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--chunk", type=int, default=32)
     parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--only", help="mechanisms whose name begins so")
+    parser.add_argument("--utility", action="store_true", help="no attack")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
-    people = [recordings.load(path) for path in sorted(options.corpus.glob("*.npz"))]
+    people = everyday.corpus(options.gaze)
     known, fresh = (people[::2], people[1::2]) if options.release == "odd" else (people[1::2], people[::2])
     corpus = Corpus.of(known, options.chunk)
-    mean = np.concatenate([r.features for r in known]).mean(axis=0)[:, None]
+    usual = np.nanmedian(np.concatenate([r.features for r in known]), axis=0)
     raw = [whole_chunks(r.features, options.chunk) for r in fresh]
+    held = [whole_chunks(finite_rows(r.features, usual), options.chunk) for r in fresh]
     chance = 1 / len(raw)
     bound = chance + 2 * np.sqrt(chance * (1 - chance) / len(raw))
     print(
@@ -86,29 +109,28 @@ def main() -> None:
     )
     print(
         "raw: per chunk, voted",
-        *(f"{v:.3f}" for v in np.mean([identify(raw, seed) for seed in range(options.seeds)], axis=0)),
+        *(f"{v:.3f}" for v in np.mean([identify(held, seed) for seed in range(options.seeds)], axis=0)),
     )
     rows = []
     for name, calibration, extra in calibrations(corpus):
         if options.only and not name.startswith(options.only):
             continue
-        active = ~calibration.constant
-        base = np.concatenate([((x - mean) ** 2).sum(axis=2) for x in raw]).sum(axis=0)[active]
         for epsilon in options.epsilon:
-            for split in (False, True):
+            for split in (False,) if options.utility else (False, True):
                 runs = []
                 for seed in range(options.seeds):
-                    private = [release(calibration, epsilon, extra, x, split) for x in raw]
-                    error = sum(((y - x) ** 2).sum(axis=(0, 2)) for x, y in zip(raw, private, strict=True))[active]
-                    runs.append((1 - float(np.mean(error / base)), *identify(private, seed)))
+                    private = [release(calibration, epsilon, extra, x, split) for x in raw]  # NaN and all
+                    told = () if options.utility else identify(private, seed)
+                    runs.append((*explained(calibration, raw, private), *told))
                 figures = np.mean(runs, axis=0)
                 rows.append([name, epsilon, "halves apart" if split else "one session", *figures.round(4)])
-                print(f"{name:14s} epsilon {epsilon:5.2f} {rows[-1][2]:12s} EV {figures[0]:9.3f}  ", end="")
-                print(f"chunk {figures[1]:.3f}  voted {figures[2]:.3f}", flush=True)
+                print(f"{name:14s} epsilon {epsilon:5.2f} {rows[-1][2]:12s} EV {figures[0]:9.3f}, ", end="")
+                print(f"clipped {figures[1]:.3f}, distinct {figures[2]:.3f}", *figures[3:].round(3), flush=True)
     if options.csv:
         with options.csv.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["mechanism", "epsilon", "sessions", "explained_variance", "per_chunk", "voted"])
+            attack = [] if options.utility else ["per_chunk", "voted"]
+            writer.writerow(["mechanism", "epsilon", "sessions", "explained", "clipped", "distinct", *attack])
             writer.writerows(rows)
 
 

@@ -1,5 +1,8 @@
 """Figures by which two sets of recordings are compared: deciles, correlations within and between people, slowness.
 
+A row in which the eye was lost is NaN, and so are the pupils of people whose tracker gives none; both are left out, of
+products pair by pair.
+
 All but the deciles are taken of normal scores (ranks within the set itself): a feature such as a variance of variances
 has one event in a corpus that outweighs all the others, and its product moments would describe that event only.
 """
@@ -56,19 +59,24 @@ class Likeness:
 
 
 def measure(recordings: Sequence[NDArray[Any]]) -> Likeness:
-    """Likeness of recordings of (m_i, 52) features, m_i > 128, of at least two people."""
+    """Likeness of recordings of (m_i, 52) features, m_i > 128, of at least two people; NaN is missing."""
     pooled = np.concatenate([np.asarray(features, np.float64)[:, COLUMNS] for features in recordings])
     cuts = np.cumsum([len(features) for features in recordings])[:-1]
     people = np.split(np.stack([_normal_scores(column) for column in pooled.T], axis=1), cuts)
-    rows = len(pooled)
-    means = np.array([scores.mean(axis=0) for scores in people])
-    weighted = means * np.sqrt([[len(scores) / rows] for scores in people])
-    centred = [scores - mean for scores, mean in zip(people, means, strict=True)]
-    between = weighted.T @ weighted
-    within = sum((scores.T @ scores for scores in centred), np.zeros_like(between)) / rows
-    lagged = [sum(np.sum(scores[lag:] * scores[:-lag], axis=0) for scores in centred) / rows for lag in LAGS]
+    there = [np.isfinite(scores).astype(np.float64) for scores in people]
+    rows = np.array([present.sum(axis=0) for present in there])
+    totals = np.array([np.nansum(scores, axis=0) for scores in people])
+    means = np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
+    weights = np.array([present.T @ present for present in there])
+    between = np.einsum("pi,pj,pij->ij", means, means, weights) / weights.sum(axis=0)
+    centred = [np.nan_to_num(scores - mean) for scores, mean in zip(people, means, strict=True)]
+    within = np.sum([scores.T @ scores for scores in centred], axis=0) / weights.sum(axis=0)
+    lagged = []
+    for lag in LAGS:
+        pairs = np.sum([np.sum(present[lag:] * present[:-lag], axis=0) for present in there], axis=0)
+        lagged.append(np.sum([np.sum(scores[lag:] * scores[:-lag], axis=0) for scores in centred], axis=0) / pairs)
     return Likeness(
-        deciles=np.quantile(pooled, np.arange(1, 10) / 10, axis=0),
+        deciles=np.nanquantile(pooled, np.arange(1, 10) / 10, axis=0),
         within=_correlation(within),
         between=_correlation(between),
         autocorrelation=np.array(lagged) / np.diag(within),
@@ -84,11 +92,12 @@ def load_likeness() -> Likeness:
 
 
 def _normal_scores(values: Floats) -> Floats:
-    """Standard normal scores by rank, ties at their middle, mean 0."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    middle = (np.cumsum(count) - count / 2) / len(values)
-    scores = np.interp(middle, _QUANTILES, _SCORES)[place]
-    return np.asarray(scores - scores.mean())
+    """Standard normal scores by rank, ties at their middle, mean 0; NaN stays NaN."""
+    scores, present = np.full(len(values), np.nan), np.isfinite(values)
+    _, place, count = np.unique(values[present], return_inverse=True, return_counts=True)
+    middle = (np.cumsum(count) - count / 2) / count.sum()
+    scores[present] = np.interp(middle, _QUANTILES, _SCORES)[place]
+    return np.asarray(scores - np.nanmean(scores))
 
 
 def _correlation(covariance: Floats) -> Floats:

@@ -38,7 +38,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-GENERATOR = 1
+GENERATOR = 2
 """Version of the generator: the same version, seed, number of people and length give the same rows."""
 
 RATE_HZ = 2.0
@@ -143,7 +143,7 @@ def simulate(statistics: Statistics, people: int, seconds: float, seed: int) -> 
 def simulate_person(statistics: Statistics, rows: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Draw a new person and `rows` successive rows of the stream: (rows, 52), columns as in `NAMES`.
 
-    A person without pupil data (a tracker that gives none) has zeros there, as in the corpus.
+    A person without pupil data (a tracker that gives none) has NaN there, as in the corpus. Eyes are never lost here.
     """
     level = statistics.person @ rng.standard_normal(statistics.person.shape[1])
     has_pupil = rng.random() >= statistics.without_pupil
@@ -153,7 +153,7 @@ def simulate_person(statistics: Statistics, rows: int, rng: np.random.Generator)
         score = scores[TRAITS.index(FOLLOWERS.get(name, name))]
         values[name] = np.interp(score, statistics.scores, quantiles)
     if not has_pupil:
-        values |= dict.fromkeys(_PUPIL, np.zeros(rows))
+        values |= dict.fromkeys(_PUPIL, np.full(rows, np.nan))
     features = _features(values)
     return np.stack([features[name] for name in NAMES], axis=1).astype(np.float32)
 
@@ -215,7 +215,7 @@ def _features(traits: dict[str, Floats]) -> dict[str, Floats]:
     for w in (1, 2, 3, 4):
         features |= _wordbook(w, saccades, traits)
     for names, events in ((NAMES[11:14], saccades), (NAMES[14:25], fixations), (NAMES[25:27], blinks)):
-        features |= {name: np.where(events > 0, features[name], 0.0) for name in names}
+        features |= {name: np.where((events > 0) | np.isnan(features[name]), features[name], 0.0) for name in names}
     return features
 
 

@@ -27,6 +27,7 @@ class Population:
     ----------
     names, rate_hz : of the features.
     rows : (M, F) rows of all recordings, one after the other, finite.
+    present : (M, F) which values are the recordings' own.
     starts : (R + 1,) first row of each recording, and M.
     people : R names, the person of each recording, ascending.
     hashes : R hashes of the recordings.
@@ -36,6 +37,7 @@ class Population:
     names: tuple[str, ...]
     rate_hz: float
     rows: Array
+    present: NDArray[np.bool_]
     starts: NDArray[np.intp]
     people: tuple[str, ...]
     hashes: tuple[str, ...]
@@ -72,10 +74,13 @@ class Population:
         if len(set(person.values())) < 4:
             raise ConfigError("the study needs recordings of at least four people: half of them calibrate")
         columns = [column for column in labelled[order[0]] if column != "person"]
+        whole = np.concatenate([r.features for r in chosen])
+        usual = _medians(whole)
         return cls(
             names=first.names,
             rate_hz=first.rate_hz,
-            rows=np.concatenate([finite_rows(r.features) for r in chosen]),
+            rows=np.concatenate([finite_rows(r.features, usual) for r in chosen]),
+            present=np.isfinite(whole),
             starts=np.cumsum([0, *(len(r.features) for r in chosen)]),
             people=tuple(person[name] for name in order),
             hashes=tuple(recording_hash(r.features) for r in chosen),
@@ -85,6 +90,11 @@ class Population:
     def recording(self, index: int) -> Array:
         """Rows (m, F) of one recording."""
         return self.rows[self.starts[index] : self.starts[index + 1]]
+
+    def as_recorded(self, index: int) -> Array:
+        """Rows (m, F) of one recording, NaN where it lacks a value: what calibrations are made from."""
+        own = slice(self.starts[index], self.starts[index + 1])
+        return np.where(self.present[own], self.rows[own], np.nan)
 
     @property
     def calibrating(self) -> tuple[int, ...]:
@@ -116,8 +126,16 @@ def _alike(recordings: Sequence[Recording]) -> Recording:
     return first
 
 
-def finite_rows(rows: Array) -> Array:
+def _medians(rows: Array) -> Array:
+    """(F,) medians of what is present; 0 of nothing."""
+    columns = (column[np.isfinite(column)] for column in rows.T)
+    return np.array([np.median(column) if len(column) else 0.0 for column in columns])
+
+
+def finite_rows(rows: Array, usual: Array) -> Array:
     """Rows (m, F) with every missing value replaced by the feature's last one before it, else its median.
+
+    A feature that the recording lacks as a whole has its `usual` (F,) value: a 0 would mark the person.
 
     For analysis of raw data only. Mechanisms impute by themselves, inside a chunk.
     """
@@ -126,7 +144,7 @@ def finite_rows(rows: Array) -> Array:
         return rows.copy()
     seen = ~np.isnan(present)
     source = np.maximum.accumulate(np.where(seen, np.arange(1, len(rows) + 1)[:, None], 0), axis=0)
-    median = [float(np.median(column[ok])) if ok.any() else 0.0 for column, ok in zip(present.T, seen.T, strict=True)]
+    median = np.where(seen.any(axis=0), _medians(rows), usual)
     return np.take_along_axis(np.vstack([median, present]), source, axis=0)
 
 

@@ -205,5 +205,5 @@ def prepare(
 
 
 def _recording(population: Population, index: int) -> Recording:
-    rows = population.recording(index)
+    rows = population.as_recorded(index)
     return Recording(np.arange(len(rows)) / population.rate_hz, rows, population.names, population.people[index])

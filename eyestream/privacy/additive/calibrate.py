@@ -9,7 +9,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.additive.ball import l1_factor, l2_factor
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
-from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
+from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
 from eyestream.spectrum.difference import difference, integrate
 from eyestream.spectrum.fourier import RealFourier, coordinate_count, most_coefficients
@@ -62,13 +62,24 @@ def calibrate_per_feature(
         coverage=coverage,
         k=k,
         declared=constant,
-        fill=np.where(constant, np.median(corpus.chunks, axis=(0, 2)), corpus.fill),
+        fill=np.where(constant, [_median(corpus, feature) for feature in range(len(constant))], corpus.fill),
     )
+
+
+def _having(corpus: Corpus, feature: int) -> NDArray[np.bool_]:
+    """(N,) the chunks that have the feature; all where none has, and it is a constant."""
+    there = corpus.present[:, feature]
+    return there if there.any() else np.ones(len(there), dtype=np.bool_)
+
+
+def _median(corpus: Corpus, feature: int) -> float:
+    return float(np.median(corpus.chunks[_having(corpus, feature), feature]))
 
 
 def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: float) -> dict[str, Array | float]:
     """Columns of `PerFeatureTables` for one feature."""
-    chunks = np.ascontiguousarray(corpus.chunks[:, feature])  # (N, n)
+    there = _having(corpus, feature)
+    chunks, person, index = corpus.chunks[there, feature], corpus.person[there], corpus.index[there]  # (N, n)
     signals = difference(chunks) if mechanism == "dcfpa" else chunks
     order = 1 if mechanism == "lpa" else 2
     if coverage < 1:
@@ -76,15 +87,13 @@ def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: floa
     else:
         centre, radius = enclosing_l1_ball(signals) if order == 1 else enclosing_ball(signals)
     mean = chunks.mean(axis=0)
-    figures: dict[str, Array | float] = _persistence(chunks, corpus.person) | {
+    figures: dict[str, Array | float] = _persistence(chunks, person, index) | {
         "centre": centre,
         "radius": radius,
         "mean": mean,
         "spread": float(((chunks - mean) ** 2).sum(axis=1).mean()),
         "diameter": diameter(signals, order),
-        "between_people": max(
-            (diameter(signals[corpus.index == i], order) for i in range(int(corpus.index.max()) + 1)), default=0.0
-        ),
+        "between_people": max((diameter(signals[index == i], order) for i in np.unique(index)), default=0.0),
     }
     factor = l1_factor if mechanism == "lpa" else l2_factor
     tiny = np.finfo(np.float64).tiny  # radius 0 makes the feature a constant; its figures are not used
@@ -93,7 +102,7 @@ def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: floa
     return figures | _error_tables(chunks, inside, mean, mechanism)
 
 
-def _persistence(chunks: Array, person: NDArray[np.intp]) -> dict[str, Array | float]:
+def _persistence(chunks: Array, person: NDArray[np.intp], index: NDArray[np.intp]) -> dict[str, Array | float]:
     """Variances of chunks (N, n) for smoothing: stable within a person, transient, and inside a chunk.
 
     Of values clipped to the corpus' 0.5 % and 99.5 % quantiles: a few events decide the variance of some features.
@@ -101,7 +110,7 @@ def _persistence(chunks: Array, person: NDArray[np.intp]) -> dict[str, Array | f
     clipped = np.clip(chunks, *np.quantile(chunks, [0.005, 0.995]))
     level = clipped.mean(axis=1) - clipped.mean()
     variance = float((level**2).mean())
-    own = [level[person == one, None] for one in np.unique(person)]
+    own = [in_sequence(level[person == one, None], index[person == one]) for one in np.unique(person)]
     stable = float(np.clip(stable_part(lagged_moments(own))[0, 0], 0.0, variance))
     return {
         "stable_variance": stable,

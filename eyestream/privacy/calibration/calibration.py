@@ -18,6 +18,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum.fourier import most_coefficients
+from eyestream.streams.front_end import FrontEndMark
 from eyestream.streams.spec import same_rate
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
@@ -76,6 +77,8 @@ class Calibration:
     provenance: Provenance
     fingerprints: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     """Of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
+    front_end: FrontEndMark | None = None
+    """What made the rows out of gaze; None where nobody told: files of version 0.1.0, rows of a tracker's own."""
 
     def __post_init__(self) -> None:
         features = len(self.names)
@@ -123,7 +126,8 @@ class Calibration:
 
     def header(self) -> dict[str, object]:
         """Everything but the arrays, as JSON knows it."""
-        return {
+        told = {} if self.front_end is None else {"front_end": asdict(self.front_end)}
+        return told | {
             "schema_version": SCHEMA_VERSION,
             "mechanism": self.mechanism,
             "names": list(self.names),
@@ -172,3 +176,34 @@ class Calibration:
                 raise CalibrationError(f"feature {index} is {theirs!r} in the stream and {ours!r} in the calibration")
         if not same_rate(rate_hz, self.rate_hz):
             raise CalibrationError(f"the stream has {rate_hz:g} rows a second, the calibration {self.rate_hz:g}")
+
+    def check_front_end(self, ours: FrontEndMark) -> bool:
+        """Refuse gaze of a front end whose rows this calibration was not made from.
+
+        Parameters
+        ----------
+        ours
+            Of the front end that will make the rows.
+
+        Returns
+        -------
+        bool
+            Whether it is the very front end. If not, its detector is the same, and so rows mean the same, but the
+            tracker is another one: `eyestream check --recording` tells which features fit.
+
+        Raises
+        ------
+        CalibrationError
+            with the remedy, when the detector is another one, or the calibration does not tell its own.
+        """
+        made = self.front_end
+        if made is not None and made.detector == ours.detector:
+            return made.front_end == ours.front_end
+        found = "does not tell which front end made its rows"
+        if made is not None:
+            found = f"was made from rows of front end {made.front_end} (profile {made.profile})"
+        raise CalibrationError(
+            f"the calibration {found}; gaze of profile {ours.profile} is made into rows by front end {ours.front_end}, "
+            "whose events are others. Take a shipped calibration of this version, or make one: eyestream extract and "
+            f"eyestream calibrate, of public or consented gaze with profile {ours.profile}"
+        )

@@ -12,9 +12,10 @@ from eyestream.privacy.calibration.calibration import Calibration, Provenance, p
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import Tables
 from eyestream.privacy.domain import Domain
+from eyestream.streams.front_end import FrontEndMark
 from eyestream.streams.spec import same_rate
 
-__all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "whole_chunks"]
+__all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "whole_chunks"]
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,11 @@ class Rows(Protocol):
         ...
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """F units."""
+        ...
+
+    @property
     def rate_hz(self) -> float:
         """Nominal rows a second."""
         ...
@@ -43,6 +49,11 @@ class Rows(Protocol):
     @property
     def path(self) -> str:
         """Where it comes from."""
+        ...
+
+    @property
+    def front_end(self) -> FrontEndMark | None:
+        """What made the rows out of gaze, where that is known."""
         ...
 
 
@@ -56,15 +67,21 @@ def whole_chunks(features: Array, n: int) -> Array:
 class Corpus:
     """Recordings of the people of a corpus, one each, cut into chunks and made finite.
 
+    What was not recorded is no figure of anybody: chunks in which nothing is present are left out, figures of a feature
+    are of the chunks that have it, and a feature that no recording has is a constant.
+
     Attributes
     ----------
     chunks : (N, F, n) imputed as the mechanisms impute.
+    present : (N, F) whether the chunk has any value of the feature.
     person : (N,) index of the person of each chunk.
     index : (N,) index of the chunk in its recording.
     hashes, fingerprints : by which a calibration knows the recordings again.
+    front_end : what made the rows of all of them; None where it is not known.
     """
 
     names: tuple[str, ...]
+    units: tuple[str, ...]
     rate_hz: float
     n: int
     lo: Array
@@ -75,6 +92,8 @@ class Corpus:
     index: NDArray[np.intp]
     hashes: tuple[str, ...]
     fingerprints: NDArray[np.uint64]
+    present: NDArray[np.bool_]
+    front_end: FrontEndMark | None = None
 
     @classmethod
     def of(cls, recordings: Sequence[Rows], n: int) -> "Corpus":
@@ -83,7 +102,7 @@ class Corpus:
         Raises
         ------
         CalibrationError
-            when the recordings do not share names and rate, or hold no whole chunk, or a feature has no value at all.
+            when the recordings do not share names, rate and front end, or one holds no whole chunk with a value.
         """
         if not recordings:
             raise CalibrationError("a calibration needs at least one recording")
@@ -93,24 +112,47 @@ class Corpus:
                 raise CalibrationError(f"{recording.path} has other features than {first.path}")
             if not same_rate(recording.rate_hz, first.rate_hz):
                 raise CalibrationError(f"{recording.path} has another rate than {first.path}")
-        lo, hi, fill = _range(first.names, np.concatenate([r.features for r in recordings]))
+            if recording.front_end != first.front_end:
+                raise CalibrationError(f"{recording.path} was made by another front end than {first.path}")
+        lo, hi, fill = _range(np.concatenate([r.features for r in recordings]))
         parts = [whole_chunks(r.features, n) for r in recordings]
         if sum(map(len, parts)) == 0:
             raise CalibrationError(f"no recording holds a whole chunk of {n} rows")
+        found: NDArray[np.bool_] = np.asarray(np.isfinite(np.concatenate(parts)).any(axis=2))
+        kept: NDArray[np.bool_] = np.asarray(found.any(axis=1))
+        person = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[kept]
+        if len(kept) and len(np.unique(person)) < np.count_nonzero([len(part) for part in parts]):
+            empty = next(r for i, r in enumerate(recordings) if len(parts[i]) and i not in person)
+            raise CalibrationError(f"{empty.path} holds no chunk with a value")
         domain = Domain(np.where(lo < hi, lo, np.nextafter(lo, -np.inf)), hi, fill, n)
         return cls(
             names=first.names,
+            units=first.units,
             rate_hz=first.rate_hz,
             n=n,
             lo=lo,
             hi=hi,
             fill=fill,
-            chunks=np.array([domain.admit(chunk).copy() for part in parts for chunk in part]),
-            person=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
-            index=np.concatenate([np.arange(len(part)) for part in parts]),
+            chunks=np.array([domain.admit(chunk).copy() for chunk in np.concatenate(parts)[kept]]),
+            person=person,
+            index=np.concatenate([np.arange(len(part)) for part in parts])[kept],
             hashes=tuple(recording_hash(r.features) for r in recordings),
             fingerprints=np.unique(np.concatenate([row_fingerprints(r.features) for r in recordings])),
+            present=found[kept],
+            front_end=first.front_end,
         )
+
+    @property
+    def lacks(self) -> str:
+        """Which features recordings lack as a whole, in words; empty when none does."""
+        people = np.array([self.present[self.person == one].any(axis=0) for one in np.unique(self.person)])
+        said = []
+        for count in np.unique(lacking := (~people).sum(axis=0))[::-1]:
+            if count:
+                names = ", ".join(np.array(self.names)[lacking == count])
+                there = len(people) - count
+                said.append(f"{names}: of {there} people" if there else f"{names}: of nobody, released as constants")
+        return "; ".join(said)
 
     def calibration(self, mechanism: str, tables: Tables, *, description: str, **others: Any) -> Calibration:
         """A calibration made from this corpus; `others` are fields of it, or of its provenance, that differ.
@@ -121,7 +163,7 @@ class Corpus:
             when the figures do not fit each other.
         """
         provenance = Provenance(
-            corpus=description,
+            corpus=f"{description}; {self.lacks}" if self.lacks else description,
             people=len(self.hashes),
             chunks=len(self.chunks),
             coverage=others.pop("coverage", None),
@@ -130,7 +172,7 @@ class Corpus:
         )
         fields: dict[str, Any] = {
             "names": self.names,
-            "units": ("1",) * len(self.names),
+            "units": self.units,
             "rate_hz": self.rate_hz,
             "n": self.n,
             "k": None,
@@ -139,16 +181,25 @@ class Corpus:
             "hi": self.hi,
             "fill": self.fill,
             "fingerprints": self.fingerprints,
+            "front_end": self.front_end,
         }
         return Calibration(mechanism=mechanism, tables=tables, provenance=provenance, **fields | others)
 
 
-def _range(names: tuple[str, ...], rows: Array) -> tuple[Array, Array, Array]:
-    """Lowest, highest and mean present value of every feature of rows (m, F)."""
+def in_sequence(scores: Array, index: NDArray[np.intp]) -> Array:
+    """Scores (N, d) of one person's chunks with these indices, at their places (T, d), NaN where there is no chunk."""
+    placed = np.full((int(index.max()) + 1, scores.shape[1]), np.nan)
+    placed[index] = scores
+    return placed
+
+
+def _range(rows: Array) -> tuple[Array, Array, Array]:
+    """Lowest, highest and mean present value of every feature of rows (m, F); 0 of what has none."""
     present = np.where(np.isfinite(rows), rows, np.nan)
     empty = np.isnan(present).all(axis=0)
-    if empty.any():
-        raise CalibrationError(f"feature {names[int(np.argmax(empty))]} has no value in any recording")
+    if empty.all():
+        raise CalibrationError("no recording has a value")
+    present[:, empty] = 0.0
     lo, hi = np.nanmin(present, axis=0), np.nanmax(present, axis=0)
     with np.errstate(all="ignore"):
         return lo, hi, np.clip(np.nanmean(present, axis=0), lo, hi)

@@ -2,7 +2,7 @@
 
 A hash of the whole recording is lost when one cell is changed. So rows are hashed one by one, and of every
 `_WINDOW` rows in sequence the smallest hash is kept ("winnowing", Schleimer, Wilkerson, Aiken, SIGMOD 2003): about one
-row in eight. Whatever shares that many rows in sequence with a recording - cut, shifted, other rows changed - shares a
+row in 16. Whatever shares that many rows in sequence with a recording - cut, shifted, other rows changed - shares a
 fingerprint with it. Not noticed: a copy of which every row is changed, if only by its last digit.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 __all__ = ["recording_hash", "row_fingerprints"]
 
-_WINDOW = 16
+_WINDOW = 32
 
 
 def recording_hash(features: NDArray[np.float64]) -> str:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
-from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
-from eyestream.privacy.calibration.persistence import TRANSIENT_POLE, lagged_moments, stable_part
+from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
+from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
 from eyestream.privacy.joint.schedule import inverse_root
 
 __all__ = ["calibrate_joint"]
@@ -23,10 +23,10 @@ Array = NDArray[np.float64]
 MODES = 4
 """Cosines over the rows of a chunk: features are 30 s windows, so chunks are smooth."""
 SCORES = 24
-TAIL = 0.005
+TAIL = 0.01
 """Share of the corpus' rows clipped at each end: a few events make some features' tails very heavy."""
-POLES = (1.0, TRANSIENT_POLE)
-"""A stable component, the person's own, and a transient one whose correlation halves from chunk to chunk."""
+MEMORY_S = 37.0
+"""Beside a stable component, the person's own, there is a transient one that decays by e in so long."""
 SHRINKAGE = 0.5
 """Of the person's covariance, known from few people, toward the shape of the whole."""
 
@@ -64,7 +64,8 @@ def calibrate_joint(
     _check(corpus, shed_identity)
     standard = _Standard.of(corpus, np.isin(corpus.names, list(declared)))
     described = (standard.chunks @ standard.modes.T).reshape(len(standard.chunks), -1)
-    model = _Model.of(described, corpus.person, len(corpus.hashes))
+    pole = float(np.exp(-corpus.n / corpus.rate_hz / MEMORY_S))
+    model = _Model.of(described, corpus.person, corpus.index, pole)
     if shed_identity:
         model = model.shed(shed_identity)
     progress(1, 1)
@@ -97,13 +98,16 @@ class _Standard:
 
     Attributes
     ----------
-    chunks : (N, A, n).
+    chunks : (N, A, n), 0 where the chunk lacks the feature: the mean of those that have it, which is what such a
+        device's chunks are released as.
+    present : (N, A).
     modes : (M, n) cosines over the rows.
     active : (A,) indices.
     declared, lo, hi, fill, mean, sd : (F,).
     """
 
     chunks: Array
+    present: NDArray[np.bool_]
     modes: Array
     active: NDArray[np.intp]
     declared: NDArray[np.bool_]
@@ -115,23 +119,26 @@ class _Standard:
 
     @classmethod
     def of(cls, corpus: Corpus, declared: NDArray[np.bool_]) -> "_Standard":
-        rows = corpus.chunks.transpose(0, 2, 1).reshape(-1, len(corpus.names))
-        lo, hi = np.quantile(rows, [TAIL, 1 - TAIL], axis=0)
+        there = corpus.present | ~corpus.present.any(axis=0)  # what nobody has is a constant
+        held = np.where(there[:, :, None], corpus.chunks, np.nan)
+        rows = held.transpose(0, 2, 1).reshape(-1, len(corpus.names))
+        lo, hi = np.nanquantile(rows, [TAIL, 1 - TAIL], axis=0)
         clipped = np.clip(rows, lo, hi)
-        mean, sd = clipped.mean(axis=0), clipped.std(axis=0)
+        mean, sd = np.nanmean(clipped, axis=0), np.nanstd(clipped, axis=0)
         sd = np.where(declared | (sd < 1e-9 * (np.abs(mean) + 1e-9)), 0.0, sd)
         active = np.flatnonzero(sd > 0)
         if len(active) == 0:
             raise CalibrationError("every feature of the corpus is constant")
-        chunks = np.clip(corpus.chunks[:, active], lo[active][:, None], hi[active][:, None])
+        chunks = np.clip(held[:, active], lo[active][:, None], hi[active][:, None])
         return cls(
-            chunks=(chunks - mean[active][:, None]) / sd[active][:, None],
+            chunks=np.nan_to_num((chunks - mean[active][:, None]) / sd[active][:, None]),
+            present=there[:, active],
             modes=_cosines(corpus.n, MODES),
             active=active,
             declared=declared,
             lo=lo,
             hi=hi,
-            fill=np.where(sd > 0, mean, np.median(rows, axis=0)),
+            fill=np.where(sd > 0, mean, np.nanmedian(rows, axis=0)),
             mean=mean,
             sd=sd,
         )
@@ -142,14 +149,15 @@ def _tables(standard: _Standard, model: "_Model", described: Array) -> JointTabl
     modes, count = standard.modes, len(standard.chunks)
     back = (described @ model.basis @ model.expand).reshape(count, len(standard.active), MODES) @ modes
     residual = np.zeros(len(standard.mean))
-    residual[standard.active] = ((standard.chunks - back) ** 2).mean(axis=(0, 2))
+    missed = ((standard.chunks - back) ** 2).mean(axis=2) * standard.present
+    residual[standard.active] = missed.sum(axis=0) / standard.present.sum(axis=0)
     return JointTables(
         mean=standard.mean,
         sd=standard.sd,
         modes=modes,
         basis=model.basis,
         expand=np.ascontiguousarray(model.expand),
-        poles=np.array(POLES),
+        poles=np.array([1.0, model.pole]),
         covariances=model.covariances,
         weights=model.weights,
         residual=residual,
@@ -158,25 +166,31 @@ def _tables(standard: _Standard, model: "_Model", described: Array) -> JointTabl
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """Scores of standardised modes: how to take them, back, their covariances and the weights of their parts."""
+    """Scores of standardised modes: how to take them, back, their covariances and the weights of their parts.
+
+    `pole` is how much of the transient part is left a chunk later.
+    """
 
     basis: Array
     expand: Array
     covariances: Array
     weights: Array
+    pole: float
 
     @classmethod
-    def of(cls, described: Array, person: NDArray[np.intp], people: int) -> "_Model":
+    def of(cls, described: Array, person: NDArray[np.intp], index: NDArray[np.intp], pole: float) -> "_Model":
         """The leading directions of `described` (N, A M), and how scores move from chunk to chunk."""
         values, vectors = np.linalg.eigh(described.T @ described / len(described))
         count = min(SCORES, len(values))
         basis = np.ascontiguousarray(vectors[:, ::-1][:, :count])
-        own = [described[person == one] @ basis for one in range(people)]
+        names = np.unique(person)
+        people = len(names)
+        own = [in_sequence(described[person == one] @ basis, index[person == one]) for one in names]
         whole = np.diag(values[::-1][:count])
-        stable = _person_covariance(own, whole)
+        stable = _person_covariance(own, whole, pole)
         transient = _positive(whole - stable, 1e-3)
         # The corpus mean is an estimate from so many people: a new person lies that much further from it.
-        return cls(basis, basis.T, np.stack([stable * (people + 1) / (people - 1), transient]), np.ones(2))
+        return cls(basis, basis.T, np.stack([stable * (people + 1) / (people - 1), transient]), np.ones(2), pole)
 
     def shed(self, weight: float) -> "_Model":
         """The same reduced to the score that serves the shed target best.
@@ -195,6 +209,7 @@ class _Model:
             expand=(self.expand.T @ onto).T,
             covariances=keep @ self.covariances @ keep.T,
             weights=np.array([1 / (1 + weight), 1.0]),
+            pole=self.pole,
         )
 
 
@@ -205,12 +220,12 @@ def _cosines(n: int, count: int) -> Array:
     return orthonormal
 
 
-def _person_covariance(own: list[Array], whole: Array) -> Array:
+def _person_covariance(own: list[Array], whole: Array, pole: float) -> Array:
     """(d, d) covariance of the stable part, from scores (T, d) of each, and the covariance of all, diagonal.
 
     What does not decay of the lagged moments, made positive, and shrunk toward the shape of the whole.
     """
-    stable = _positive(stable_part(lagged_moments(own)), 0.0)
+    stable = _positive(stable_part(lagged_moments(own), pole), 0.0)
     share = float(np.clip(np.trace(stable) / np.trace(whole), 0.02, 0.9))
     return (1 - SHRINKAGE) * stable + SHRINKAGE * share * whole
 

@@ -9,21 +9,10 @@ import numpy as np
 from eyestream.errors import RecordingError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.delimited import read_columns
-from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
+from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 
 __all__ = ["read_bids"]
 
-_UNITS = {
-    "deg": {"deg", "degree", "degrees"},
-    "rad": {"rad", "radian", "radians"},
-    "px": {"px", "pixel", "pixels"},
-    "s": {"s", "second", "seconds"},
-    "ms": {"ms", "millisecond", "milliseconds"},
-    "us": {"us", "microsecond", "microseconds"},
-    "ns": {"ns", "nanosecond", "nanoseconds"},
-    "mm": {"mm", "millimeter", "millimeters", "millimetre", "millimetres"},
-    "m": {"m", "meter", "meters", "metre", "metres"},
-}
 _PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -54,7 +43,7 @@ def read_bids(path: Path, profile: Profile) -> GazeColumns:
     for name, unit in wanted.items():
         described = told.get(name)
         found = described.get("Units") if isinstance(described, dict) else None
-        if not isinstance(found, str) or found.lower() not in _UNITS.get(unit, {unit}):
+        if not isinstance(found, str) or found.lower() not in UNITS.get(unit, {unit}):
             raise RecordingError(f"{beside}: {name}: Units: {unit!r} is wanted by profile {profile.name}")
     table = read_columns(path, names, numbers, [], delimiter="\t", header=False)
     if not timed:

@@ -13,6 +13,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["load", "save", "shipped"]
 
@@ -67,7 +68,9 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
         raise CalibrationError(f"calibration of schema version {header['schema_version']}, {SCHEMA_VERSION} is wanted")
     made_for = header["mechanism"]
     tables = {name.removeprefix("tables."): arrays[name] for name in arrays if name.startswith("tables.")}
-    extra = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
+    extra: dict[str, Any] = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
+    if "front_end" in header:
+        extra["front_end"] = FrontEndMark(**header["front_end"])
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     return Calibration(
         mechanism=made_for,

@@ -4,6 +4,7 @@
 |---|---|
 | `.csv`, `.tsv`, also with `.gz` | `[columns]`: what is in the header |
 | `.asc`, also with `.gz` | gaze in px with a `[camera]` for the screen, time in ms; columns are ignored |
+| `.xdf`, also with `.gz` | `[columns]`: labels of the channels, whose units must be the profile's; time in s |
 | `_physio.tsv`, `_physio.tsv.gz` with a `.json` beside it | `[columns]`: what the JSON calls them, in its units |
 """
 
@@ -21,6 +22,7 @@ from eyestream.rim.files.bids import read_bids
 from eyestream.rim.files.delimited import read_columns, read_header
 from eyestream.rim.files.eyelink import read_eyelink
 from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
+from eyestream.rim.files.xdf import read_xdf
 
 __all__ = ["GazeRecording", "load_gaze"]
 
@@ -93,10 +95,12 @@ def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
         columns = read_eyelink(path, profile)
     elif name.endswith("_physio.tsv"):
         columns = read_bids(path, profile)
+    elif name.endswith(".xdf"):
+        columns = read_xdf(path, profile)
     elif name.endswith((".csv", ".tsv")):
         columns = _read_table(path, profile, "\t" if name.endswith(".tsv") else ",")
     else:
-        raise RecordingError(f"{path}: gaze is read from .csv, .tsv, .asc and _physio.tsv files, also with .gz")
+        raise RecordingError(f"{path}: gaze is read from .csv, .tsv, .asc, .xdf and _physio.tsv files, also with .gz")
     return _recording(path, profile, columns)
 
 

@@ -8,9 +8,24 @@ from numpy.typing import NDArray
 
 from eyestream.gaze.profile import Profile
 
-__all__ = ["GazeColumns", "wanted_columns"]
+__all__ = ["UNITS", "GazeColumns", "wanted_columns"]
 
 Array = NDArray[np.float64]
+
+UNITS = {
+    "deg": {"deg", "degree", "degrees"},
+    "rad": {"rad", "radian", "radians"},
+    "px": {"px", "pixel", "pixels"},
+    "s": {"s", "second", "seconds"},
+    "ms": {"ms", "millisecond", "milliseconds"},
+    "us": {"us", "microsecond", "microseconds"},
+    "ns": {"ns", "nanosecond", "nanoseconds"},
+    "mm": {"mm", "millimeter", "millimeters", "millimetre", "millimetres"},
+    "image": {"normalized", "normalised", "norm"},
+    "vector": {"normalized", "normalised", "norm", "mm", "m"},
+    "m": {"m", "meter", "meters", "metre", "metres"},
+}
+"""What files call the units of a profile, in small letters."""
 
 
 @dataclass(frozen=True, eq=False)

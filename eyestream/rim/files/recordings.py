@@ -1,5 +1,5 @@
-"""Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.csv.gz` with a
-header.
+"""Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.tsv` with a header,
+also with `.gz`; `.parquet` (extra `parquet`).
 
 A recording is `t` (m,) seconds, strictly increasing, and `features` (m, F); NaN is a missing value.
 """
@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
+from eyestream.gaze.features import NAMES, UNITS
 from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.parquet import load_parquet, save_parquet
+from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["Recording", "load", "save"]
 
@@ -39,6 +42,7 @@ class Recording:
     simulation : version of its generator and its seed, when the file tells them.
     named : whether the file holds the names; if not, they are the 52 usual ones, or made up.
     others : keys of the file that are not part of a recording; nothing reads them.
+    front_end : what made the rows out of gaze, when the file tells it.
     """
 
     t: NDArray[np.float64]
@@ -49,6 +53,12 @@ class Recording:
     simulation: tuple[int, int] | None = None
     named: bool = True
     others: tuple[str, ...] = ()
+    front_end: FrontEndMark | None = None
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """F units: those of the front end that made the rows, and 1 where it is not known."""
+        return UNITS if self.front_end is not None and self.names == NAMES else ("1",) * len(self.names)
 
     @property
     def rate_hz(self) -> float:
@@ -56,7 +66,8 @@ class Recording:
         return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
 
 
-_KEYS = {"t", "features", "names", "simulated", "generator", "seed"}
+_MARK = ("profile", "front_end", "detector")
+_KEYS = {"t", "features", "names", "simulated", "generator", "seed", *_MARK}
 
 
 def load(path: str | Path) -> Recording:
@@ -73,9 +84,12 @@ def load(path: str | Path) -> Recording:
     name = path.name.lower()
     if name.endswith(".npz"):
         return _load_npz(path)
-    if name.endswith((".csv", ".csv.gz")):
-        return _load_csv(path)
-    raise RecordingError(f"{path}: a recording is a .npz, .csv or .csv.gz file")
+    if name.removesuffix(".gz").endswith((".csv", ".tsv")):
+        return _load_text(path)
+    if name.endswith(".parquet"):
+        header, values = load_parquet(path)
+        return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=1)
+    raise RecordingError(f"{path}: a recording is a .npz, .csv, .tsv or .parquet file, .csv and .tsv also with .gz")
 
 
 def save(recording: Recording, path: str | Path) -> None:
@@ -90,11 +104,16 @@ def save(recording: Recording, path: str | Path) -> None:
             arrays["simulated"] = np.array(True)
         if recording.simulation is not None:
             arrays["generator"], arrays["seed"] = map(np.array, recording.simulation)
+        if recording.front_end is not None:
+            arrays |= {key: np.array(getattr(recording.front_end, key)) for key in _MARK}
         with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
             np.savez_compressed(file, **arrays)
         return
+    if path.name.lower().endswith(".parquet"):
+        save_parquet(path, ["t_s", *recording.names], recording.t, features)
+        return
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", delimiter=_delimiter(path))
     writer.writerow(["t_s", *recording.names])
     for t, row in zip(recording.t, features, strict=True):
         writer.writerow([repr(float(t)), *("" if np.isnan(v) else str(v) for v in row)])
@@ -135,6 +154,7 @@ def _load_npz(path: Path) -> Recording:
             features = arrays["features"].astype(np.float64)
             named = "names" in arrays.files
             told = {"generator", "seed"} <= set(arrays.files)
+            marked = set(_MARK) <= set(arrays.files)
             recording = Recording(
                 t=arrays["t"].astype(np.float64),
                 features=features,
@@ -144,6 +164,7 @@ def _load_npz(path: Path) -> Recording:
                 simulation=(int(arrays["generator"]), int(arrays["seed"])) if told else None,
                 named=named,
                 others=tuple(sorted(set(arrays.files) - _KEYS)),
+                front_end=FrontEndMark(*(str(arrays[key]) for key in _MARK)) if marked else None,
             )
     except (*_DAMAGED, TypeError, IndexError) as error:
         raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
@@ -158,13 +179,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _load_csv(path: Path) -> Recording:
+def _delimiter(path: Path) -> str:
+    return "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
+
+
+def _load_text(path: Path) -> Recording:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         with opener(path, "rt", encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
+            rows = list(csv.reader(file, delimiter=_delimiter(path)))
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
-        raise RecordingError(f"{path}: is not a .csv recording ({type(error).__name__})") from None
+        kind = ".tsv" if _delimiter(path) == "\t" else ".csv"
+        raise RecordingError(f"{path}: is not a {kind} recording ({type(error).__name__})") from None
     if not rows or len(rows[0]) < 2:
         raise RecordingError(f"{path}: line 1: expected a header with a column of seconds and at least one feature")
     header, width = rows[0], len(rows[0])

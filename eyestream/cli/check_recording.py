@@ -1,0 +1,63 @@
+"""``eyestream check --recording``: does a calibration fit a tracker?"""
+
+from collections.abc import Sequence
+
+from eyestream.errors import CalibrationError
+from eyestream.offline.corpus.fit import FITS, STILL, FeatureFit, feature_fits
+from eyestream.privacy.calibration import Calibration
+from eyestream.rim.files.recordings import Recording
+
+__all__ = ["report"]
+
+_REMEDY = "make a calibration for this tracker: eyestream calibrate, with public or consented recordings of it"
+
+
+def report(name: str, calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:
+    """Lines that say which features fit, and whether all do.
+
+    Raises
+    ------
+    CalibrationError
+        when the recordings have other features, or another rate.
+    """
+    for recording in recordings:
+        calibration.check_stream(recording.names, recording.rate_hz)
+    rows = sum(len(recording.t) for recording in recordings)
+    lines = [f"{name}: {rows} rows of {len(recordings)} recordings, calibration {calibration.content_hash}"]
+    said, fine = _front_ends(calibration, recordings)
+    lines += said
+    fits = feature_fits(calibration, [recording.features for recording in recordings])
+    good = [fit for fit in fits if fit.verdict == "fits"]
+    lines.append(f"{len(good)} of {len(fits)} features fit: at most {FITS:.0%} of their values are clipped")
+    lines += [_line(fit) for fit in sorted(fits, key=lambda fit: -fit.clipped) if fit.verdict != "fits"]
+    fine = fine and len(good) == len(fits)
+    if not fine:
+        lines.append(f"remedy: {_REMEDY}")
+    return lines, fine
+
+
+def _line(fit: FeatureFit) -> str:
+    if fit.verdict == "no data":
+        return f"  {fit.name}: no data: it is released as if it stood at the corpus' mean"
+    if fit.verdict == "stands still":
+        return f"  {fit.name}: stands still: moves less than {STILL:.0%} of what it moved in the corpus"
+    return f"  {fit.name}: {fit.verdict}: {fit.clipped:.0%} clipped ({fit.below:.0%} below, {fit.above:.0%} above)"
+
+
+def _front_ends(calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:
+    """What is to be said of the front ends that made the rows."""
+    made = {recording.front_end for recording in recordings}
+    lines, fine = [], True
+    for mark in sorted((mark for mark in made if mark is not None), key=lambda mark: mark.front_end):
+        try:
+            same = calibration.check_front_end(mark)
+        except CalibrationError as error:
+            lines.append(f"front end: {error}")
+            fine = False
+            continue
+        lines.append(
+            f"front end: {'the very one' if same else 'the same detector on another tracker'} ({mark.profile})"
+        )
+    if None in made:
+        lines.append("front end: some rows do not tell who made them; that they mean the same is not known")
+    return lines, fine

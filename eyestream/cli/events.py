@@ -1,0 +1,123 @@
+"""`eyestream events`: fixations, saccades and blinks of recordings of gaze."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.cli.options import add_profile
+from eyestream.errors import ConfigError
+from eyestream.gaze.labels import detect
+from eyestream.gaze.scoring import KINDS, Score
+from eyestream.rim.files.gaze import GazeRecording, load_gaze
+from eyestream.rim.files.gaze_writing import save_events
+from eyestream.rim.files.profiles import load_profile
+
+__all__ = ["add_parser", "main"]
+
+_PLURALS = {"F": "fixations", "S": "saccades", "B": "blinks"}
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "events",
+        help="fixations, saccades and blinks of recordings of gaze, scored where labels are",
+        description="Find events as the sidecar does live, and write DIR/FILE for each: t_s,x_deg,y_deg,event, one "
+        "line a sample, event being F fixation, S saccade, B blink or - none. Where a file has labels, say how well "
+        "they agree: F1 of samples, F1 of events (an event is found when it is the first to overlap a true one, each "
+        "counted once) and kappa; samples with other labels, as pursuits and noise, are left out.",
+    )
+    parser.add_argument("gaze", nargs="+", type=Path, metavar="FILE", help="as the profile declares it, also with .gz")
+    add_profile(parser, required=True)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="made if it does not exist; without it only count")
+    parser.add_argument("--json", action="store_true", help="one JSON object: each of the files, and all of them")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Find, write and count.
+
+    Raises
+    ------
+    ConfigError
+        There is no such profile, two files have one name, or DIR cannot be written.
+    RecordingError
+        A file is not what the profile declares.
+    """
+    profile = load_profile(options.profile)
+    _check_targets(options.gaze, options.out)
+    told: list[dict[str, Any]] = []
+    scores: list[Score] = []
+    for path in options.gaze:
+        gaze = load_gaze(path, profile)
+        _, found = detect(gaze.profile, gaze.samples)
+        if options.out is not None:
+            try:
+                options.out.mkdir(parents=True, exist_ok=True)
+                save_events(gaze.samples, found, options.out / path.name)
+            except OSError as error:
+                raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+        said = {"file": str(path), "rate_hz": gaze.profile.fixed_rate_hz, **_counts(gaze, found)}
+        if gaze.labels is not None:
+            scores.append(Score.of(gaze.labels, found))
+            said |= _agreement(scores[-1])
+        told.append(said)
+        if not options.json:
+            print(_line(str(path), said))
+    counted = ("samples", "lost", *_PLURALS.values())
+    whole: dict[str, Any] = {key: sum(said[key] for said in told) for key in counted}
+    if scores:
+        whole |= _agreement(sum(scores[1:], scores[0]))
+    if options.json:
+        print(json.dumps({"profile": profile.name, "files": told, "all": whole}))
+    elif len(told) > 1:
+        print(_line("all", whole))
+
+
+def _check_targets(sources: list[Path], out: Path | None) -> None:
+    if out is None:
+        return
+    names = [path.name for path in sources]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"two recordings are called {twice}: their events would overwrite each other")
+    for path in sources:
+        if (out / path.name).resolve() == path.resolve():
+            raise ConfigError(f"--out {out}: {path.name} would be overwritten by its own events")
+
+
+def _counts(gaze: GazeRecording, found: np.ndarray[Any, np.dtype[np.str_]]) -> dict[str, int]:
+    """Samples, and runs of one letter."""
+    begins = np.concatenate(([True], found[1:] != found[:-1])) if len(found) else np.zeros(0, dtype=np.bool_)
+    runs = {name: int(np.count_nonzero(begins & (found == kind))) for kind, name in _PLURALS.items()}
+    return {"samples": len(found), "lost": int(np.count_nonzero(~gaze.samples.valid)), **runs}
+
+
+def _agreement(score: Score) -> dict[str, Any]:
+    """As JSON knows it: null where there was nothing to find."""
+
+    def number(value: float) -> float | None:
+        return round(value, 4) if math.isfinite(value) else None
+
+    return {
+        "labelled": score.known,
+        "f1_samples": {kind: number(score.samples[kind].f1) for kind in KINDS},
+        "f1_events": {kind: number(score.events[kind].f1) for kind in KINDS},
+        "kappa": {kind: number(score.kappa(kind)) for kind in KINDS},
+    }
+
+
+def _line(name: str, said: dict[str, Any]) -> str:
+    counts = ", ".join(f"{said[key]} {key}" for key in ("samples", "lost", *_PLURALS.values()))
+    line = f"{name}: {counts}"
+    if "kappa" in said:
+
+        def three(values: dict[str, float | None]) -> str:
+            return " ".join(f"{kind} {'-' if value is None else f'{value:.3f}'}" for kind, value in values.items())
+
+        line += f"; F1 of samples {three(said['f1_samples'])}; of events {three(said['f1_events'])}"
+        line += f"; kappa {three(said['kappa'])}"
+    return line

@@ -1,0 +1,88 @@
+"""How well recordings of a tracker fit a calibration: what share of each feature's values is clipped, in words.
+
+Epsilon holds for every tracker; usefulness does not. This looks at raw values, so it is for public or consented
+recordings alone, and offline: nothing of the kind runs on live data, because whatever it said there would tell about
+the wearer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
+
+__all__ = ["FITS", "PARTLY", "STILL", "FeatureFit", "feature_fits"]
+
+FITS, PARTLY = 0.05, 0.25
+"""Largest shares clipped of what fits, and of what fits in part."""
+
+STILL = 0.1
+"""A feature that moves less than this share of how much it moved in the corpus says next to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureFit:
+    """Of one feature that the calibration releases.
+
+    Attributes
+    ----------
+    name
+        Of the feature.
+    missing
+        Share of the rows that lack it.
+    below, above
+        Shares of its values that are clipped to the ends of the calibration's range.
+    movement
+        Standard deviation of the clipped values over that of the corpus; NaN where a mechanism does not tell it.
+    """
+
+    name: str
+    missing: float
+    below: float
+    above: float
+    movement: float
+
+    @property
+    def clipped(self) -> float:
+        """Share of the values that are clipped."""
+        return self.below + self.above
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.missing == 1.0:
+            return "no data"
+        if self.clipped > PARTLY:
+            return "does not fit"
+        if self.movement < STILL:
+            return "stands still"
+        return "fits in part" if self.clipped > FITS else "fits"
+
+
+def feature_fits(calibration: Calibration, recordings: Sequence[NDArray[np.float64]]) -> list[FeatureFit]:
+    """Fit of all recordings (m_i, F) together, for each feature that is not released as a constant."""
+    rows = np.concatenate(list(recordings))
+    spread = _spread(calibration)
+    fits = []
+    for index in np.flatnonzero(~calibration.constant):
+        values = rows[np.isfinite(rows[:, index]), index]
+        name, lo, hi = calibration.names[index], calibration.lo[index], calibration.hi[index]
+        if len(values) == 0:
+            fits.append(FeatureFit(name, 1.0, 0.0, 0.0, 0.0))
+            continue
+        moved = float(np.std(np.clip(values, lo, hi)) / spread[index]) if spread[index] > 0 else float("nan")
+        below, above = float(np.mean(values < lo)), float(np.mean(values > hi))
+        fits.append(FeatureFit(name, 1.0 - len(values) / len(rows), below, above, moved))
+    return fits
+
+
+def _spread(calibration: Calibration) -> NDArray[np.float64]:
+    """(F,) standard deviation of the features in the corpus; NaN where the tables do not have it."""
+    tables = calibration.tables
+    if isinstance(tables, JointTables):
+        return tables.sd
+    if isinstance(tables, PerFeatureTables):
+        return np.asarray(np.sqrt(tables.spread / calibration.n))
+    return np.full(len(calibration.names), np.nan)

@@ -1,0 +1,75 @@
+"""From recordings of gaze to feature recordings: the front end at work on files, as it works live."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from eyestream.errors import RecordingError
+from eyestream.gaze.features import NAMES, WINDOW_S
+from eyestream.gaze.front_end import FrontEnd, Rows
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.profile_text import front_end_mark
+from eyestream.rim.files import recordings
+from eyestream.rim.files.gaze import GazeRecording, load_gaze
+from eyestream.rim.files.recordings import Recording
+
+__all__ = ["LONGEST_PAUSE_S", "extract", "load_rows", "stem"]
+
+LONGEST_PAUSE_S = 86_400.0
+"""A recording may be interrupted for a day at most; rows in the pause are NaN."""
+
+_PIECE = 65_536
+_LEAST_FORWARD = 0.9
+
+
+def extract(gaze: GazeRecording, progress: Callable[[int], None] = lambda done: None) -> Recording:
+    """Rows of the 52 features, one each half second, the first one 30 s after the first sample.
+
+    They have the precision in which rows are sent and stored, float32.
+
+    Parameters
+    ----------
+    progress
+        Called with the number of samples done.
+
+    Raises
+    ------
+    RecordingError
+        when there is no row, or the time of more than a tenth of the samples does not go forward.
+    """
+    samples, front_end = gaze.samples, FrontEnd(gaze.profile, LONGEST_PAUSE_S)
+    rows: list[Rows] = []
+    for begin in range(0, len(samples), _PIECE):
+        rows.append(front_end.feed(samples[begin : begin + _PIECE]))
+        progress(min(begin + _PIECE, len(samples)))
+    rows.append(front_end.advance(np.nan))  # what still waits for the next row
+    if front_end.counters.accepted < _LEAST_FORWARD * len(samples):
+        dropped = len(samples) - front_end.counters.accepted
+        raise RecordingError(f"{gaze.path}: {dropped} of {len(samples)} samples have no time that goes forward")
+    if not sum(map(len, rows)):
+        raise RecordingError(f"{gaze.path}: is shorter than the {WINDOW_S:g} s of gaze that a row describes")
+    t, values = np.concatenate([part.t for part in rows]), np.concatenate([part.values for part in rows])
+    single = values.astype(np.float32).astype(np.float64)
+    return Recording(t, single, NAMES, gaze.path, front_end=front_end_mark(gaze.profile))
+
+
+def stem(path: Path) -> str:
+    """The name of a recording's file without what says how it is stored: P33.csv.gz is P33."""
+    name = path.name
+    if name.lower().endswith(".gz"):
+        name = name[:-3]
+    return name.rpartition(".")[0] or name
+
+
+def load_rows(path: str | Path, profile: Profile | None) -> Recording:
+    """The feature recording in a file; with a `profile`, the rows of the recording of gaze in it.
+
+    Raises
+    ------
+    RecordingError
+        when the file is not what it should be.
+    ConfigError
+        when the profile is for another rate.
+    """
+    return recordings.load(path) if profile is None else extract(load_gaze(path, profile))
