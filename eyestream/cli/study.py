@@ -64,6 +64,7 @@ def add_parser(subparsers: Any) -> None:
     )
     group.add_argument("--epsilon", nargs="+", type=positive, metavar="E", help="of a chunk (default 2.4 4.8 24 48)")
     group.add_argument("--splits", type=int, metavar="S", help="random splits of the people (default 20; deep: 2)")
+    group.add_argument("--corpus", metavar="TEXT", help="what the recordings are, in words, for the table")
     group.add_argument("--table", type=Path, metavar="FILE", help="the table (default DIR/attacks.md); .json beside it")
 
 
@@ -127,7 +128,8 @@ def _attack(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         options.out,
         subjects_of(known, mechanism, place, (32, 64, 128)[: 1 if options.quick else 3]),
         scope,
-        corpus=f"{len(loaded)} recordings{', simulated' if any(r.simulated for r in loaded) else ''}, "
+        corpus=(f"{options.corpus}; " if options.corpus else "")
+        + f"{len(loaded)} recordings{', simulated' if any(r.simulated for r in loaded) else ''}, "
         f"{sum(len(r.t) for r in loaded)} rows" + (f", made from gaze by {options.profile}" if options.profile else ""),
         labels=read_labels(options.labels) if options.labels is not None else None,
         jobs=options.jobs or None,

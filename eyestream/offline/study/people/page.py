@@ -24,9 +24,9 @@ split to split.
   released. The attacker's model then knows the very people.
 
 "Right names": share, with the 95 % interval over people (bootstrap). "Area": under the ROC curve of "same person or
-not"; 0.5 is chance. "p": permutation of the names, twice the median over splits. "Could show": the smallest true rate
-and area that one split of so many people shows with a chance of 80 % (one-sided 5 %): what lies below may be there and
-not be seen.
+not"; 0.5 is chance. "p": permutation of the names, twice the median over splits; the sentences take it times the number
+of attackers. "Could show": the smallest true rate and area that one split of so many people shows with a chance of
+80 % (one-sided 5 %): what lies below may be there and not be seen.
 """
 
 
@@ -61,10 +61,12 @@ def _sentence(rows: Sequence[Record], subject: str, how: str, people: int) -> st
     """Corpus, people, attacker and interval of the strongest attack, in words."""
     said = []
     for epsilon in sorted({row["epsilon"] for row in rows}):
-        best = max((row for row in rows if row["epsilon"] == epsilon), key=lambda row: row["area"])
-        verdict = "found people" if best["p"] <= 0.05 else "was not seen to find anybody"
+        group = [row for row in rows if row["epsilon"] == epsilon]
+        best = max(group, key=lambda row: row["area"])
+        found = min(row["p"] for row in group) * len(group) <= 0.05  # Bonferroni: one of several may be lucky
+        verdict = "found people" if found else "was not seen to find anybody"
         said.append(
-            f"at epsilon {epsilon:g} the strongest of {sum(row['epsilon'] == epsilon for row in rows)} attackers, "
+            f"at epsilon {epsilon:g} the strongest of {len(group)} attackers, "
             f"{best['attacker']}, {verdict}: area {_interval(best, 'area')}, right names {_interval(best, 'rate')} "
             f"(chance {best['chance']:.3f})"
         )
