@@ -44,7 +44,7 @@ def everyday(request: pytest.FixtureRequest) -> list[Recording]:
     """The corpus of the shipped calibrations: rows of 30 people, sorted by name.
 
     Made from gaze in a quarter of a minute, and kept in pytest's cache until a line of the front end changes. Tests
-    that need it are of the xdist_group "everyday", so that one process makes it.
+    that need it are marked `long`: those run one after the other, so that it is made once.
     """
     folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "hoppe2018" / "gaze"
     if not folder.is_dir():

@@ -64,7 +64,9 @@ class Figures:
         self.chunk, self.meta = chunk, meta
         self.latencies_ms.append(1000.0 * (now - self._complete_at.pop(chunk.index)))
         raw = self._raw.pop(chunk.index)
-        self.raw_mean = np.nanmean(raw, axis=1)
+        seen = np.isfinite(raw)
+        sums, counts = np.where(seen, raw, 0.0).sum(axis=1), seen.sum(axis=1)
+        self.raw_mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
         self.rival_mean = self.rival.release(raw).mean(axis=1)
         self.epsilon_session = chunk.epsilon * len(self.latencies_ms)
 

@@ -87,7 +87,7 @@ def main(options: argparse.Namespace) -> None:
     loaded = [load_rows(path, profile) for path in options.recordings]
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
-        if recording.front_end is not None and (profile is not None or calibration.front_end is not None):
+        if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
     print(_price(options, calibration))
     with _releases(options, calibration, loaded) as releases:

@@ -113,6 +113,13 @@ def test_calibrate_and_privatize_gaze(folder: Path, tmp_path: Path, capsys: pyte
     )  # fmt: skip
     assert "was made from rows of front end" in said
     assert "eyestream calibrate" in said
+    main(["extract", files[2], *gaze, "--out", str(tmp_path / "rows")])
+    old = Path(__file__).resolve().parents[1] / "tape" / "calibrations" / "everyday-klt-32.npz"
+    rows = str(tmp_path / "rows" / "sim-002.npz")
+    said = complaint(
+        capsys, "privatize", rows, "--calibration", str(old), "--epsilon", "4.8", "--out", str(tmp_path / "no")
+    )
+    assert "does not tell which front end made its rows" in said
     assert not (tmp_path / "no").exists()
 
 

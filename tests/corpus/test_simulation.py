@@ -178,7 +178,6 @@ def own_rate(people: list[np.ndarray], deciles: np.ndarray) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("everyday")
 def test_the_stored_figures_are_those_of_the_corpus_and_people_are_as_easily_told_apart(
     everyday: list[recordings.Recording], statistics: Statistics
 ) -> None:

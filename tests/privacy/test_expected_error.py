@@ -81,7 +81,6 @@ def real_corpus(everyday: list[recordings.Recording]) -> Corpus:
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("everyday")
 @pytest.mark.parametrize(("mechanism", "runs"), [("lpa", 10), ("cfpa", 100), ("dcfpa", 100)])
 @pytest.mark.parametrize("share", [1.0, 100.0])
 def test_closed_form_on_the_real_corpus(real_corpus: Corpus, mechanism: str, runs: int, share: float) -> None:
@@ -96,7 +95,7 @@ def test_closed_form_on_the_real_corpus(real_corpus: Corpus, mechanism: str, run
         assert error == pytest.approx(closed_form(calibration, feature, share, k), rel=0.03)
 
 
-@pytest.mark.xdist_group("everyday")
+@pytest.mark.long
 def test_shipped_calibrations_are_of_this_corpus(everyday: list[recordings.Recording], real_corpus: Corpus) -> None:
     present = real_corpus.present[:, :, None]
     mean = np.where(present, real_corpus.chunks, 0.0).sum(axis=0) / present.sum(axis=0)

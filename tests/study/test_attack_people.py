@@ -124,7 +124,6 @@ def test_vote_and_its_ties():
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("everyday")
 def test_people_of_the_corpus_are_recognised_raw_and_not_behind_strong_noise(everyday):
     world = prepare(Population.of(everyday), (32,), lambda text: None)
     settings = {"task": "person", "n": 32, "seed": 0, "stride": 20}
