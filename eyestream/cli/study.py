@@ -6,13 +6,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from eyestream.cli.options import RECORDING, add_profile, positive
 from eyestream.errors import ConfigError
-from eyestream.rim.files import recordings
+from eyestream.rim.elsewhere import mechanism_elsewhere
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.extraction import load_rows
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.recordings import Recording
 
 __all__ = ["add_parser", "main"]
 
 _NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
+
+_ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "deep")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,12 +32,40 @@ def add_parser(subparsers: Any) -> None:
         "and the settings. Needs the extra: pip install 'eyestream[study]'. An interrupted study goes on "
         "where it stopped.",
     )
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDINGS", help="files, or folders of them")
+    parser.add_argument(
+        "recordings", nargs="+", type=Path, metavar="RECORDINGS", help=f"{RECORDING}, or folders of them"
+    )
+    add_profile(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
     parser.add_argument("--labels", type=Path, metavar="FILE", help="CSV recording,person,label... to classify by")
     parser.add_argument("--published", type=Path, metavar="FILE", help="CSV of a paper's NMSE values, to show beside")
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
+    group = parser.add_argument_group(
+        "attacks on people",
+        "With one of these options only these attacks are made, on calibrations and on people who did not calibrate "
+        "them; a table is written in place of the report. docs/attacks.md has the attackers.",
+    )
+    group.add_argument(
+        "--attack",
+        nargs="+",
+        choices=_ATTACKERS,
+        metavar="NAME",
+        help=f"{', '.join(_ATTACKERS)} (default: all but deep, which needs 'eyestream[deep]')",
+    )
+    group.add_argument(
+        "--mechanism", metavar="NAME", help="limit them to one mechanism; also package.module:NAME of one elsewhere"
+    )
+    group.add_argument(
+        "--calibration",
+        nargs="+",
+        metavar="NAME",
+        help="shipped calibrations, or files (default: all that are shipped)",
+    )
+    group.add_argument("--epsilon", nargs="+", type=positive, metavar="E", help="of a chunk (default 2.4 4.8 24 48)")
+    group.add_argument("--splits", type=int, metavar="S", help="random splits of the people (default 20; deep: 2)")
+    group.add_argument("--corpus", metavar="TEXT", help="what the recordings are, in words, for the table")
+    group.add_argument("--table", type=Path, metavar="FILE", help="the table (default DIR/attacks.md); .json beside it")
 
 
 def main(options: argparse.Namespace) -> None:
@@ -46,24 +81,61 @@ def main(options: argparse.Namespace) -> None:
     missing = [name for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise ConfigError(f"{', '.join(missing)} not installed: pip install 'eyestream[study]'")
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = [load_rows(path, profile) for path in _files(options.recordings)]
+    if any(getattr(options, name) is not None for name in ("attack", "mechanism", "calibration", "epsilon", "splits")):
+        page = _attack(options, loaded)
+    else:
+        page = _study(options, loaded)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(f"{len(loaded)} recordings: {page}")
+
+
+def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
     from eyestream.offline.study.population import read_labels  # noqa: PLC0415
     from eyestream.offline.study.run import run  # noqa: PLC0415
 
-    loaded = [recordings.load(path) for path in _files(options.recordings)]
-    labels = read_labels(options.labels) if options.labels is not None else None
-    page = run(
+    return run(
         loaded,
         options.out,
         QUICK if options.quick else FULL,
-        labels=labels,
+        labels=read_labels(options.labels) if options.labels is not None else None,
         published=options.published,
         jobs=options.jobs or None,
         progress=_progress,
     )
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
-    print(f"{len(loaded)} recordings: {page}")
+
+
+def _attack(options: argparse.Namespace, loaded: list[Recording]) -> Path:
+    from eyestream.offline.study.people.run import Scope, attack_people, subjects_of  # noqa: PLC0415
+    from eyestream.offline.study.population import read_labels  # noqa: PLC0415
+
+    attackers = tuple(name.replace("exemplar-raw", "exemplar, raw") for name in options.attack or _ATTACKERS[:-1])
+    if "deep" in attackers and find_spec("jax") is None:
+        raise ConfigError("jax not installed: pip install 'eyestream[deep]'")
+    place = options.mechanism if options.mechanism is not None and ":" in options.mechanism else None
+    mechanism = mechanism_elsewhere(place, "--mechanism").name if place is not None else options.mechanism
+    named = options.calibration or calibrations.shipped()
+    known = [(name, calibrations.load(name)) for name in named]
+    usual = Scope(attackers=attackers)
+    few = (2, 1) if options.quick else (usual.splits, usual.deep_splits)
+    splits, deep_splits = (options.splits, options.splits) if options.splits is not None else few
+    scope = Scope(tuple(options.epsilon or usual.epsilons), attackers, splits, deep_splits)
+    return attack_people(
+        loaded,
+        options.out,
+        subjects_of(known, mechanism, place, (32, 64, 128)[: 1 if options.quick else 3]),
+        scope,
+        corpus=(f"{options.corpus}; " if options.corpus else "")
+        + f"{len(loaded)} recordings{', simulated' if any(r.simulated for r in loaded) else ''}, "
+        f"{sum(len(r.t) for r in loaded)} rows" + (f", made from gaze by {options.profile}" if options.profile else ""),
+        labels=read_labels(options.labels) if options.labels is not None else None,
+        jobs=options.jobs or None,
+        table=options.table,
+        progress=_progress,
+    )
 
 
 def _files(paths: list[Path]) -> list[Path]:

@@ -1,0 +1,159 @@
+"""Likelihoods of code words for each candidate, under the public model, schedule and response.
+
+Scores of chunk t are s_t = u + v_t, as the calibration has it: u stays with the person, v forgets. A candidate is what
+the labelled session left of u; the unknown session is scored by the probability of its words given that, chunk by
+chunk. For one chunk and a Gaussian belief about the scores, with the word's cell low <= H s < high,
+
+    P(word) = keep P(cell) + floor,    keep = 1 - rho,  floor = rho / K,
+
+rho the chance of replacement out of K words: the response law, exact. The belief after the word is the mixture of the
+belief inside the cell (weight keep P(cell)) and of what it was before (weight floor); it is held Gaussian with the
+mixture's mean and covariance, coordinates of the word taken in one after the other (assumed-density filter: Maybeck,
+Stochastic Models, Estimation and Control 2, 1982, chapter 12). So it is exact for the first chunk of a word of one
+coordinate, and nearly so later.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from eyestream.offline.study.people.words import Evidence, schedule_step
+from eyestream.privacy.joint.core import JointCore
+
+__all__ = ["Beliefs", "believe", "next_session", "prior", "tell_scores", "word_scores"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Beliefs:
+    """Gaussian beliefs about the stacked components of the scores.
+
+    Attributes
+    ----------
+    mean : (B, D).
+    covariance : (B, D, D).
+    """
+
+    mean: Array
+    covariance: Array
+
+    def take(self, rows: NDArray[np.intp]) -> "Beliefs":
+        """Those of `rows`, copied."""
+        return Beliefs(self.mean[rows], self.covariance[rows])
+
+
+def prior(core: JointCore, count: int) -> Beliefs:
+    """The public belief about each of `count` people of whom nothing was seen."""
+    tables = core.tables
+    size = len(core.schedule.poles)
+    d = size // len(tables.poles)
+    covariance = np.zeros((size, size))
+    for j, own in enumerate(tables.covariances):
+        covariance[j * d : (j + 1) * d, j * d : (j + 1) * d] = own
+    return Beliefs(np.zeros((count, size)), np.tile(covariance, (count, 1, 1)))
+
+
+def next_session(core: JointCore, beliefs: Beliefs) -> Beliefs:
+    """What is left of beliefs in another session: what stays with the person; the rest is as if nothing was seen."""
+    fresh = prior(core, len(beliefs.mean))
+    stays = core.schedule.poles == 1.0
+    both = np.logical_and.outer(stays, stays)
+    return Beliefs(np.where(stays, beliefs.mean, fresh.mean), np.where(both, beliefs.covariance, fresh.covariance))
+
+
+def believe(core: JointCore, beliefs: Beliefs, sessions: Sequence[Sequence[Evidence]]) -> tuple[Beliefs, Array]:
+    """Take in one session (of any length) for each belief; the beliefs after it, and (B,) log-probabilities of it."""
+    held, total = beliefs.take(np.arange(len(beliefs.mean))), np.zeros(len(beliefs.mean))
+    poles, stationary = core.schedule.poles, prior(core, 1).covariance
+    decay = np.multiply.outer(poles, poles)
+    for turn in range(max(map(len, sessions))):
+        on = np.array([i for i, session in enumerate(sessions) if turn < len(session)])
+        now = held.take(on)
+        if turn:
+            now = Beliefs(now.mean * poles, now.covariance * decay + stationary * (1 - decay))
+        told = [sessions[i][turn] for i in on]
+        there = np.array([e.decoded for e in told])
+        low, high = (np.array([e.low for e in told]), np.array([e.high for e in told]))
+        after, logs = _word(core, turn, now, np.where(there[:, None], low, 0.0), np.where(there[:, None], high, 1.0))
+        held.mean[on] = np.where(there[:, None], after.mean, now.mean)
+        held.covariance[on] = np.where(there[:, None, None], after.covariance, now.covariance)
+        total[on] += np.where(there, logs, 0.0)
+    return held, total
+
+
+def tell_scores(core: JointCore, belief: Beliefs, scores: Array) -> Beliefs:
+    """One belief after somebody told the exact scores (t, d) of a session's first chunks: Kalman's filter."""
+    poles, stationary = core.schedule.poles, prior(core, 1).covariance[0]
+    total = np.tile(np.eye(scores.shape[1]), len(core.tables.poles))
+    decay = np.multiply.outer(poles, poles)
+    mean, covariance = belief.mean[0], belief.covariance[0]
+    for turn, told in enumerate(scores):
+        if turn:
+            mean, covariance = mean * poles, covariance * decay + stationary * (1 - decay)
+        seen = total @ covariance @ total.T
+        gain = np.linalg.lstsq(seen, total @ covariance, rcond=None)[0].T
+        mean = mean + gain @ (told - total @ mean)
+        covariance = covariance - gain @ total @ covariance
+    return Beliefs(mean[None], (covariance + covariance.T)[None] / 2)
+
+
+def _word(core: JointCore, turn: int, before: Beliefs, low: Array, high: Array) -> tuple[Beliefs, Array]:
+    """Beliefs after a word each, cells (B, m), and the log-probabilities (B,) of the words."""
+    step = schedule_step(core, turn)
+    rho = step.law.replace
+    words = np.prod([len(points) for points in step.points], dtype=np.float64)
+    observed = step.directions @ np.tile(np.eye(step.directions.shape[1]), len(core.tables.poles))  # (m, D)
+    inside, cell = _cell(before, observed, low, high)
+    kept, replaced = np.log1p(-rho) + cell, np.log(rho) - np.log(words)
+    logs = np.logaddexp(kept, replaced)
+    share = np.exp(kept - logs)[:, None]
+    moved = inside.mean - before.mean
+    mean = before.mean + share * moved
+    spread = (share * (1 - share))[:, :, None] * moved[:, :, None] * moved[:, None, :]
+    covariance = before.covariance + share[:, :, None] * (inside.covariance - before.covariance) + spread
+    return Beliefs(mean, covariance), logs
+
+
+def _cell(before: Beliefs, observed: Array, low: Array, high: Array) -> tuple[Beliefs, Array]:
+    """Beliefs given that every observed coordinate lies in its interval, and the log-probability (B,) of that."""
+    mean, covariance = before.mean.copy(), before.covariance.copy()
+    total = np.zeros(len(mean))
+    for i, row in enumerate(observed):
+        toward = covariance @ row  # (B, D)
+        variance = np.maximum(toward @ row, 1e-12)
+        sd = np.sqrt(variance)
+        centre = mean @ row
+        log_mass, shift, shrink = _truncated((low[:, i] - centre) / sd, (high[:, i] - centre) / sd)
+        total += log_mass
+        mean += toward * (shift / sd)[:, None]
+        covariance -= (toward[:, :, None] * toward[:, None, :]) * ((1 - shrink) / variance)[:, None, None]
+    return Beliefs(mean, covariance), total
+
+
+def _truncated(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Log-mass, mean and variance of the standard normal law on [low, high), also far out in its tails."""
+    mirrored = low + high > 0  # the tail that is computed exactly is the left one
+    a, b = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
+    upper, lower = log_ndtr(b), log_ndtr(a)
+    log_mass = upper + np.log1p(-np.exp(np.minimum(lower - upper, -1e-12)))
+    at_a = np.where(np.isfinite(a), np.exp(-0.5 * np.square(np.where(np.isfinite(a), a, 0.0)) - log_mass), 0.0)
+    at_b = np.where(np.isfinite(b), np.exp(-0.5 * np.square(np.where(np.isfinite(b), b, 0.0)) - log_mass), 0.0)
+    at_a, at_b = at_a / np.sqrt(2 * np.pi), at_b / np.sqrt(2 * np.pi)
+    mean = at_a - at_b
+    ends = np.where(np.isfinite(a), a, 0.0) * at_a - np.where(np.isfinite(b), b, 0.0) * at_b
+    variance = np.clip(1 + ends - mean**2, 1e-9, 1.0)
+    return log_mass, np.where(mirrored, -mean, mean), variance
+
+
+def word_scores(core: JointCore, candidates: Beliefs, unknown: Sequence[Sequence[Evidence]]) -> Array:
+    """(U, C) log of P(unknown session | candidate) / P(unknown session), for beliefs about C candidates."""
+    people, count = len(candidates.mean), len(unknown)
+    pairs = next_session(core, candidates).take(np.tile(np.arange(people), count))
+    _, logs = believe(core, pairs, [session for session in unknown for _ in range(people)])
+    _, alone = believe(core, prior(core, count), unknown)
+    scores: Array = logs.reshape(count, people) - alone[:, None]
+    return scores

@@ -1,0 +1,55 @@
+"""The deep attacker, where its extra is installed; minutes of learning, so it is not in the ordinary run."""
+
+import numpy as np
+import pytest
+
+from eyestream.offline.study.people.galleries import Gallery
+
+pytestmark = pytest.mark.slow
+
+
+def gallery(distance, seed):
+    """Eight people of five features, who differ in how fast they swing, not in their means."""
+    rng = np.random.default_rng(seed)
+    periods = np.linspace(6, 40, 8) if distance else np.full(8, 15.0)
+
+    def session(person):
+        t = np.arange(320)[:, None] / periods[person] + rng.uniform(size=5)
+        rows = np.sin(2 * np.pi * t) + 0.3 * rng.normal(size=(320, 5))
+        return rows.reshape(10, 32, 5).transpose(0, 2, 1).astype(np.float32)
+
+    people = range(8)
+    return Gallery(
+        mechanism=None,
+        people=tuple(map(str, people)),
+        known=[session(i) for i in people],
+        unknown=[session(i) for i in people],
+        minutes=[],
+        background=[],
+        active=np.arange(5),
+        rate_hz=2.0,
+    )
+
+
+def test_it_finds_people_by_the_shape_of_their_rows_and_guesses_when_there_is_nothing():
+    pytest.importorskip("jax", reason="the extra `deep` is not installed")
+    from eyestream.offline.study.people.deep import Settings, deep_scores
+    from eyestream.offline.study.people.inference import trial
+
+    class Short(Settings):
+        steps = 120
+
+    areas = []
+    for distance in (True, False):
+        material = gallery(distance, 3)
+        scores = deep_scores(material, 0, Short)
+        areas.append(float(np.mean(trial([(material.people, scores)], 0).areas)))
+    assert areas[0] > 0.9
+    assert 0.2 < areas[1] < 0.8
+
+
+def test_it_has_about_a_hundred_thousand_weights():
+    pytest.importorskip("jax", reason="the extra `deep` is not installed")
+    from eyestream.offline.study.people.deep import weight_count
+
+    assert 0.8e5 < weight_count(48) < 1.5e5
