@@ -76,6 +76,7 @@ def test_a_frame_that_is_cut_is_no_frame(cut: int) -> None:
         unpack(io.BytesIO(b"\xff" * 8))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_example_of_the_page_is_found_out(tmp_path: Path) -> None:
     if shutil.which("node") is None:
@@ -90,6 +91,7 @@ def test_the_example_of_the_page_is_found_out(tmp_path: Path) -> None:
     assert json.loads(line)["findings"] == ["float-surface"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "finding"),
     [

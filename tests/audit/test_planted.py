@@ -37,6 +37,7 @@ def test_every_planted_mechanism_is_in_a_table() -> None:
             assert name in WRONG or name == "float_clipped", name
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("searched")
 def test_floating_point_noise_is_found_behind_a_clip_with_more_draws() -> None:
     report = audit(planted_subject("float_clipped"), replace(SMALL, surface=40_000), parts=("float surface",))

@@ -30,6 +30,7 @@ def _pair(size: float, scale: float) -> bound.Draw:
     return draw
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_the_bound_is_sharp_for_one_value_and_never_above(epsilon: float) -> None:
     tested = bound.bound("one", _pair(1.0, 1 / epsilon), 100_000, 0.999)

@@ -54,16 +54,19 @@ def people(statistics: Statistics) -> list[np.ndarray]:
     return list(simulate(statistics, 20, 400.0, seed=11))
 
 
+@pytest.mark.long
 def test_simulated_people_are_like_the_corpus(statistics: Statistics) -> None:
     assert missed(statistics) == set()
 
 
+@pytest.mark.long
 def test_independent_features_are_seen(statistics: Statistics) -> None:
     """Negative control: variances kept, covariances dropped, within people and between them."""
     alone = [np.diag(np.sqrt((factor**2).sum(axis=1))) for factor in (statistics.person, statistics.basis)]
     assert {"within", "between"} <= missed(replace(statistics, person=alone[0], basis=alone[1]))
 
 
+@pytest.mark.long
 def test_white_noise_in_time_is_seen(statistics: Statistics, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: rows independent of each other."""
     white = np.zeros((statistics.shares.shape[1], 1024))
@@ -72,6 +75,7 @@ def test_white_noise_in_time_is_seen(statistics: Statistics, monkeypatch: pytest
     assert "autocorrelation" in missed(statistics)
 
 
+@pytest.mark.long
 def test_equal_people_are_seen(statistics: Statistics) -> None:
     """Negative control: no person has a level of their own; all the spread is within."""
     size = np.sqrt((statistics.basis**2).sum(axis=1, keepdims=True))
@@ -79,6 +83,7 @@ def test_equal_people_are_seen(statistics: Statistics) -> None:
     assert {"share", "between"} <= missed(equal)
 
 
+@pytest.mark.long
 def test_shifted_values_are_seen(statistics: Statistics) -> None:
     """Negative control: the right correlations on the wrong distributions."""
     assert missed(replace(statistics, quantiles=2 * statistics.quantiles)) >= {"deciles"}

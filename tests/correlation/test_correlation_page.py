@@ -38,6 +38,7 @@ def test_whole_table(title):
     assert computed == printed(title)
 
 
+@pytest.mark.long
 def test_dcfpa_beside_cfpa_at_the_middle_epsilon():
     computed = [[page_figures.cell(value) for value in row] for row in page_figures.vulnerable((4.8,))]
     assert computed == [row for row in printed("vulnerable") if row[2] == "4.80"]

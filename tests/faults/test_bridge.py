@@ -188,6 +188,7 @@ async def test_a_bridge_without_the_right_certificate_does_not_get_in(parts: Par
         wrong.stop()
 
 
+@pytest.mark.long
 async def test_what_is_over_does_not_come_late(parts: Parts) -> None:
     """The far broker is away for longer than the deadline: what was released meanwhile is gone, what is fresh comes."""
     parts.cloud.start()

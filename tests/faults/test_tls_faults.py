@@ -54,6 +54,7 @@ async def broker(folder: Path) -> AsyncIterator[tuple[Mosquitto, FaultProxy, Set
         made.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
 async def test_every_fault_under_tls(mosquitto: Mosquitto, tmp_path: Path, name: str) -> None:
     async with broker(tmp_path) as (made, proxy, settings), ear(made.url) as heard:

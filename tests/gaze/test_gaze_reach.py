@@ -120,6 +120,7 @@ def cut_from_own_start(right: Profile) -> Detector:
     return detector
 
 
+@pytest.mark.long
 def test_no_event_outside_of_the_reach_changes() -> None:
     assert not escapes(Detector, times=300, seed=1)
 

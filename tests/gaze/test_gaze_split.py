@@ -104,6 +104,7 @@ def check_person(shared_data: Path, name: str, seed: int) -> None:
     assert_close(run(made, [samples[:9000]]).values, wanted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["P01", "P17"])
 def test_a_person_split_at_random(shared_data: Path, name: str) -> None:
     check_person(shared_data, name, seed=int(name[1:]))

@@ -82,6 +82,7 @@ def breathless(left: int) -> Callable[[], None]:
     return take_all
 
 
+@pytest.mark.long
 def test_memory_runs_out_everywhere(tmp_path: Path) -> None:
     """Stepped up from none; in the child's life the failing allocation moves on, until nothing fails."""
     path, published, outcomes = new(tmp_path / "ledger"), 0, Counter[str]()
@@ -158,6 +159,7 @@ def fill(place: Path, pages: int) -> None:
             file.truncate(os.fstat(file.fileno()).st_size // 4096 * 4096 - 4096 * pages)
 
 
+@pytest.mark.long
 def test_the_disk_is_full_at_every_step(small_disk: Path, tmp_path: Path) -> None:
     """On a real file system: creating, opening, and releasing until a page more is needed, again and again."""
     path, published, outcomes = small_disk / "ledger", 0, Counter[str]()

@@ -139,6 +139,7 @@ async def test_what_is_delivered_is_never_older_than_the_deadline(tmp_path: Path
         assert len(flood.sidecar.outbox) == 0
 
 
+@pytest.mark.long
 async def test_thousands_of_sessions_leave_nothing_behind(tmp_path: Path) -> None:
     async with flooding(tmp_path, limits=LIMITS) as flood:
 

@@ -56,6 +56,7 @@ SMALL_CASES = [("lpa", 1, 1.0), ("lpa", 1, 300.0)] + [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "k", "share"), SMALL_CASES)
 def test_closed_form_on_a_small_corpus(mechanism: str, k: int, share: float) -> None:
     """From noise alone to truncation and projection alone."""
@@ -110,6 +111,7 @@ def test_shipped_calibrations_are_of_this_corpus(everyday: list[recordings.Recor
                 np.testing.assert_allclose(tables_of(calibration).mean, mean, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
 @pytest.mark.parametrize("share", [0.1, 1.0, 30.0])
 def test_shrinking_brings_the_error_below_the_variance(mechanism: str, share: float) -> None:

@@ -175,6 +175,7 @@ def clipped_share(calibration: Calibration, epsilon: float, fresh: list[Recordin
     return np.asarray(1 - error / np.where(calibration.constant, 1.0, base))
 
 
+@pytest.mark.long
 def test_more_epsilon_and_more_session_tell_more(calibration: Calibration) -> None:
     fresh = people(8, 55)
     low, middle, high = (explained(calibration, epsilon, fresh, 3) for epsilon in (0.48, 4.8, 48.0))
@@ -199,6 +200,7 @@ def test_the_stated_error_is_the_measured_one(calibration: Calibration) -> None:
     assert (mechanism.noise_sd[calibration.constant] == 0).all()
 
 
+@pytest.mark.long
 def test_shedding_identity_keeps_one_score_and_costs_utility(calibration: Calibration, shed: Calibration) -> None:
     assert shed.tables.basis.shape[1] == 1
     np.testing.assert_allclose(shed.tables.weights, [0.2, 1.0])

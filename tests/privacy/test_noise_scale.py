@@ -179,6 +179,7 @@ def features_with_noise(mechanism: Mechanism, quiet: Mechanism, draws: int) -> A
     return np.asarray(np.sqrt(squares))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mechanism", "options"),
     [(LPA, {}), (LPA, {"shrink": True})]

@@ -48,6 +48,7 @@ def test_one_feature_by_hand() -> None:
     assert smoother.sd[0] == pytest.approx(np.sqrt(p.sum()), rel=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", [LPA, CFPA, DCFPA])
 def test_a_smoothed_session_is_a_function_of_the_plain_one(
     mechanism: type, corpus: Corpus, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ LAST = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LAST)
 def test_any_bit_of_it(tmp_path, name):
     deed = Deed(tmp_path / "ledger", LAST[name])

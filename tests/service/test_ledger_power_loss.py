@@ -115,6 +115,7 @@ def test_every_prefix_of_the_writes_with_damages(tmp_path, monkeypatch, seed):
                 assert {device: ledger.odometer(device) for device in DEVICES} == now
 
 
+@pytest.mark.long
 def test_the_power_goes_again_while_a_torn_tail_is_mended(tmp_path, monkeypatch):
     path, rng = tmp_path / "ledger", random.Random(11)
     before, first = lives(path, monkeypatch, seed=11)

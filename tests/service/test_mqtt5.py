@@ -213,6 +213,7 @@ def reasons(messages: list[tuple[str, bytes, bool]]) -> list[str]:
     return [msgpack.unpackb(payload)["reason"] for topic, payload, _ in messages if topic == OWN]
 
 
+@pytest.mark.long
 async def test_a_link_that_is_back_at_once_was_never_lost(
     mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +340,7 @@ EVIL = [
 ]
 
 
+@pytest.mark.long
 async def test_whatever_a_broker_of_5_does_nothing_is_spent_twice(
     mosquitto: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -410,6 +410,7 @@ async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -
     assert np.ptp(shares) > 0.3
 
 
+@pytest.mark.long
 async def test_a_broker_that_sends_and_does_not_read_costs_a_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has more and more messages acknowledged, and never takes an acknowledgement."""
     monkeypatch.setattr(client, "MAX_UNREAD_BYTES", 1 << 16)

@@ -20,6 +20,7 @@ from eyestream.testing.gaze_lives import hard_life
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 
 
+@pytest.mark.long
 async def test_a_hard_life() -> None:
     capture = FakeCapture()
     source = CoreSource(Options("127.0.0.1", capture.port), load_profile("core"), PLACE)

@@ -110,6 +110,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         LslSource(Options("o"), lsl(), PLACE)
 
 
+@pytest.mark.long
 def test_a_hard_life_and_refusals_in_a_namespace_of_its_own() -> None:
     """LSL's sockets are open to every interface, so they get interfaces of their own."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:

@@ -78,6 +78,7 @@ class MqttTracker:
                 await asyncio.sleep(1 / RATE_HZ)
 
 
+@pytest.mark.long
 async def test_a_hard_life(mosquitto: Mosquitto) -> None:
     source = MqttSource(Options(), usual(), Place(DEVICE, BrokerSettings(mosquitto.url)))
     heard = await hard_life(source, MqttTracker(mosquitto))

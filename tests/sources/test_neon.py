@@ -31,6 +31,7 @@ def source_of(phone: FakeNeon) -> NeonSource:
     return NeonSource(Options("127.0.0.1", phone.port), load_profile("neon"), PLACE)
 
 
+@pytest.mark.long
 async def test_a_hard_life() -> None:
     phone = FakeNeon()
     source = source_of(phone)
