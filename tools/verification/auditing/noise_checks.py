@@ -178,12 +178,17 @@ class _MeetingNoise(SecureNoise):
 
 
 def _no_seed() -> Part:
-    """No key of the configuration and no line that makes noise knows a seed or the environment."""
+    """No key of the configuration and no line that makes noise knows a seed or the environment.
+
+    A source of gaze that knows nothing of mechanisms may ask the environment where its library is configured.
+    """
     root = Path(eyestream.__file__).parent
     sources = [*(root / "privacy").rglob("*.py"), *(root / "rim").rglob("*.py")]
-    told = [
-        path.name for path in sources for word in ("os.environ", "getenv", "default_rng") if word in path.read_text()
-    ]
+    told = []
+    for path in sources:
+        text = path.read_text(encoding="utf-8")
+        apart = path.parent.name == "sources" and "eyestream.privacy" not in text and "default_rng" not in text
+        told += [path.name for word in ("os.environ", "getenv", "default_rng") if word in text and not apart]
     schema = msgspec.json.schema(Settings, schema_hook=lambda kind: {"type": kind.__name__})
     keys = {key for table in schema["$defs"].values() for key in table["properties"]}
     told += sorted(keys & {"seed", "noise", "key", "random", "rng", "entropy", "mode"})
