@@ -1,6 +1,7 @@
 """What many tests share: a real broker, and the data beside the checkout."""
 
 import hashlib
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -15,6 +16,17 @@ from eyestream.testing.mosquitto import Mosquitto, program
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    """A command that a test calls in this process sets the log up for itself: the next test finds it as it was."""
+    log = logging.getLogger("eyestream")
+    handlers, level, propagate = log.handlers[:], log.level, log.propagate
+    yield
+    log.handlers[:] = handlers
+    log.setLevel(level)
+    log.propagate = propagate
 
 
 @pytest.fixture
