@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_profile
+from eyestream.cli.options import add_profile, check_targets
 from eyestream.errors import ConfigError
 from eyestream.gaze.labels import detect
 from eyestream.gaze.scoring import KINDS, Score
@@ -48,7 +48,9 @@ def main(options: argparse.Namespace) -> None:
         A file is not what the profile declares.
     """
     profile = load_profile(options.profile)
-    _check_targets(options.gaze, options.out)
+    if options.out is not None:
+        targets = [options.out / path.name for path in options.gaze]
+        check_targets(options.gaze, targets, what="events", plural="events")
     told: list[dict[str, Any]] = []
     scores: list[Score] = []
     for path in options.gaze:
@@ -75,18 +77,6 @@ def main(options: argparse.Namespace) -> None:
         print(json.dumps({"profile": profile.name, "files": told, "all": whole}))
     elif len(told) > 1:
         print(_line("all", whole))
-
-
-def _check_targets(sources: list[Path], out: Path | None) -> None:
-    if out is None:
-        return
-    names = [path.name for path in sources]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"two recordings are called {twice}: their events would overwrite each other")
-    for path in sources:
-        if (out / path.name).resolve() == path.resolve():
-            raise ConfigError(f"--out {out}: {path.name} would be overwritten by its own events")
 
 
 def _counts(gaze: GazeRecording, found: np.ndarray[Any, np.dtype[np.str_]]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_profile
+from eyestream.cli.options import add_profile, check_targets
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
@@ -44,9 +44,7 @@ def main(options: argparse.Namespace) -> None:
     """
     profile = load_profile(options.profile)
     targets = [options.out / f"{stem(path)}.npz" for path in options.gaze]
-    twice = next((target for target in targets if targets.count(target) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"two recordings would be written to {twice}")
+    check_targets(options.gaze, targets, what="rows", plural="rows")
     for path, target in zip(options.gaze, targets, strict=True):
         gaze = load_gaze(path, profile)
         progress = Progress(str(path), len(gaze.samples), "samples")

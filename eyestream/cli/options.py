@@ -7,6 +7,7 @@ import logging
 import math
 import sys
 import tomllib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ __all__ = [
     "add_profile",
     "add_stream",
     "broker_settings",
+    "check_targets",
     "one_line_faults",
     "own_options",
     "positive",
@@ -96,6 +98,16 @@ def own_options(options: argparse.Namespace) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             raise ConfigError(f"--option {text}: expected NAME=VALUE, VALUE as in TOML") from None
     return given
+
+
+def check_targets(sources: Sequence[Path], targets: Sequence[Path], *, what: str, plural: str) -> None:
+    """Raise ConfigError unless each source has a target of its own that is not its own file; `what` goes there."""
+    twice = next((target for target in targets if targets.count(target) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"two recordings are called {twice.name}: their {plural} would overwrite each other")
+    for path, target in zip(sources, targets, strict=True):
+        if target.resolve() == path.resolve():
+            raise ConfigError(f"--out {target.parent}: {path.name} would be overwritten by its own {what}")
 
 
 def positive(text: str) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options, positive
+from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
@@ -83,7 +83,7 @@ def main(options: argparse.Namespace) -> None:
     calibration = calibrations.load(options.calibration)
     profile = load_profile(options.profile) if options.profile else None
     targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
-    _check_targets(options.recordings, targets)
+    check_targets(options.recordings, targets, what="release", plural="releases")
     loaded = [load_rows(path, profile) for path in options.recordings]
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
@@ -143,15 +143,6 @@ def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer
             f"--ledger {options.ledger}: counts {options.device} in {counted} and windows of {odometer.window} chunks; "
             f"expected {n} rows and no window: take another --device or ledger"
         )
-
-
-def _check_targets(sources: list[Path], targets: list[Path]) -> None:
-    twice = next((target for target in targets if targets.count(target) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"two recordings are called {twice.name}: their releases would overwrite each other")
-    for path, target in zip(sources, targets, strict=True):
-        if target.resolve() == path.resolve():
-            raise ConfigError(f"--out {target.parent}: {path.name} would be overwritten by its own release")
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
