@@ -12,8 +12,8 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms.entry import Entry
-from eyestream.privacy.mechanisms.registry import entries, entry_of
-from eyestream.rim.elsewhere import mechanism_elsewhere
+from eyestream.privacy.mechanisms.registry import entries
+from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
@@ -109,10 +109,8 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _entry(named: str) -> Entry:
-    if ":" in named:
-        return mechanism_elsewhere(named, "--mechanism")
     try:
-        return entry_of(named)
+        return mechanism_named(named, "--mechanism")
     except CalibrationError as error:
         raise ConfigError(f"--mechanism: {error}") from None
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanisms.entry import Entry
-from eyestream.privacy.mechanisms.registry import register
+from eyestream.privacy.mechanisms.registry import entry_of, register
 
-__all__ = ["imported", "mechanism_elsewhere"]
+__all__ = ["imported", "mechanism_elsewhere", "mechanism_named"]
 
 Wanted = TypeVar("Wanted")
 
@@ -49,3 +49,16 @@ def mechanism_elsewhere(place: str, where: str) -> Entry:
     entry = imported(place, Entry, where)
     register(entry)
     return entry
+
+
+def mechanism_named(named: str, where: str) -> Entry:
+    """The entry of a mechanism by its name, or by its place where `named` is one.
+
+    Raises
+    ------
+    ConfigError
+        As `mechanism_elsewhere`.
+    CalibrationError
+        As `entry_of`.
+    """
+    return mechanism_elsewhere(named, where) if ":" in named else entry_of(named)

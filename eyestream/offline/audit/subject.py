@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanisms.registry import entries
-from eyestream.rim.elsewhere import mechanism_elsewhere
+from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 
 __all__ = ["Subject", "function", "mechanism", "program"]
@@ -166,7 +166,7 @@ def mechanism(name: str, calibration: str, epsilon: float, *, limit_s: float = 5
     known = [entry.name for entry in entries()]
     if ":" not in name and name not in known:
         raise ConfigError(f"{name}: neither package.module:NAME nor one of {', '.join(known)}")
-    called = mechanism_elsewhere(name, "MECHANISM").name if ":" in name else name
+    called = mechanism_named(name, "MECHANISM").name
     loaded = calibrations.load(calibration)
     if loaded.mechanism != called:
         raise ConfigError(f"{calibration}: was made for {loaded.mechanism}, not for {name}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eyestream.offline.audit.frames import FrameError, pack, unpack
 from eyestream.offline.audit.subject import Subject
 from eyestream.privacy.mechanisms import build
-from eyestream.rim.elsewhere import mechanism_elsewhere
+from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 
 __all__ = ["LoadError", "Release", "fault_of", "load"]
@@ -37,7 +37,7 @@ def load(subject: Subject) -> Release:
     """
     if subject.kind == "mechanism":
         name, calibration = subject.target
-        called = mechanism_elsewhere(name, "MECHANISM").name if ":" in name else name
+        called = mechanism_named(name, "MECHANISM").name
         ours = build(calibrations.load(calibration), subject.epsilon)
         if ours.name != called:
             raise LoadError(f"{calibration} was made for {ours.name}, not for {called}")
