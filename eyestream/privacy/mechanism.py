@@ -11,10 +11,11 @@ threads may release at once, and share neither rows nor noise. A *session* is fo
 second one. A copy of the process that is made during a release waits for nobody.
 """
 
+import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy import snapshot as stored
+from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
@@ -184,8 +186,10 @@ class Mechanism:
         Raises
         ------
         ValueError
-            when the shape is another.
+            when the shape is another, or the calibration takes a baseline off: only a session has one.
         """
+        if self.calibration.anchor is not None:
+            raise ValueError("a calibration with a baseline releases the chunks of sessions alone")
         return self._release(chunk, 0, self.core.start)[0]
 
     def session(self, snapshot: bytes | None = None) -> "Session":
@@ -201,14 +205,43 @@ class Mechanism:
         SnapshotError
             when the snapshot is damaged, of another version, or of another mechanism.
         """
+        anchor = self.calibration.anchor
         if snapshot is None:
-            return Session(self, 0, self.core.start)
-        return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
+            return Session(self, 0, self.core.start, None if anchor is None else Baseline(anchor))
+        if anchor is None:
+            return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
+        return Session(self, *stored.unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
+
+    def hindsight(self, states: Sequence[Array | None]) -> list[Array] | None:
+        """The chunks (F, n) of a whole session, each estimated from all releases of the session, later ones too.
+
+        For recordings: live, nobody has the later ones. Post-processing of released values, so it costs nothing.
+
+        Parameters
+        ----------
+        states
+            `Session.state` after each release, in order.
+
+        Returns
+        -------
+        None where the mechanism has nothing better than what it released.
+        """
+        look_back = getattr(self.core, "hindsight", None)
+        if look_back is None:
+            return None
+        pages = [Page(self.frame) for _ in states]
+        look_back(states, [page.released for page in pages])
+        return [page.complete() for page in pages]
+
+    def shaped(self, chunk: Array) -> Array:
+        """The chunk itself; raises ValueError when it is not (F, n)."""
+        if chunk.shape != (self.features, self.n):
+            raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
+        return chunk
 
     def _release(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
         """A released chunk (F, n) and the state after it."""
-        if chunk.shape != (self.features, self.n):
-            raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
+        self.shaped(chunk)
         workspace = self._workspaces.take()
         page, step = workspace
         try:
@@ -224,13 +257,36 @@ class Session:
 
     What is remembered are functions of released values and public figures alone, so a snapshot is no secret, and
     restoring an old one costs usefulness, never privacy: every release draws fresh noise. For one thread at a time.
+
+    Where the calibration takes a baseline off, the session's first chunks go to `anchor` and are never released, and
+    the baseline is raw data: a snapshot then is a secret as the rows are.
     """
 
-    __slots__ = ("_busy", "_mechanism", "_state", "_turn")
+    __slots__ = ("_baseline", "_busy", "_mechanism", "_state", "_turn")
 
-    def __init__(self, mechanism: Mechanism, turn: int, state: Array | None) -> None:
-        self._mechanism, self._turn, self._state = mechanism, turn, state
+    def __init__(self, mechanism: Mechanism, turn: int, state: Array | None, baseline: Baseline | None = None) -> None:
+        self._mechanism, self._turn, self._state, self._baseline = mechanism, turn, state, baseline
         self._busy = threading.Lock()
+
+    @property
+    def awaits_baseline(self) -> bool:
+        """Whether the next chunk is for `anchor`, not for `release`; always False without a baseline."""
+        return self._baseline is not None and not self._baseline.complete
+
+    def anchor(self, chunk: Array) -> None:
+        """Take one of the session's first chunks (F, n) into its baseline; nothing is released of it.
+
+        Raises
+        ------
+        ValueError
+            when the shape is another.
+        RuntimeError
+            when the session awaits no baseline, or another thread is at work on it.
+        """
+        with self._alone():
+            if self._baseline is None or self._baseline.complete:
+                raise RuntimeError("this session awaits no baseline")
+            self._baseline.take(self._mechanism.shaped(chunk))
 
     def release(self, chunk: Array) -> Array:
         """One private release of the session's next chunk (F, n); see `Mechanism.release`.
@@ -240,20 +296,34 @@ class Session:
         ValueError
             when the shape is another.
         RuntimeError
-            when another thread is in the middle of a release of this session.
+            when another thread is in the middle of a release of this session, or its baseline is not complete.
         """
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError("a session releases for one thread at a time")
-        try:
+        with self._alone():
+            if self.awaits_baseline:
+                raise RuntimeError("this session awaits its baseline: the chunk is for anchor")
+            if self._baseline is not None:
+                chunk = self._baseline.off(self._mechanism.shaped(chunk))
             released, self._state = self._mechanism._release(chunk, self._turn, self._state)
             self._turn += 1
             return released
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("a session releases for one thread at a time")
+        try:
+            yield
         finally:
             self._busy.release()
 
     def snapshot(self) -> bytes:
-        """The session so far, for `Mechanism.session`; nothing but what released values tell."""
-        return stored.packed(self._mechanism.identity, self._turn, self._state)
+        """The session so far, for `Mechanism.session`: what released values tell, and its baseline where it has one."""
+        return stored.packed(self._mechanism.identity, self._turn, self._state, self._baseline)
+
+    @property
+    def state(self) -> Array | None:
+        """What the session knows from released values alone; a copy."""
+        return None if self._state is None else self._state.copy()
 
     def __repr__(self) -> str:
         return f"<Session of {self._mechanism.name}, {self._turn} chunks released>"
