@@ -11,11 +11,9 @@ threads may release at once, and share neither rows nor noise. A *session* is fo
 second one. A copy of the process that is made during a release waits for nobody.
 """
 
-import contextlib
 import hashlib
 import json
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
@@ -28,6 +26,7 @@ from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.protection import Protection
+from eyestream.privacy.session import Session
 from eyestream.privacy.workspaces import Workspaces
 
 __all__ = ["Core", "Mechanism", "Releaser", "Session", "Step"]
@@ -150,8 +149,9 @@ class Mechanism:
         """The claim about one released chunk, in words; "none" with its reason for noise of a test."""
         if not self.noise.certified:
             return "none: the noise comes from a test source"
+        which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
         return (
-            f"{self.loss.words()} for one chunk of {self.n} rows of one device, all features together, replace-one, "
+            f"{self.loss.words()} for {which} of {self.n} rows of one device, all features together, replace-one, "
             "local model; losses of chunks add up"
         )
 
@@ -190,7 +190,7 @@ class Mechanism:
         """
         if self.calibration.anchor is not None:
             raise ValueError("a calibration with a baseline releases the chunks of sessions alone")
-        return self._release(chunk, 0, self.core.start)[0]
+        return self.release_turn(chunk, 0, self.core.start)[0]
 
     def session(self, snapshot: bytes | None = None) -> "Session":
         """What releases the chunks of one session in order.
@@ -239,7 +239,7 @@ class Mechanism:
             raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
         return chunk
 
-    def _release(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
+    def release_turn(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
         """A released chunk (F, n) and the state after it."""
         self.shaped(chunk)
         workspace = self._workspaces.take()
@@ -250,80 +250,3 @@ class Mechanism:
                 return page.complete(), state
         finally:
             self._workspaces.give(workspace)
-
-
-class Session:
-    """The chunks of one session, in order: each release may make the next one better.
-
-    What is remembered are functions of released values and public figures alone, so a snapshot is no secret, and
-    restoring an old one costs usefulness, never privacy: every release draws fresh noise. For one thread at a time.
-
-    Where the calibration takes a baseline off, the session's first chunks go to `anchor` and are never released, and
-    the baseline is raw data: a snapshot then is a secret as the rows are.
-    """
-
-    __slots__ = ("_baseline", "_busy", "_mechanism", "_state", "_turn")
-
-    def __init__(self, mechanism: Mechanism, turn: int, state: Array | None, baseline: Baseline | None = None) -> None:
-        self._mechanism, self._turn, self._state, self._baseline = mechanism, turn, state, baseline
-        self._busy = threading.Lock()
-
-    @property
-    def awaits_baseline(self) -> bool:
-        """Whether the next chunk is for `anchor`, not for `release`; always False without a baseline."""
-        return self._baseline is not None and not self._baseline.complete
-
-    def anchor(self, chunk: Array) -> None:
-        """Take one of the session's first chunks (F, n) into its baseline; nothing is released of it.
-
-        Raises
-        ------
-        ValueError
-            when the shape is another.
-        RuntimeError
-            when the session awaits no baseline, or another thread is at work on it.
-        """
-        with self._alone():
-            if self._baseline is None or self._baseline.complete:
-                raise RuntimeError("this session awaits no baseline")
-            self._baseline.take(self._mechanism.shaped(chunk))
-
-    def release(self, chunk: Array) -> Array:
-        """One private release of the session's next chunk (F, n); see `Mechanism.release`.
-
-        Raises
-        ------
-        ValueError
-            when the shape is another.
-        RuntimeError
-            when another thread is in the middle of a release of this session, or its baseline is not complete.
-        """
-        with self._alone():
-            if self.awaits_baseline:
-                raise RuntimeError("this session awaits its baseline: the chunk is for anchor")
-            if self._baseline is not None:
-                chunk = self._baseline.off(self._mechanism.shaped(chunk))
-            released, self._state = self._mechanism._release(chunk, self._turn, self._state)
-            self._turn += 1
-            return released
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError("a session releases for one thread at a time")
-        try:
-            yield
-        finally:
-            self._busy.release()
-
-    def snapshot(self) -> bytes:
-        """The session so far, for `Mechanism.session`: what released values tell, and its baseline where it has one."""
-        return stored.packed(self._mechanism.identity, self._turn, self._state, self._baseline)
-
-    @property
-    def state(self) -> Array | None:
-        """What the session knows from released values alone; a copy."""
-        return None if self._state is None else self._state.copy()
-
-    def __repr__(self) -> str:
-        return f"<Session of {self._mechanism.name}, {self._turn} chunks released>"
