@@ -16,6 +16,7 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "see it happen: broker, recording, sidecar and application in one terminal",
     "init": "write a configuration and a new ledger",
+    "deploy": "lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
     "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",
     "run": "the sidecar: raw rows in, private chunks out",
     "sources": "which trackers are on this network, and what to write into the configuration",

@@ -21,6 +21,7 @@ from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ops.deployment.layout import unit_text
 from eyestream.rim.ops.loopback import serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
@@ -359,7 +360,7 @@ def test_memory_is_kept_private() -> None:
 
 
 def test_the_unit_is_tight_and_names_what_exists() -> None:
-    text = (ROOT / "config" / "eyestream.service").read_text()
+    text = unit_text("eyestream", "/usr/bin/eyestream")
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "["))]
     assert all(re.fullmatch(r"\w+=.*", line) for line in lines)
     for needed in ("Type=notify", "User=eyestream", "ProtectSystem=strict", "NoNewPrivileges=yes", "LimitCORE=0"):

@@ -74,7 +74,8 @@ def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:
     except OSError as error:
         return bad(what, f"{path}: {error.strerror}", "Make it, or correct the configuration")
     if found.st_uid not in (0, os.geteuid()):
-        return bad(what, f"{path} belongs to another user", f"chown it to the user that runs the sidecar: {path}")
+        remedy = f"Run it as the user that runs the sidecar, or as root; or chown {path}"
+        return bad(what, f"{path} belongs to another user", remedy)
     if stat.S_IMODE(found.st_mode) & forbidden:
         return bad(what, f"{path} has mode {stat.S_IMODE(found.st_mode):o}", f"chmod {mode} {path}")
     return good(what)
