@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import eyestream
 from eyestream.errors import ConfigError
 from eyestream.rim.ops.deployment.layout import APPLICATION, SETTINGS, TRACKER, UNITS
 from eyestream.rim.ops.deployment.manifest import Manifest, at
@@ -67,7 +66,7 @@ def main(options: argparse.Namespace) -> None:
         A ledger that is there already cannot be read.
     """
     root, here = options.directory, options.directory.resolve() == Path("/")
-    if os.name != "posix" or os.geteuid() != 0:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
         raise ConfigError("expected to be run as root (sudo): the files belong to several users")
     now = datetime.now(UTC)
     if options.upgrade:
@@ -92,7 +91,7 @@ def _own() -> Path:
     """Where this program is, as long as every user can reach it."""
     own = Path(sys.executable).with_name("eyestream")
     found = own if own.exists() else Path(shutil.which("eyestream") or own)
-    for needed in (found, Path(sys.executable).resolve(), Path(eyestream.__file__).resolve()):
+    for needed in (found, Path(sys.executable).resolve(), Path(__file__).resolve()):
         hidden = next((folder for folder in _HIDDEN if needed.is_relative_to(folder)), None)
         closed = next((p for p in needed.parents if not p.stat().st_mode & stat.S_IXOTH), None)
         if not found.exists() or hidden is not None or closed is not None:

@@ -48,7 +48,7 @@ def become_owner(path: Path) -> None:
 
     A path that is not there, or not another's, changes nothing.
     """
-    if os.geteuid() != 0 or not path.exists():
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or not path.exists():
         return
     uid = path.stat().st_uid
     if uid == 0:
