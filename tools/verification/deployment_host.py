@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["CACHE", "Host", "finish", "one_line", "say", "wheels"]
+__all__ = ["CACHE", "ROOT", "Host", "finish", "one_line", "say", "wheels"]
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path("/var/tmp/eyestream-trials")
