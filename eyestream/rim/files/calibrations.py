@@ -3,7 +3,6 @@
 import json
 import zipfile
 import zlib
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,19 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.rim.files.package_data import DATA
 from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["load", "save", "shipped"]
 
-_SHIPPED = "data/calibrations"
+_SHIPPED = DATA / "calibrations"
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def shipped() -> list[str]:
     """Names of the calibrations that come with the package."""
-    folder = files("eyestream") / _SHIPPED
-    return sorted(item.name.removesuffix(".npz") for item in folder.iterdir() if item.name.endswith(".npz"))
+    return sorted(path.stem for path in _SHIPPED.glob("*.npz"))
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
@@ -50,7 +49,7 @@ def load(source: str | Path) -> Calibration:
             raise CalibrationError(
                 f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
             )
-        path = Path(str(files("eyestream") / _SHIPPED / f"{source}.npz"))
+        path = _SHIPPED / f"{source}.npz"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
