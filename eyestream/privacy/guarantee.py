@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from eyestream.privacy.calibration.calibration import product
-from eyestream.privacy.charge import ceiling_units, charge_units
 from eyestream.privacy.leakage import leakage
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
-from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, scopes_of
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 
 __all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
 
@@ -217,7 +216,9 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         streams=tuple(other.name for other in deployment.beside),
         gain=mechanism.gain if mechanism.noise.certified else None,
         window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=_session_chunks(mechanism.loss, deployment.session_epsilon),
+        session_chunks=None
+        if deployment.session_epsilon is None
+        else chunks_within(mechanism.loss, deployment.session_epsilon, deployment.session_delta),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=mechanism.calibration.content_hash,
@@ -226,11 +227,6 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         seconds=mechanism.n / deployment.stream.rate_hz,
         features=mechanism.features,
     )
-
-
-def _session_chunks(loss: Loss, ceiling: float | None) -> int | None:
-    """Chunks that a session's ceiling lets through, when no other stream takes of it."""
-    return None if ceiling is None else ceiling_units(ceiling) // charge_units(float(loss.epsilon))
 
 
 def _power(gain: Fraction, chunks: int) -> str:

@@ -14,7 +14,7 @@ from eyestream.privacy.charge import DELTA_UNITS, ceiling_units, charge_units
 from eyestream.privacy.loss import Loss
 from eyestream.streams.spec import StreamSpec
 
-__all__ = ["Beside", "Deployment", "Scope", "allowed_chunks", "scopes_of"]
+__all__ = ["Beside", "Deployment", "Scope", "allowed_chunks", "chunks_within", "scopes_of"]
 
 _Pair = tuple[float | None, float | None]
 """Ceilings on epsilon and on delta."""
@@ -120,10 +120,15 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
 
 def allowed_chunks(loss: Loss, deployment: Deployment) -> int:
     """Chunks that a window lets through, where the device has one stream."""
-    most = ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon))
-    if deployment.window_delta is not None and loss.delta:
-        most = min(most, ceiling_units(deployment.window_delta, DELTA_UNITS) // charge_units(loss.delta, DELTA_UNITS))
-    return min(most, deployment.window_chunks)
+    return min(chunks_within(loss, deployment.window_epsilon, deployment.window_delta), deployment.window_chunks)
+
+
+def chunks_within(loss: Loss, epsilon: float, delta: float | None) -> int:
+    """Chunks that ceilings let through, as the ledger counts, when no other stream takes of them."""
+    most = ceiling_units(epsilon) // charge_units(float(loss.epsilon))
+    if delta is not None and loss.delta:
+        most = min(most, ceiling_units(delta, DELTA_UNITS) // charge_units(loss.delta, DELTA_UNITS))
+    return most
 
 
 def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
