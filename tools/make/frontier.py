@@ -40,7 +40,7 @@ EPSILONS = (0.48, 2.4, 4.8, 9.6, 24.0, 48.0)
 def calibrations(corpus: Corpus) -> Iterator[tuple[str, Calibration, dict[str, bool]]]:
     yield "klt", calibrate_joint(corpus), {}
     for weight in (1, 4, 32):
-        yield f"klt shed {weight}", calibrate_joint(corpus, shed_identity=weight), {}
+        yield f"klt one {weight}", calibrate_joint(corpus, shed_identity=weight), {}
     for name in ("cfpa", "dcfpa", "lpa"):
         calibration = calibrate_per_feature(corpus, name)
         yield name, calibration, {}
