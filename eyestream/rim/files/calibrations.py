@@ -3,7 +3,6 @@
 import json
 import zipfile
 import zlib
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,12 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.rim.files.package_data import DATA
 from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["load", "save", "shipped"]
 
-_SHIPPED = "data/calibrations"
+_SHIPPED = DATA / "calibrations"
 _FORMER = {f"everyday-klt-shed-{n}": f"everyday-klt-one-{n}" for n in (32, 64, 128)}
 """Names that 0.1.0 had for shipped ones: what they shed of identity is not enough to be called so."""
 
@@ -27,8 +27,7 @@ _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.Ba
 
 def shipped() -> list[str]:
     """Names of the calibrations that come with the package."""
-    folder = files("eyestream") / _SHIPPED
-    return sorted(item.name.removesuffix(".npz") for item in folder.iterdir() if item.name.endswith(".npz"))
+    return sorted(path.stem for path in _SHIPPED.glob("*.npz"))
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
@@ -54,7 +53,7 @@ def load(source: str | Path) -> Calibration:
             raise CalibrationError(
                 f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
             )
-        path = Path(str(files("eyestream") / _SHIPPED / f"{source}.npz"))
+        path = _SHIPPED / f"{source}.npz"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
