@@ -8,14 +8,25 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.evaluation import SOURCE, answers
 from eyestream.privacy.leakage import leakage
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 
-__all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
+__all__ = [
+    "NOT_PROTECTED",
+    "TRUSTED",
+    "Guarantee",
+    "Scope",
+    "describe",
+    "guarantee_of",
+    "guarantee_of_recording",
+    "text",
+]
 
 TRUSTED = ("the tracker", "this process", "its ledger file", "the way from tracker to sidecar")
 
@@ -203,6 +214,10 @@ class Guarantee:
             "attacker": self.protection.attacker,
             "trusted": list(TRUSTED),
             "not_protected": list(NOT_PROTECTED),
+            "evaluation": {
+                "of": SOURCE,
+                "points": [one.claim() for one in answers(self, TRUSTED, NOT_PROTECTED)],
+            },
         }
 
 
@@ -225,6 +240,24 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment) -> Guarantee:
         version=product(),
         n=mechanism.n,
         seconds=mechanism.n / deployment.stream.rate_hz,
+        features=mechanism.features,
+    )
+
+
+def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration) -> Guarantee:
+    """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
+    return Guarantee(
+        statement=mechanism.guarantee,
+        certified=mechanism.noise.certified,
+        loss=mechanism.loss,
+        scopes=(),
+        gain=mechanism.gain if mechanism.noise.certified else None,
+        protection=mechanism.protection,
+        mechanism=mechanism.name,
+        calibration=calibration.content_hash,
+        version=product(),
+        n=mechanism.n,
+        seconds=mechanism.n / calibration.rate_hz,
         features=mechanism.features,
     )
 

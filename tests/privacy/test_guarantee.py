@@ -129,7 +129,7 @@ def test_streams_of_one_device_add_up() -> None:
 
 def test_the_guess_factor_is_that_of_the_response_and_multiplies() -> None:
     """K p from the integers of the response: 3.9 for the shed code of 4 words at 4.8, where e^4.8 allows 121."""
-    made = mechanism("everyday-klt-shed-64")
+    made = mechanism("everyday-klt-one-64")
     response = [step.law for step in made.core.schedule.steps]
     words = {2 ** int(np.log2(law._masks + 1.0).sum()) for law in response}
     assert words == {4}

@@ -22,13 +22,13 @@ def main() -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
     for n in (32, 64, 128):
         chunks = Corpus.of(people, n)
-        for mechanism in ("lpa", "cfpa", "dcfpa", "klt", "klt-shed"):
+        for mechanism in ("lpa", "cfpa", "dcfpa", "klt", "klt-one"):
             name = f"everyday-{mechanism}-{n}"
             if wanted and name not in wanted:
                 continue
             path = TARGET / f"{name}.npz"
             if mechanism.startswith("klt"):
-                shed = 1.0 if mechanism == "klt-shed" else 0.0
+                shed = 1.0 if mechanism == "klt-one" else 0.0
                 calibration = calibrate_joint(chunks, shed_identity=shed, description=DESCRIPTION)
             else:
                 calibration = calibrate_per_feature(chunks, mechanism, description=DESCRIPTION)

@@ -18,6 +18,9 @@ from eyestream.streams.front_end import FrontEndMark
 __all__ = ["load", "save", "shipped"]
 
 _SHIPPED = DATA / "calibrations"
+_FORMER = {f"everyday-klt-shed-{n}": f"everyday-klt-one-{n}" for n in (32, 64, 128)}
+"""Names that 0.1.0 had for shipped ones: what they shed of identity is not enough to be called so."""
+
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
@@ -36,7 +39,7 @@ def save(calibration: Calibration, path: str | Path) -> None:
 
 
 def load(source: str | Path) -> Calibration:
-    """Read the calibration file `source`, or the shipped calibration of that name.
+    """Read the calibration file `source`, or the shipped calibration of that name, also of a name that it once had.
 
     Raises
     ------
@@ -45,6 +48,7 @@ def load(source: str | Path) -> Calibration:
     """
     path = Path(source)
     if not path.is_file():
+        source = _FORMER.get(str(source), source)
         if str(source) not in shipped():
             raise CalibrationError(
                 f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
