@@ -203,6 +203,7 @@ class Guarantee:
                     "loss": None if scope.loss is None else scope.loss.claim(),
                     "ceiling": scope.ceiling,
                     "ceiling_delta": scope.ceiling_delta,
+                    "seconds": scope.seconds,
                 }
                 for scope in self.scopes
             ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.errors import CalibrationError
+from eyestream.errors import CalibrationError, meant
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
@@ -52,6 +52,7 @@ def load(source: str | Path) -> Calibration:
         if str(source) not in shipped():
             raise CalibrationError(
                 f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
+                f"{meant(str(source), shipped())}"
             )
         path = _SHIPPED / f"{source}.npz"
     try:
