@@ -63,6 +63,7 @@ class Guarantee:
     gain : factor by which a chunk raises the chance of a right guess about it, on average; None where not known.
     window_chunks, session_chunks : released chunks of this stream that they can hold; None: no such figure.
     correlated : what a session tells under a class of processes; None where the configuration names no class.
+    baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     """
 
     statement: str
@@ -81,6 +82,7 @@ class Guarantee:
     window_chunks: int | None = None
     session_chunks: int | None = None
     correlated: Correlated | None = None
+    baseline_chunks: int = 0
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -89,6 +91,7 @@ class Guarantee:
         return [
             ("claim", self.statement),
             ("unit", self._unit()),
+            *([("baseline", self._baseline())] if self.baseline_chunks else []),
             ("chunk", self.loss.figures()),
             ("odds", self._odds()),
             *([("streams", self._streams())] if self.streams else []),
@@ -128,6 +131,17 @@ class Guarantee:
         return (
             f"the device releases {', '.join(self.streams)} beside this stream, of the same eyes. What each costs adds "
             "up: a blink or a second of gaze enters them all, and the ceilings below are on their sum"
+        )
+
+    def _baseline(self) -> str:
+        chunks = f"{self.baseline_chunks} chunks" if self.baseline_chunks > 1 else "chunk"
+        return (
+            f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are charged and never "
+            "released. Their mean is taken off all later ones. So a constant that is added to a feature through a "
+            "whole session, in steps of the grid, changes nothing that is released: of such constants, a wearer's "
+            "stable means among them, the loss is 0, over any number of sessions. The other side: a change of a row in "
+            "these chunks changes every chunk of its session, and costs up to the sum over the session. Nothing is "
+            "claimed of what is not constant"
         )
 
     def _odds(self) -> str:
@@ -237,6 +251,7 @@ class Guarantee:
             "loss": self.loss.claim(),
             "streams_beside": list(self.streams),
             "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
+            "baseline_chunks": self.baseline_chunks,
             "scopes": [
                 {
                     "unit": scope.unit,
@@ -270,7 +285,8 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
         statement=mechanism.guarantee,
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
-        scopes=scopes_of(mechanism.loss, mechanism.n, deployment),
+        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
+        baseline_chunks=0 if mechanism.calibration.anchor is None else mechanism.calibration.anchor.chunks,
         streams=tuple(other.name for other in deployment.beside),
         gain=mechanism.gain if mechanism.noise.certified else None,
         window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import CalibrationError, meant
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
@@ -75,6 +76,8 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     extra: dict[str, Any] = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
     if "front_end" in header:
         extra["front_end"] = FrontEndMark(**header["front_end"])
+    if "baseline_chunks" in header:
+        extra["anchor"] = Anchor(int(header["baseline_chunks"]), arrays["anchor.shift"], arrays["anchor.centre"])
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     return Calibration(
         mechanism=made_for,

@@ -72,7 +72,12 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
         day_delta=budget.day_delta,
         lifetime_delta=budget.lifetime_delta,
         beside=tuple(
-            Beside(_without_units(settings, other), mechanisms[other.name].n, mechanisms[other.name].loss)
+            Beside(
+                _without_units(settings, other),
+                mechanisms[other.name].n,
+                mechanisms[other.name].loss,
+                mechanisms[other.name].calibration.anchor is not None,
+            )
             for other in beside
             if other.name != stream.name
         ),
