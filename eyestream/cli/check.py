@@ -26,7 +26,7 @@ from eyestream.rim.ops.findings import Finding
 __all__ = ["add_parser", "main"]
 
 
-CALIBRATION = "everyday-klt-shed-64"
+CALIBRATION = "everyday-klt-one-64"
 
 
 def add_parser(subparsers: Any) -> None:

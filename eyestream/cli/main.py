@@ -6,11 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from typing import NoReturn
 
 from eyestream.cli.tracebacks import hide_messages
 from eyestream.errors import LinkError, OperatorError, meant
+from eyestream.version import VERSION
 
 __all__ = ["main"]
 
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), None)
     parser = _Parser(prog="eyestream", description=_ABOUT, epilog=_FIRST)
-    parser.add_argument("--version", action="version", version=f"eyestream {version('eyestream')}")
+    parser.add_argument("--version", action="version", version=f"eyestream {VERSION}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     module = None
     for name, text in COMMANDS.items():

@@ -79,7 +79,7 @@ SEAMS: dict[str, Seam] = {
         "eyestream.privacy.additive.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)
     ),
     "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
-    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "_release", "self, chunk, turn, state"),
+    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
     "law of LPA": Seam("eyestream.privacy.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
     "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
     "difference": Seam(_TRANSFORM, "difference", "signals"),

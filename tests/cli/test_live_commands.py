@@ -119,7 +119,7 @@ def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -
     assert "feature 0 is 'blinks' in the stream" in complaint(
         "run", "--config", variant('"rate_fixations"', '"blinks"')
     )
-    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-shed-64"', '"everyday-none-64"'))
+    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-one-64"', '"everyday-none-64"'))
     assert (
         "there is no ledger" in complaint("run", "--config", ROOT / "config" / "sidecar.toml")
         or (ROOT / "config" / "ledger").exists()

@@ -129,7 +129,7 @@ def test_streams_of_one_device_add_up() -> None:
 
 def test_the_guess_factor_is_that_of_the_response_and_multiplies() -> None:
     """K p from the integers of the response: 3.9 for the shed code of 4 words at 4.8, where e^4.8 allows 121."""
-    made = mechanism("everyday-klt-shed-64")
+    made = mechanism("everyday-klt-one-64")
     response = [step.law for step in made.core.schedule.steps]
     words = {2 ** int(np.log2(law._masks + 1.0).sum()) for law in response}
     assert words == {4}
@@ -276,3 +276,39 @@ def test_noise_of_a_test_claims_nothing(name: str) -> None:
     claim = nothing.claim()
     assert claim["loss"] is None
     assert not {"scopes", "attacker", "floating_point"} & set(claim)
+
+
+def test_a_baseline_tells_both_sides() -> None:
+    """Constants cost nothing; what lies in the baseline is bounded by its session alone, and nothing says less."""
+    made = guarantee("everyday-klt-anchored-32")
+    scopes = {scope.unit: scope for scope in made.scopes}
+    for unit in ("gaze event", "second of gaze", "window"):
+        inside, behind = scopes[unit], scopes[f"{unit}, behind the baseline"]
+        assert (inside.loss, inside.chunks, inside.ceiling) == (None, None, 1152.0)
+        assert behind.loss is not None
+        assert behind.loss == {s.unit: s.loss for s in guarantee().scopes}[unit]
+    words = dict(made.sentences())["baseline"]
+    assert "the first 4 chunks of each session (64 s) are charged and never released" in words
+    assert "the loss is 0" in words
+    assert "changes every chunk of its session, and costs up to the sum over the session" in words
+    assert "behind the baseline" in made.statement
+    assert made.claim()["baseline_chunks"] == 4
+    open_ended = replace(DEPLOYMENT, session_epsilon=None)
+    words = next(s.why for s in guarantee("everyday-klt-anchored-32", open_ended).scopes if s.unit == "gaze event")
+    assert words.endswith("no ceiling")
+
+
+def test_without_a_baseline_nothing_is_said_of_one() -> None:
+    made = guarantee()
+    assert "baseline" not in dict(made.sentences())
+    assert not any("baseline" in scope.unit for scope in made.scopes)
+    assert made.claim()["baseline_chunks"] == 0
+
+
+def test_a_baseline_of_another_stream_is_said_of_all_streams() -> None:
+    loss = Loss("chunk", Fraction(1))
+    beside = replace(DEPLOYMENT, beside=(Beside(stream(), 64, loss, anchored=True),))
+    scopes = {scope.unit: scope for scope in scopes_of(loss, 32, beside)}
+    assert scopes["gaze event"].loss is not None  # of this stream alone
+    assert scopes["gaze event, all streams"].loss is None
+    assert scopes["gaze event, all streams, behind the baseline"].loss is not None

@@ -97,8 +97,8 @@ def licence(part: Distribution) -> str | None:
     classified = [
         text.rpartition(" :: ")[2] for text in about.get_all("Classifier") or () if text.startswith("License")
     ]
-    said = about.get("License-Expression") or ", ".join(classified) or about.get("License")
-    return said.splitlines()[0] if said else None
+    said = [*(about.get_all("License-Expression") or ()), ", ".join(classified), *(about.get_all("License") or ())]
+    return next((text.splitlines()[0] for text in said if text), None)
 
 
 def bill(parts: list[Distribution]) -> dict[str, Any]:

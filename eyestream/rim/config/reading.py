@@ -170,10 +170,12 @@ def _anchored(settings: Settings, base: Path) -> Settings:
         return _with_paths(table, _SECRETS_AND_CERTIFICATES, base)
 
     def stream(table: StreamSettings) -> StreamSettings:
-        if "/" not in table.privacy.calibration:
-            return table
-        found = str(base / table.privacy.calibration)
-        return msgspec.structs.replace(table, privacy=msgspec.structs.replace(table.privacy, calibration=found))
+        privacy, process = table.privacy, table.privacy.correlation
+        if "/" in privacy.calibration:
+            privacy = msgspec.structs.replace(privacy, calibration=str(base / privacy.calibration))
+        if process is not None and ("/" in process or process.endswith(".toml")):
+            privacy = msgspec.structs.replace(privacy, correlation=str(base.absolute() / process))
+        return msgspec.structs.replace(table, privacy=privacy)
 
     def source(table: SourceEntry) -> SourceEntry:
         if table.profile is None or ("/" not in table.profile and not table.profile.endswith(".toml")):
