@@ -56,11 +56,13 @@ def add_parser(subparsers: Any) -> None:
         help="share of the chunks that the ball holds; 1 for the smallest ball that holds all (default 0.95)",
     )
     parser.add_argument(
+        "--one-score",
         "--shed-identity",
+        dest="shed_identity",
         type=float,
         metavar="W",
-        help="klt: code only the score that changes most within people; this reduces how well they are recognised, and "
-        "does not hide them. W divides what stays with a person by 1 + W, which a reader can undo",
+        help="klt: code only the one score that changes most within people; this reduces how well they are "
+        "recognised, and does not hide them. W divides what stays with a person by 1 + W, which a reader can undo",
     )
     parser.add_argument(
         "--anchored",

@@ -16,7 +16,7 @@ from eyestream.rim.files import calibrations
 
 JOINT: dict[str, dict[str, Any]] = {
     "klt": {"ranks": False},
-    "klt-shed": {"ranks": False, "shed_identity": 1.0},
+    "klt-one": {"ranks": False, "shed_identity": 1.0},
     "klt-mapped": {},
     "klt-anchored": {"anchored": True},
 }

@@ -21,6 +21,7 @@ from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum.fourier import most_coefficients
 from eyestream.streams.front_end import FrontEndMark
 from eyestream.streams.spec import same_rate
+from eyestream.version import VERSION
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
 
@@ -29,9 +30,7 @@ SCHEMA_VERSION = 1
 
 def product() -> str:
     """Name and version of this program."""
-    from importlib.metadata import version  # noqa: PLC0415  costs a sidecar megabytes that it never uses
-
-    return f"eyestream {version('eyestream')}"
+    return f"eyestream {VERSION}"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ writer.
 
 **Lock.** It is on the file, not on its name. Whoever waited for the old file's lock looks whether the name still leads
 to it.
+
+**Systems.** Linux has all of it. macOS has no `fdatasync`, and its `fsync` leaves data in the disk's own memory, which
+`F_FULLFSYNC` does not (its fsync(2)). Windows has no lock that ends with its process, and replaces no file that is
+open: there a ledger can be made and read, not spent from.
 """
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -18,10 +21,16 @@ from pathlib import Path
 
 from eyestream.errors import LedgerError
 
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["LedgerFile", "create_file", "read_pieces"]
 
 _PIECE_BYTES = 1 << 22
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY
 
 
 def create_file(path: Path, data: bytes) -> None:
@@ -41,7 +50,7 @@ def create_file(path: Path, data: bytes) -> None:
     try:
         try:
             _write(fd, data)
-            os.fsync(fd)
+            _sync_whole(fd)
         finally:
             os.close(fd)
         _sync_directory(path.parent)
@@ -56,12 +65,46 @@ def _write(fd: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+def _need_locks(path: Path) -> None:
+    """Raise LedgerError where the ledger at `path` cannot be held by one process alone."""
+    if fcntl is None:
+        raise LedgerError(
+            f"{path}: a ledger is spent from on Linux and macOS only; no lock of this system ends with its process"
+        )
+
+
+def _hold(fd: int) -> None:
+    """Hold the file for this process alone; raises BlockingIOError when another one does."""
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sync_data(fd: int) -> None:
+    """Let what was appended outlive a loss of power; raises OSError."""
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(fd)
+    elif fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
         os.fsync(fd)
+
+
+def _sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, where a directory can be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFELY)
+    try:
+        _sync_whole(fd)
     finally:
         os.close(fd)
+
+
+def _sync_whole(fd: int) -> None:
+    """Let all of a file, its length and times too, outlive a loss of power; raises OSError."""
+    if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(fd)
 
 
 def read_pieces(path: Path) -> Iterator[bytes]:
@@ -81,7 +124,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
 
 def _open(path: Path, flags: int) -> int:
     try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return os.open(path, flags | _SAFELY)
     except FileNotFoundError:
         raise LedgerError(
             f"{path}: there is no ledger; make one with `eyestream init` or `eyestream budget --new`"
@@ -120,13 +163,14 @@ class LedgerFile:
     """
 
     def __init__(self, path: Path) -> None:
+        _need_locks(path)
         self._path = path
         self._beside = path.with_name(f".{path.name}.rewritten")
         self._fd = _open(path, os.O_RDWR | os.O_APPEND)
         try:
             _check_rights(path, self._fd)
             self._lock(self._fd)
-            os.fsync(self._fd)
+            _sync_whole(self._fd)
             self._beside.unlink(missing_ok=True)
         except OSError as error:
             os.close(self._fd)
@@ -137,7 +181,7 @@ class LedgerFile:
 
     def _lock(self, fd: int) -> None:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _hold(fd)
         except BlockingIOError:
             raise LedgerError(f"{self._path}: the ledger is in use by another process") from None
         if not os.path.samestat(os.fstat(fd), os.stat(self._path)):
@@ -153,7 +197,7 @@ class LedgerFile:
 
     def sync(self) -> None:
         """Make everything appended durable. Raises OSError."""
-        os.fdatasync(self._fd)
+        _sync_data(self._fd)
 
     def prepare(self, data: bytes) -> int:
         """Write `data` durably into a locked file beside this one, and give it to `replace`.
@@ -165,9 +209,9 @@ class LedgerFile:
         """
         fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _hold(fd)
             _write(fd, data)
-            os.fsync(fd)
+            _sync_whole(fd)
         except OSError:
             os.close(fd)
             self._beside.unlink(missing_ok=True)
