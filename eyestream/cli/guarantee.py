@@ -6,10 +6,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from eyestream.privacy.guarantee import guarantee_of
 from eyestream.rim.config import load
 from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.description import deployment_of
+from eyestream.rim.sidecar.ceilings import ceilings_of
+from eyestream.rim.sidecar.description import guarantee_in
 
 __all__ = ["add_parser", "main"]
 
@@ -36,10 +36,8 @@ def main(options: argparse.Namespace) -> None:
     """
     settings = load(options.config)
     mechanisms = mechanisms_of(settings)
-    guarantees = {
-        stream.name: guarantee_of(mechanisms[stream.name], deployment_of(settings, stream, mechanisms))
-        for stream in settings.stream
-    }
+    ceilings_of(settings, mechanisms)  # what `run` refuses has no guarantee
+    guarantees = {stream.name: guarantee_in(settings, stream, mechanisms) for stream in settings.stream}
     if options.json:
         print(json.dumps({name: guarantee.claim() for name, guarantee in guarantees.items()}))
         return

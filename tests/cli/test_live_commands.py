@@ -141,7 +141,7 @@ def test_what_a_person_must_mend_on_the_command_line(tmp_path: Path) -> None:
     assert "ends with one of" in complaint("listen", *there, "--out", tmp_path / "x.txt")
     assert "--speed" in complaint("replay", recording, *there, "--speed", "-1")
     assert "'a/b'" in complaint("replay", recording, "--broker", nobody, "--device", "a/b")
-    assert "COMMAND" in complaint("runn")
+    assert "no command runn; did you mean run?" in complaint("runn")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -10,9 +10,13 @@ from eyestream.correlation.chains import MarkovClass
 from eyestream.correlation.emissions import fourier_coordinates, fourier_scale, laplace
 from eyestream.correlation.ordered import ordered_profile
 from eyestream.correlation.profile import profile
+from eyestream.correlation.published import session_claim
 from eyestream.correlation.rows import first_coefficient
 from eyestream.correlation.schedules import balanced, constant, markov_bound, spaced
 from eyestream.correlation.second import Windows, touched_loss, window_loss
+from eyestream.privacy.mechanisms import build
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.processes import load_process
 from tests.correlation.small_worlds import (
     cao,
     chunk_emission,
@@ -135,7 +139,18 @@ def seconds_of_gaze() -> Iterable[Row]:
         )
 
 
+def an_hour() -> Iterable[Row]:
+    """What the shipped class says of an hour of the shipped calibrations."""
+    process = load_process("everyday")
+    for name in ("lpa", "cfpa", "dcfpa", "klt", "klt-shed"):
+        for n in (32, 64, 128):
+            made = [build(calibrations.load(f"everyday-{name}-{n}"), epsilon) for epsilon in (0.48, 4.8, 48.0)]
+            claims = [session_claim(m, process, n / 2, chunks=7200 // n, touched=2) for m in made]
+            yield name, n, f"{claims[0].most:.3f}", *(f"{c.chunk:.3g} of {c.plain:.4g}" for c in claims)
+
+
 TABLES = {
+    "an hour": an_hour,
     "second": seconds_of_gaze,
     "five chunks": five_chunks,
     "vulnerable": vulnerable,

@@ -22,9 +22,10 @@ def printed(title: str) -> list[list[str]]:
 
 
 SLOW = ("vulnerable", "schedules", "balanced")
+LONG = ("an hour",)
 
 
-@pytest.mark.parametrize("title", [t for t in page_figures.TABLES if t not in SLOW])
+@pytest.mark.parametrize("title", [t for t in page_figures.TABLES if t not in SLOW + LONG])
 def test_table(title):
     computed = [[page_figures.cell(value) for value in row] for row in page_figures.TABLES[title]()]
     assert computed == printed(title)
@@ -36,6 +37,12 @@ def test_table(title):
 def test_whole_table(title):
     computed = [[page_figures.cell(value) for value in row] for row in page_figures.TABLES[title]()]
     assert computed == printed(title)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("title", LONG)
+def test_long_table(title):
+    test_table(title)
 
 
 @pytest.mark.long

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
+from eyestream.rim.config import tables
 from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 from eyestream.wire.topics import refuse_shared
@@ -22,6 +23,12 @@ __all__ = ["load", "load_login"]
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
+_KEYS = {
+    key
+    for kind in vars(tables).values()
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    for key in kind.__struct_fields__
+}
 _SECRETS_AND_CERTIFICATES = ("password_file", "ca_file", "cert_file", "key_file")
 
 
@@ -163,10 +170,12 @@ def _anchored(settings: Settings, base: Path) -> Settings:
         return _with_paths(table, _SECRETS_AND_CERTIFICATES, base)
 
     def stream(table: StreamSettings) -> StreamSettings:
-        if "/" not in table.privacy.calibration:
-            return table
-        found = str(base / table.privacy.calibration)
-        return msgspec.structs.replace(table, privacy=msgspec.structs.replace(table.privacy, calibration=found))
+        privacy, process = table.privacy, table.privacy.correlation
+        if "/" in privacy.calibration:
+            privacy = msgspec.structs.replace(privacy, calibration=str(base / privacy.calibration))
+        if process is not None and ("/" in process or process.endswith(".toml")):
+            privacy = msgspec.structs.replace(privacy, correlation=str(base.absolute() / process))
+        return msgspec.structs.replace(table, privacy=privacy)
 
     def source(table: SourceEntry) -> SourceEntry:
         if table.profile is None or ("/" not in table.profile and not table.profile.endswith(".toml")):
@@ -203,7 +212,7 @@ def _sentence(message: str, flat: bool) -> str:
     if missing:
         return f"{_place(where, missing[1])}: missing"
     if unknown:
-        return f"{_place(where, unknown[1])}: unknown key"
+        return f"{_place(where, unknown[1])}: unknown key{meant(unknown[1], _KEYS)}"
     if "matching regex" in what:
         name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
         return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"

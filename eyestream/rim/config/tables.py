@@ -60,6 +60,8 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[stream.privacy]``: the calibration (a shipped name or a path), and epsilon of a chunk, all features together.
 
     `mechanism` is the place of one that lives elsewhere, ``package.module:NAME``; else it comes with the calibration.
+    `correlation` names the class of processes (a shipped name or a path) under which the guarantee says what a whole
+    session tells; `epsilon_prime` lowers epsilon until that stays below it.
     The others are options of the mechanism, ``[stream.privacy.options]`` those that have no key of their own; one that
     it does not take is refused.
     """
@@ -67,6 +69,8 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calibration: Text
     epsilon: Positive
     mechanism: Text | None = None
+    correlation: Text | None = None
+    epsilon_prime: Positive | None = None
     k: Count | None = None
     shrink: bool | None = None
     clip: bool | None = None

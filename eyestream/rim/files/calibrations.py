@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.errors import CalibrationError
+from eyestream.errors import CalibrationError, meant
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
@@ -52,6 +53,7 @@ def load(source: str | Path) -> Calibration:
         if str(source) not in shipped():
             raise CalibrationError(
                 f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
+                f"{meant(str(source), shipped())}"
             )
         path = _SHIPPED / f"{source}.npz"
     try:
@@ -74,6 +76,8 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     extra: dict[str, Any] = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
     if "front_end" in header:
         extra["front_end"] = FrontEndMark(**header["front_end"])
+    if "baseline_chunks" in header:
+        extra["anchor"] = Anchor(int(header["baseline_chunks"]), arrays["anchor.shift"], arrays["anchor.centre"])
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     return Calibration(
         mechanism=made_for,

@@ -1,0 +1,93 @@
+"""What a whole session tells, by the class of processes that a configuration names, and epsilon that keeps it low."""
+
+from collections.abc import Callable
+
+from eyestream.correlation.published import session_claim
+from eyestream.errors import ConfigError
+from eyestream.privacy.charge import ceiling_units, charge_units
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.scopes import Correlated
+from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.files.processes import load_process
+from eyestream.streams.spec import StreamSpec
+
+__all__ = ["correlated_of", "kept_below"]
+
+_PRECISION = 1.01
+_SMALLEST = 1e-3  # of the target
+
+
+def correlated_of(
+    settings: Settings, stream: StreamSettings, mechanism: Mechanism, rows: StreamSpec
+) -> Correlated | None:
+    """The claim about a session; None where the configuration names no class.
+
+    Parameters
+    ----------
+    mechanism
+        Of the stream.
+    rows
+        What its rows are.
+
+    Raises
+    ------
+    ConfigError
+        There is no such class, or a device sends other streams beside this one: the class says nothing of them.
+    """
+    if stream.privacy.correlation is None:
+        return None
+    if any(len(settings.streams_of(device)) > 1 for device in settings.device):
+        raise ConfigError(
+            "[stream.privacy] correlation: a class describes the chunks of one stream; a device here sends several, of "
+            "the same eyes, and for these only the plain sum holds"
+        )
+    ceilings = [settings.budget.session_epsilon]
+    if stream.budget is not None and stream.budget.session_epsilon is not None:
+        ceilings.append(stream.budget.session_epsilon)
+    chunks = ceiling_units(min(ceilings)) // charge_units(float(mechanism.loss.epsilon))
+    return session_claim(
+        mechanism,
+        load_process(stream.privacy.correlation),
+        mechanism.n / stream.rate_hz,
+        chunks=max(chunks, 1),
+        touched=rows.chunks_touched(mechanism.n, 1.0),
+    )
+
+
+def kept_below(target: float, highest: float, build: Callable[[float], tuple[Mechanism, Correlated]]) -> Mechanism:
+    """The mechanism of the largest epsilon, up to `highest`, with which epsilon' of a chunk stays at or below `target`.
+
+    To 1 %. A session of the same ceiling has more chunks when each costs less; epsilon' falls all the same.
+
+    Parameters
+    ----------
+    target
+        Of epsilon' of one chunk.
+    highest
+        The epsilon that was asked for.
+    build
+        The mechanism of an epsilon, and what is claimed of it.
+
+    Raises
+    ------
+    ConfigError
+        when even a thousandth of the target tells more.
+    """
+    mechanism, claim = build(highest)
+    if claim.chunk <= target:
+        return mechanism
+    low, high = target * _SMALLEST, min(highest, target)
+    found, claim = build(low)
+    if claim.chunk > target:
+        raise ConfigError(
+            f"[stream.privacy] epsilon_prime: no epsilon of a chunk from {low:g} keeps it below {target:g}; {low:g} "
+            f"has {claim.chunk:.3g}. Longer chunks, or a mechanism that adds noise (cfpa, dcfpa), tell less"
+        )
+    while high > low * _PRECISION:
+        middle = (low * high) ** 0.5
+        mechanism, claim = build(middle)
+        if claim.chunk <= target:
+            low, found = middle, mechanism
+        else:
+            high = middle
+    return found

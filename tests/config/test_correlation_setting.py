@@ -1,0 +1,83 @@
+"""A class of processes in the configuration: what is said of a session, and the target."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from eyestream.cli.main import main
+from eyestream.errors import ConfigError
+from eyestream.rim import config
+from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.description import guarantee_in, metas
+
+pytestmark = pytest.mark.xdist_group("correlation-setting")
+
+
+def written(folder: Path, **changes: str) -> Path:
+    """What `eyestream init` writes, with some lines of [stream.privacy] changed."""
+    main(["init", str(folder)])
+    path = folder / "sidecar.toml"
+    text = path.read_text()
+    for key, value in changes.items():
+        text, count = re.subn(rf"(?m)^(# )?{key} = .*$", value, text, count=1)
+        assert count == 1, key
+    path.write_text(text)
+    return path
+
+
+def test_a_new_configuration_says_what_a_session_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "a", calibration='calibration = "everyday-cfpa-64"')
+    capsys.readouterr()
+    main(["guarantee", "--config", str(path), "--json"])
+    claim = json.loads(capsys.readouterr().out)["features"]["correlation"]
+    assert claim["class"] == "everyday"
+    assert claim["outside_the_class"] == {"epsilon": pytest.approx(1152.0), "of": "plain sum over the chunks"}
+    assert claim["epsilon_prime"]["chunk"] == pytest.approx(4.8 * (1 + claim["a_max"]) / (1 - claim["a_max"]), rel=0.01)
+    assert claim["epsilon_prime"]["second_of_gaze"] == pytest.approx(claim["epsilon_prime"]["chunk"] + 4.8)
+    settings = config.load(path)
+    words = next(iter(metas(settings, mechanisms_of(settings)).values())).guarantee
+    assert "the class 'everyday'" in words
+    assert "Outside this class only the plain sum holds" in words
+    assert f"e^{claim['epsilon_prime']['chunk']:.4g}" in words
+
+
+def test_without_a_class_only_the_sum_is_claimed(tmp_path: Path) -> None:
+    settings = config.load(written(tmp_path / "a", correlation=""))
+    made = guarantee_in(settings, settings.stream[0], mechanisms_of(settings))
+    assert made.claim()["correlation"] is None
+    assert "the sum over the chunks of a session is the only bound" in dict(made.sentences())["correlation"]
+
+
+def test_epsilon_is_lowered_until_epsilon_prime_stays_below_its_target(tmp_path: Path) -> None:
+    changes = {"calibration": 'calibration = "everyday-cfpa-64"', "epsilon_prime": "epsilon_prime = 20.0"}
+    settings = config.load(written(tmp_path / "a", **changes))
+    mechanisms = mechanisms_of(settings)
+    made = guarantee_in(settings, settings.stream[0], mechanisms)
+    assert made.correlated is not None
+    assert 0.98 * 20 < made.correlated.chunk <= 20
+    assert mechanisms["features"].epsilon < 2.1
+    roomy = config.load(written(tmp_path / "b", **(changes | {"epsilon_prime": "epsilon_prime = 200.0"})))
+    assert mechanisms_of(roomy)["features"].epsilon == pytest.approx(4.8)
+
+
+def test_what_cannot_be_claimed_is_refused(tmp_path: Path) -> None:
+    for name, changes, message in (
+        ("a", {"correlation": "", "epsilon_prime": "epsilon_prime = 20.0"}, "name one with `correlation`"),
+        ("b", {"correlation": 'correlation = "nights"'}, "'nights': not one of everyday"),
+    ):
+        settings = config.load(written(tmp_path / name, **changes))
+        with pytest.raises(ConfigError, match=message):
+            guarantee_in(settings, settings.stream[0], mechanisms_of(settings))
+
+
+def test_a_class_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", correlation='correlation = "./mine.toml"')
+    (tmp_path / "a" / "mine.toml").write_text(
+        'name = "mine"\ntime_constant_s = 10\nscore_time_constant_s = 10\nrange_sd = 2\nabout = "Made up"\n'
+    )
+    settings = config.load(path)
+    made = guarantee_in(settings, settings.stream[0], mechanisms_of(settings))
+    assert made.correlated is not None
+    assert made.correlated.name == "mine"

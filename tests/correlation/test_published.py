@@ -1,0 +1,185 @@
+"""epsilon' of real mechanisms under the published class: never below what an attacker reaches, and in the claim."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from eyestream.correlation.half_spaces import advantage
+from eyestream.correlation.normal_scores import forward_bound
+from eyestream.correlation.published import PublishedClass, session_claim, side
+from eyestream.errors import ConfigError
+from eyestream.privacy.additive.ball import l1_factor, l2_factor
+from eyestream.privacy.additive.core import AdditiveCore
+from eyestream.privacy.calibration import PerFeatureTables
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.processes import SHIPPED, load_process
+
+Array = NDArray[np.float64]
+CLASS = PublishedClass("a", 60.0, 60.0, 3.0, "made up")
+
+
+def log_normal(z: float) -> float:
+    return math.log(0.5 * math.erfc(-z / math.sqrt(2)))
+
+
+@pytest.mark.parametrize(("shift", "exponent"), [(0.05, 0.5), (0.4, 5.0), (1.0, 40.0), (3.0, 4.8), (2.0, 300.0)])
+def test_the_best_half_space_is_enclosed(shift: float, exponent: float) -> None:
+    """No half-space tells more, and one tells nearly as much; the likelihood of the centre alone would not do."""
+    scale = exponent + math.log(-math.expm1(-exponent))
+    told = [
+        float(np.logaddexp(0, scale + log_normal(z + shift)) - np.logaddexp(0, scale + log_normal(z)))
+        for z in np.linspace(-30, 5, 7001)
+    ]
+    found = advantage(shift, exponent)
+    assert max(told) <= found <= 1.02 * max(told) + 0.03 * shift + 0.01 * exponent**0.5
+    assert found > told[6000]
+
+
+def test_far_shifts_tell_all_and_none_nothing() -> None:
+    assert advantage(0.0, 5.0) == advantage(1.0, 0.0) == 0.0
+    assert advantage(1e9, 5.0) == 5.0
+    assert advantage(1.0, 1e4) < advantage(1.5, 1e4) < 1e4
+
+
+def pair_loss(mechanism: Mechanism, first: Array, second: Array) -> float:
+    """The loss of one release between two chunks, from the integers that the shipped sampler adds noise to."""
+    assert isinstance(mechanism.core, AdditiveCore)
+    private, frame = mechanism.core.private, mechanism.frame
+    transform, integers = private.transform(), []
+    for chunk in (first, second):
+        residual = transform.residual(np.clip(chunk[frame.active], *frame.range))
+        factor = private.factor(residual, private.radius)
+        integers.append(private.lattice.snap(transform.coordinates(residual), factor).copy())
+    apart = np.abs(integers[0] - integers[1]).sum(axis=1)
+    return float(sum(Fraction(r) * int(d) for r, d in zip(private.law.rates.tolist(), apart, strict=True)))
+
+
+def declared(name: str, **options: int) -> Mechanism:
+    return build(calibrations.load(f"everyday-{name}-32"), 4.8, **options)
+
+
+@pytest.mark.parametrize(("name", "options"), [("cfpa", {}), ("cfpa", {"k": 5}), ("dcfpa", {"k": 3}), ("lpa", {})])
+def test_coupled_chunks_lose_no_more_than_the_claim_says(name: str, options: dict[str, int]) -> None:
+    """Two chunks of the ball and what is left of their difference s chunks later, about any level, wherever it lies."""
+    mechanism = declared(name, **options)
+    frame, tables = mechanism.frame, mechanism.calibration.tables
+    assert isinstance(tables, PerFeatureTables)
+    rng = np.random.default_rng(3)
+    n, active = mechanism.n, frame.active
+    step = -math.log(0.8) * 60.0  # a = 0.8
+    one = [side(mechanism, CLASS, step, s) - side(mechanism, CLASS, step, s - 1) for s in (1, 2, 3)]
+    assert one[0] >= one[1] >= one[2]
+    for trial in range(40):
+        shape = rng.normal(size=(len(active), n)) if trial % 2 else np.ones((len(active), n))
+        signal = np.diff(shape, axis=1, prepend=0.0) if name == "dcfpa" else shape
+        norm = np.abs(signal).sum(axis=1) if name == "lpa" else np.sqrt((signal**2).sum(axis=1))
+        apart = 2 * tables.radius[active][:, None] * shape / np.maximum(norm, 1e-300)[:, None]
+        course = rng.normal(size=(len(active), n)) * frame.range[1] * rng.choice([0.0, 0.1, 3.0])
+        for s, allowed in zip((1, 2, 3), one, strict=True):
+            pair = np.zeros((2, mechanism.features, n))
+            pair[0, active], pair[1, active] = course, course + 0.8**s * apart
+            assert pair_loss(mechanism, pair[0], pair[1]) <= allowed
+
+
+def test_scaling_onto_a_taxicab_ball_moves_chunks_apart() -> None:
+    """Why the claim for LPA has the factor 2; the Euclidean projection needs none."""
+    pair = np.array([[1.0, 0.0], [1.0, 0.5]])
+    scaled = pair * l1_factor(pair, np.ones(2))
+    assert np.abs(scaled[0] - scaled[1]).sum() > 1.3 * np.abs(pair[0] - pair[1]).sum()
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        pair = rng.normal(size=(2, 5)) * rng.choice([0.1, 1.0, 9.0], size=(2, 1))
+        euclidean, taxicab = pair * l2_factor(pair, np.ones(2)), pair * l1_factor(pair, np.ones(2))
+        assert np.linalg.norm(euclidean[0] - euclidean[1]) <= np.linalg.norm(pair[0] - pair[1]) * (1 + 1e-12)
+        assert np.abs(taxicab[0] - taxicab[1]).sum() <= 2 * np.abs(pair[0] - pair[1]).sum()
+
+
+@pytest.mark.parametrize("name", ["lpa", "cfpa", "dcfpa"])
+def test_an_attacker_reaches_at_least_half_of_the_bound(name: str) -> None:
+    """Innovations near zero are in the class: then both sessions are known, and the outermost outputs tell all."""
+    mechanism = declared(name)
+    frame, tables, n = mechanism.frame, mechanism.calibration.tables, mechanism.n
+    assert isinstance(tables, PerFeatureTables)
+    active, step = frame.active, -math.log(0.8) * 60.0
+    shape = np.broadcast_to(np.arange(1.0, n + 1) if name == "dcfpa" else np.ones(n), (len(active), n))
+    norm = {"lpa": n, "cfpa": math.sqrt(n), "dcfpa": math.sqrt(n)}[name]
+    centre = np.zeros((mechanism.features, n))
+    centre[active] = np.cumsum(tables.centre[active], axis=1) if name == "dcfpa" else tables.centre[active]
+    reached = 0.0
+    for apart in range(-20, 21):
+        pair = np.array([centre, centre])
+        pair[0, active] += 0.8 ** abs(apart) * tables.radius[active][:, None] * shape / norm
+        pair[1, active] -= 0.8 ** abs(apart) * tables.radius[active][:, None] * shape / norm
+        reached += pair_loss(mechanism, pair[0], pair[1])
+    bound = session_claim(mechanism, CLASS, step, chunks=41, touched=1)
+    assert 0.5 * bound.chunk <= reached <= bound.chunk < bound.plain
+
+
+def words_attack(most: float, epsilon: float, chunks: int, border: float) -> float:
+    """What words that all say "above the border" tell of scores 3 and -3, by filtering on a grid."""
+    scores = np.linspace(-8, 8, 401)
+    rows = np.exp(-((scores[None] - most * scores[:, None]) ** 2) / (2 * (1 - most**2)))
+    rows /= rows.sum(axis=1, keepdims=True)
+    told = np.zeros(len(scores))
+    for _ in range(chunks):
+        beyond = np.where(scores > border, epsilon, 0.0) + told
+        told = np.log(rows @ np.exp(beyond - beyond.max())) + beyond.max()
+    return float(np.interp(3, scores, told) - np.interp(-3, scores, told))
+
+
+@pytest.mark.parametrize(
+    ("most", "epsilon", "chunks"), [(0.5, 1.0, 30), (0.7, 0.48, 3), (0.7, 4.8, 60), (0.85, 1.0, 60)]
+)
+def test_words_of_the_strongest_attacker_stay_below_the_bound_and_reach_a_third(
+    most: float, epsilon: float, chunks: int
+) -> None:
+    attained = max(words_attack(most, epsilon, chunks, border) for border in np.linspace(-1, 5, 13))
+    bound = forward_bound(most, epsilon, chunks, 6.0)
+    assert attained <= bound < chunks * epsilon + 1e-9
+    assert attained >= bound / 3
+
+
+def test_scores_that_never_change_or_never_stay() -> None:
+    assert forward_bound(1.0, 2.0, 5, 6.0) == 10.0
+    assert forward_bound(0.0, 2.0, 5, 6.0) == forward_bound(0.5, 2.0, 0, 6.0) == 0.0
+
+
+def test_the_shipped_class_and_what_it_claims_of_the_default() -> None:
+    process = load_process("everyday")
+    assert SHIPPED == ("everyday",)
+    mechanism = build(calibrations.load("everyday-klt-shed-64"), 4.8)
+    claim = session_claim(mechanism, process, 32.0, chunks=240, touched=2)
+    assert claim.most == pytest.approx(math.exp(-32 / process.score_time_constant_s))
+    assert 4.8 < claim.chunk < 0.2 * claim.plain
+    assert claim.second == pytest.approx(claim.chunk + 4.8)
+    slow = PublishedClass("slow", 1e9, 1e9, 3.0, "")
+    assert session_claim(mechanism, slow, 32.0, chunks=5, touched=2).chunk == pytest.approx(24.0)
+    assert session_claim(mechanism, process, 32.0, chunks=1, touched=2).chunk == pytest.approx(4.8)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = 3", "not a class of processes"),
+        (
+            'name = "a"\ntime_constant_s = 0\nscore_time_constant_s = 1\nrange_sd = 3\nabout = ""',
+            "time_constant_s must be",
+        ),
+        ('name = "a"\ntime_constant_s = 1\nrange_sd = 3\nabout = ""', "score_time_constant_s"),
+    ],
+)
+def test_what_is_no_class_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_process(str(path))
+    with pytest.raises(ConfigError, match="not one of everyday"):
+        load_process("elsewhere")
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_process(str(tmp_path / "none.toml"))
