@@ -32,8 +32,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--mechanism",
         choices=sorted(_MECHANISMS),
-        help="how chunks are released (default: klt, whose calibration codes what changes within people and not between "
-        "them; docs/attacks.md). "
+        help="how chunks are released (default: klt, whose calibration codes what changes within people and not "
+        "between them; docs/attacks.md). "
         "cfpa and dcfpa come with their post-processing on, which costs no privacy",
     )
     parser.add_argument(
