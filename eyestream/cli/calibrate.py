@@ -11,6 +11,7 @@ from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_o
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.joint.adapt import adapt_joint
 from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entries
 from eyestream.rim.elsewhere import mechanism_named
@@ -34,12 +35,17 @@ def add_parser(subparsers: Any) -> None:
     add_profile(parser)
     known = [entry.name for entry in entries()]
     parser.add_argument(
+        "--adapt",
+        metavar="BASE",
+        help="a calibration of klt, file or shipped name: take all of it but the maps of the features, which come from "
+        "the recordings of another tracker; needs neither --mechanism nor --chunk",
+    )
+    parser.add_argument(
         "--mechanism",
-        required=True,
         metavar="NAME",
         help=f"what it is for: {', '.join(known)}, or package.module:NAME of one that lives elsewhere",
     )
-    parser.add_argument("--chunk", type=int, required=True, metavar="N", help="rows a chunk: 32, 64, 128 or so")
+    parser.add_argument("--chunk", type=int, metavar="N", help="rows a chunk: 32, 64, 128 or so")
     parser.add_argument(
         "--k", type=int, metavar="K", help="Fourier coefficients to keep (default: the best for epsilon)"
     )
@@ -94,6 +100,11 @@ def main(options: argparse.Namespace) -> None:
     CalibrationError
         There is no such mechanism, the recordings do not fit together, or hold no whole chunk.
     """
+    if options.adapt is not None:
+        _adapt(options)
+        return
+    if options.mechanism is None or options.chunk is None:
+        raise ConfigError("expected --mechanism and --chunk, or --adapt BASE")
     if options.chunk < 2 or options.chunk & (options.chunk - 1):
         raise ConfigError(f"--chunk must be a power of two, not {options.chunk}")
     profile = load_profile(options.profile) if options.profile else None
@@ -105,10 +116,7 @@ def main(options: argparse.Namespace) -> None:
     entry = _entry(options.mechanism)
     corpus = Corpus.of(loaded, options.chunk)
     calibration = _calibrated(options, entry, corpus)
-    try:
-        calibrations.save(calibration, options.out)
-    except OSError as error:
-        raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+    _save(calibration, options.out)
     active = ~calibration.constant
     print(
         f"{options.out}: {entry.name}, chunks of {options.chunk} rows, {active.sum()} of {len(names)} features "
@@ -120,6 +128,35 @@ def main(options: argparse.Namespace) -> None:
     if isinstance(tables, PerFeatureTables) and not options.range:
         covered = np.median(tables.diameter[active] / (2 * tables.radius[active]))
         print(f"largest distance of two chunks over the sensitivity, median feature: {covered:.2f}")
+
+
+def _save(calibration: Calibration, path: Path) -> None:
+    try:
+        calibrations.save(calibration, path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _adapt(options: argparse.Namespace) -> None:
+    """Maps of another tracker for a calibration that is there."""
+    given = {
+        name: getattr(options, name) for name in ("mechanism", "chunk", "coverage", "k", "shed_identity", "constant")
+    }
+    given |= {name: getattr(options, name) or None for name in ("anchored", "linear", "range", "option")}
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(f"--{name.replace('_', '-')} is not for --adapt, which takes all but the maps from BASE")
+    base = calibrations.load(options.adapt)
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = [load_rows(path, profile) for path in options.recordings]
+    calibration, kept = adapt_joint(base, Corpus.of(loaded, base.n), options.about)
+    _save(calibration, options.out)
+    print(
+        f"{options.out}: {base.mechanism}, chunks of {base.n} rows, adapted from {options.adapt} to {len(loaded)} "
+        f"recordings, hash {calibration.content_hash}"
+    )
+    if kept:
+        print(f"features that did not vary or were not there, with the map of {options.adapt}: {', '.join(kept)}")
 
 
 def _entry(named: str) -> Entry:

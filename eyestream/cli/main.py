@@ -16,6 +16,7 @@ __all__ = ["main"]
 
 COMMANDS = {
     "demo": "see it happen: broker, recording, sidecar and application in one terminal",
+    "advise": "which calibration and epsilon to take, and what to expect of them",
     "init": "write a configuration and a new ledger",
     "deploy": "lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
     "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",

@@ -92,6 +92,9 @@ def main(options: argparse.Namespace) -> None:
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
     print(_price(options, calibration))
+    for said in dict.fromkeys(_tracker(calibration, recording) for recording in loaded):
+        if said is not None:
+            print(said)
     with _releases(options, calibration, loaded) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
@@ -147,6 +150,21 @@ def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer
             f"--ledger {options.ledger}: counts {options.device} in {counted} and windows of {odometer.window} chunks; "
             f"expected {n} rows and no window: take another --device or ledger"
         )
+
+
+def _tracker(calibration: Calibration, recording: Recording) -> str | None:
+    """What is to be said where the tracker is not the calibration's, or nobody told which it is."""
+    ours, made = recording.front_end, calibration.front_end
+    if ours is not None and not calibration.check_front_end(ours) and made is not None:
+        said = f"rows of another tracker ({ours.profile}) than the calibration's ({made.profile})"
+    elif ours is None and made is not None:
+        said = f"rows that do not tell what made them; the calibration is of {made.profile}"
+    else:
+        return None
+    return (
+        f"{said}: epsilon holds, the expected error may not. eyestream check --recording tells which features fit, "
+        "eyestream calibrate --adapt makes a calibration for them"
+    )
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:

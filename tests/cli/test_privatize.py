@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -273,3 +274,26 @@ def test_a_ledger_that_does_not_fit_stops_the_release(
     assert stopped.value.code == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_another_tracker_is_announced_and_the_same_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calibration = calibrations.load("everyday-klt-32")
+    own = calibration.front_end
+    assert own is not None
+    values = np.repeat(calibration.fill[None, :], 64, axis=0)
+    base = Recording(np.arange(64) / 2.0, values, calibration.names)
+    cases = {
+        "same": (own, None),
+        "other": (
+            replace(own, front_end="0" * 16, profile="neon"),
+            "rows of another tracker (neon) than the calibration's",
+        ),
+        "unknown": (None, "rows that do not tell what made them"),
+    }
+    for name, (mark, said) in cases.items():
+        recordings.save(replace(base, front_end=mark), tmp_path / f"{name}.npz")
+        words = ["privatize", str(tmp_path / f"{name}.npz"), "--calibration", "everyday-klt-32", "--epsilon", "4.8"]
+        main([*words, "--out", str(tmp_path / "out")])
+        printed = capsys.readouterr().out
+        assert (said or "epsilon 4.8 a chunk") in printed
+        assert ("the expected error may not" in printed) is (said is not None)

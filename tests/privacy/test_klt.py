@@ -218,7 +218,7 @@ def test_the_face_is_that_of_every_mechanism(calibration: Calibration, tmp_path:
     with pytest.raises(ValueError, match="shape"):
         mechanism.release(np.zeros((52, N + 1)))
     for option in ({"k": 3}, {"clip": False}, {"shrink": True}, {"smooth": True}):
-        with pytest.raises(ConfigError, match=f"klt has no option {next(iter(option))}; it takes none"):
+        with pytest.raises(ConfigError, match=f"klt has no option {next(iter(option))}; it takes focus"):
             build(calibration, 4.8, **option)
     for epsilon in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ConfigError, match="epsilon"):
@@ -258,3 +258,19 @@ def test_utility_on_people_outside_the_calibration(
     distinct = released & ~np.isin(calibration.names, FOLLOWING)
     assert distinct.sum() == 40
     assert every[distinct].mean() > bar - 0.02
+
+
+def test_a_focus_helps_the_features_that_it_names(calibration: Calibration) -> None:
+    """Expected errors: those that are named fall, others rise, and the claim is the same."""
+    named = ["blink_rate", "mean_fixation_duration"]
+    plain, focused = KLT(calibration, 9.6), build(calibration, 9.6, focus=named)
+    chosen = np.isin(calibration.names, named)
+    ratio = (focused.noise_sd / np.maximum(plain.noise_sd, 1e-12))[~calibration.constant]
+    assert (ratio[chosen[~calibration.constant]] < 0.97).all()
+    assert ratio[~chosen[~calibration.constant]].mean() > 1.0
+    assert focused.guarantee == plain.guarantee
+    assert focused.identity != plain.identity
+    with pytest.raises(ConfigError, match="focus: expected names of released features, not 'wb1_min'"):
+        build(calibration, 9.6, focus=["wb1_min"])
+    with pytest.raises(ConfigError, match="option focus of klt: expected array"):
+        build(calibration, 9.6, focus="blink_rate")

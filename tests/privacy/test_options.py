@@ -21,9 +21,9 @@ FOURIER = "shrink, clip, smooth, k, fill_band, transform"
 @pytest.mark.parametrize(
     ("name", "options", "complaint"),
     [
-        ("klt", {"clip": False}, "klt has no option clip; it takes none"),
-        ("klt", {"k": 1}, "klt has no option k; it takes none"),
-        ("klt", {"shrink": True}, "klt has no option shrink; it takes none"),
+        ("klt", {"clip": False}, "klt has no option clip; it takes focus"),
+        ("klt", {"k": 1}, "klt has no option k; it takes focus"),
+        ("klt", {"shrink": True}, "klt has no option shrink; it takes focus"),
         ("lpa", {"k": 3}, "lpa has no option k; it takes shrink, clip, smooth"),
         ("lpa", {"fill_band": True}, "lpa has no option fill_band"),
         ("cfpa", {"rows": 3}, f"cfpa has no option rows; it takes {FOURIER}"),

@@ -22,6 +22,9 @@ __all__ = ["JointCore", "JointStep"]
 
 Array = NDArray[np.float64]
 
+FOCUS = 10.0
+"""What the squared error of a feature counts that an application has named, beside 1 of the others."""
+
 
 class JointCore:
     """A core for `eyestream.privacy.mechanism`.
@@ -38,12 +41,12 @@ class JointCore:
     CalibrationError
         when the calibration holds figures of another kind, or they do not fit its features.
     ConfigError
-        when the calibration chooses k.
+        when the calibration chooses k, or a feature of the focus is not released.
     """
 
     delta = Fraction(0)
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, focus: Sequence[str] = ()) -> None:
         tables = frame.calibration.tables
         if not isinstance(tables, JointTables):
             raise CalibrationError("the calibration holds no figures for joint coding")
@@ -52,7 +55,7 @@ class JointCore:
         if tables.basis.shape[0] != len(frame.active) * len(tables.modes):
             raise CalibrationError("the basis of the calibration is not of its released features")
         self.tables = tables
-        self.schedule = Schedule(tables, frame.epsilon)
+        self.schedule = Schedule(tables, frame.epsilon, _importance(frame, focus, len(tables.modes)))
         if any(step.law.words > DIRECT_WORDS for step in self.schedule.steps):
             raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.gain = max(step.law.gain for step in self.schedule.steps)
@@ -88,6 +91,17 @@ class JointCore:
         step, weights, components = self.step(), self.tables.weights, len(self.tables.poles)
         for state, chunk in zip(self.schedule.backward(states), out, strict=True):
             step.chunk(weights @ state.reshape(components, -1), chunk)
+
+
+def _importance(frame: Frame, focus: Sequence[str], modes: int) -> Array | None:
+    """(A M,) what every mode's squared error counts; None: all the same."""
+    if not focus:
+        return None
+    names = [frame.calibration.names[feature] for feature in frame.active]
+    unknown = next((name for name in focus if name not in names), None)
+    if unknown is not None:
+        raise ConfigError(f"focus: expected names of released features, not {unknown!r}")
+    return np.repeat(np.where(np.isin(names, list(focus)), FOCUS, 1.0), modes)
 
 
 class JointStep:

@@ -11,6 +11,10 @@ every output by e^epsilon. The state is a function of released values and public
 the released code word (filter, reconstruction, clip) is post-processing.
 """
 
+from collections.abc import Sequence
+
+import msgspec
+
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.frame import Frame
 from eyestream.privacy.joint.core import JointCore
@@ -18,7 +22,19 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.protection import Protection
 
-__all__ = ["KLT"]
+__all__ = ["KLT", "JointOptions"]
+
+
+class JointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of joint transform coding.
+
+    Attributes
+    ----------
+    focus
+        Names of features whose squared error counts ten times in the choice of directions and bits; public.
+    """
+
+    focus: list[str] | None = None
 
 
 class KLT(Mechanism):
@@ -26,12 +42,14 @@ class KLT(Mechanism):
 
     `release` is the first chunk of a session; `session` gives what releases the chunks of one session in order and
     improves while the person is the same. Shrinking, smoothing across chunks and the clip to the range are part of it,
-    and the directions follow from epsilon: it takes no options.
+    and the directions follow from epsilon.
 
     Parameters
     ----------
     calibration, epsilon, noise
         As for every mechanism.
+    focus
+        Of `JointOptions`.
 
     Attributes
     ----------
@@ -41,7 +59,7 @@ class KLT(Mechanism):
     Raises
     ------
     ConfigError
-        when epsilon cannot be used.
+        when epsilon cannot be used, or a feature of the focus is not released.
     CalibrationError
         when the calibration was made for another mechanism.
     """
@@ -60,6 +78,14 @@ class KLT(Mechanism):
         "the generator's bits truly uniform and independent, it would hold against any computing power)",
     )
 
-    def __init__(self, calibration: Calibration, epsilon: float, *, noise: Noise | None = None) -> None:
+    def __init__(
+        self,
+        calibration: Calibration,
+        epsilon: float,
+        *,
+        noise: Noise | None = None,
+        focus: Sequence[str] | None = None,
+    ) -> None:
         frame = Frame.of(self.name, calibration, epsilon)
-        super().__init__(frame, JointCore(frame), noise)
+        options = {} if focus is None else {"focus": list(focus)}
+        super().__init__(frame, JointCore(frame, focus or ()), noise, options)

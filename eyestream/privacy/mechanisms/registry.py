@@ -16,8 +16,8 @@ from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.cfpa import CFPA
 from eyestream.privacy.mechanisms.dcfpa import DCFPA
-from eyestream.privacy.mechanisms.entry import Entry, NoOptions, StudyForm
-from eyestream.privacy.mechanisms.klt import KLT
+from eyestream.privacy.mechanisms.entry import Entry, StudyForm
+from eyestream.privacy.mechanisms.klt import KLT, JointOptions
 from eyestream.privacy.mechanisms.lpa import LPA
 from eyestream.privacy.noise import Noise
 
@@ -137,7 +137,7 @@ register(
 register(
     Entry(
         mechanism=KLT,
-        options=NoOptions,
+        options=JointOptions,
         tables=JointTables,
         calibrate=calibrate_joint,
         calibration_options=("shed_identity", "ranks", "anchored"),

@@ -1,0 +1,111 @@
+"""``eyestream advise``: which calibration and epsilon to take, and what to expect of them."""
+
+import argparse
+import json
+import math
+from dataclasses import asdict
+from typing import Any
+
+from eyestream.cli.options import positive
+from eyestream.offline.study.advice import Advice, Wish, advise, load_table, markdown
+
+__all__ = ["add_parser", "main"]
+
+SHOWN = (
+    "rate_saccades",
+    "blink_rate",
+    "mean_fixation_duration",
+    "mean_saccade_amplitude",
+    "mean_mean_diameter",
+)
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "advise",
+        help="which calibration and epsilon to take, and what to expect of them",
+        description="Say what the application needs and what must not be found out; the answer is a shipped "
+        "calibration, an epsilon, what to expect of them on people who were not in the calibration, and tables for the "
+        "configuration. The figures are of one corpus, named in the answer.",
+    )
+    parser.add_argument(
+        "--epsilon-per-minute", type=positive, default=18.0, metavar="E", help="on average (default %(default)g)"
+    )
+    parser.add_argument(
+        "--delay",
+        type=positive,
+        default=40.0,
+        metavar="SECONDS",
+        help="from a row to its release (default %(default)g)",
+    )
+    parser.add_argument("--hours", type=positive, default=8.0, metavar="H", help="of use a day (default %(default)g)")
+    parser.add_argument("--hide-identity", action="store_true", help="it must be hard to find out who it is")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one line of JSON")
+    form.add_argument("--table", action="store_true", help="all figures that the answers come from, as Markdown")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Print the advice.
+
+    Raises
+    ------
+    ConfigError
+        No calibration is quick enough, or nothing was measured at such an epsilon.
+    """
+    table = load_table()
+    if options.table:
+        print(markdown(table))
+        return
+    wish = Wish(options.epsilon_per_minute, options.delay, options.hide_identity, options.hours)
+    advice = advise(wish, table)
+    if options.json:
+        told = asdict(advice) | {"corpus": table["corpus"], "people": table["people"]}
+        print(json.dumps(told | {"configuration": advice.configuration()}))
+        return
+    print(_text(advice, table))
+
+
+def _text(advice: Advice, table: dict[str, Any]) -> str:
+    price, expected, who = advice.price, advice.expected, advice.identity
+    lines = [
+        f"calibration    {advice.calibration}",
+        f"epsilon        {advice.epsilon:g} a chunk of {advice.chunk} rows ({advice.delay_s:g} s): {price['minute']:g} "
+        f"a minute on average, at most {price['worst_minute']:g} for any minute of gaze, {price['second']:g} for any "
+        f"second, {price['day']:g} a day",
+        "guessing       a chunk raises the chance of guessing something about it at most "
+        f"{advice.guess_factor:.3g} times on average (e^epsilon: {math.exp(min(advice.epsilon, 700)):.3g})",
+    ]
+    if advice.withheld_s:
+        lines.append(
+            f"baseline       the first {advice.withheld_s:g} s of each session are withheld, and their mean is taken "
+            "off the rest: what is constant in a wearer cancels. What changes in them costs up to the sum over the "
+            "session; the figures above are of gaze behind them"
+        )
+    lines += [
+        f"expected       of the variance of distinct features: {expected['distinct']:.2f} against the common mean, "
+        f"{expected['distinct_own']:.2f} with people's own means removed; of whole recordings "
+        f"{expected['distinct_offline']:.2f} and {expected['distinct_own_offline']:.2f}",
+        "",
+        f"{'feature':<26}{'explained':>11}{'own mean off':>14}{'correlation':>13}{'given saccades':>16}",
+    ]
+    for name in SHOWN:
+        own = expected["features"][name]
+        cells = [_figure(own[key]) for key in ("explained", "own", "correlation", "partial")]
+        lines.append(f"{name:<26}{cells[0]:>11}{cells[1]:>14}{cells[2]:>13}{cells[3]:>16}")
+    lines += [
+        "",
+        f"who it is      at {who['epsilon_per_minute']:g} a minute the strongest of {len(table['attackers'])} "
+        f"attackers ({who['attacker']}) named {who['rate']:.2f} [{who['rate_low']:.2f}, {who['rate_high']:.2f}] "
+        f"right (chance {who['chance']:.2f}), area {who['area']:.2f} [{who['area_low']:.2f}, {who['area_high']:.2f}]; "
+        f"with {who['people']} people an area of {who['least_area']:.2f} would have shown. Measured, not proved",
+        f"corpus         {table['corpus']}; half of {table['people']} people calibrate, the others are released",
+        "",
+        advice.configuration().rstrip(),
+    ]
+    return "\n".join(lines)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,134 @@
+"""Advice: from saved figures, inside of what was measured, and what it says can be done."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eyestream.cli.main import main
+from eyestream.errors import ConfigError
+from eyestream.offline.corpus.simulation import load_statistics, simulate
+from eyestream.offline.study.advice import IDENTITY, Wish, advise, load_table, markdown
+from eyestream.rim.config.tables import PrivacySettings
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.recordings import Recording
+
+PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, Any]:
+    return load_table()
+
+
+def test_the_page_has_the_table_that_the_command_prints(
+    table: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["advise", "--table"])
+    printed = capsys.readouterr().out.strip()
+    assert printed == markdown(table)
+    assert printed in PAGE.read_text(encoding="utf-8")
+    assert len(printed.splitlines()) == 2 + len(table["rows"])
+
+
+@pytest.mark.parametrize(
+    ("delay", "hide", "calibration", "chunk"),
+    [
+        (16.0, False, "everyday-klt-mapped-32", 32),
+        (40.0, False, "everyday-klt-mapped-64", 64),
+        (70.0, False, "everyday-klt-mapped-128", 128),
+        (40.0, True, "everyday-klt-anchored-64", 64),
+        (70.0, True, "everyday-klt-anchored-128", 128),
+    ],
+)
+def test_longer_chunks_where_the_delay_allows_them(
+    table: dict[str, Any], delay: float, hide: bool, calibration: str, chunk: int
+) -> None:
+    advice = advise(Wish(18.0, delay, hide), table)
+    assert (advice.calibration, advice.chunk) == (calibration, chunk)
+    assert advice.delay_s <= delay
+    assert advice.epsilon == pytest.approx(18.0 * chunk / 120)
+    assert advice.price["minute"] <= 18.0 * (1 + 1e-9)
+    assert advice.price["worst_minute"] > advice.price["minute"]
+    assert (calibrations.load(advice.calibration).anchor is not None) is hide
+    (row,) = [r for r in table["rows"] if r["calibration"] == calibration and r["minute"] == 18.0]
+    assert advice.expected["distinct_own"] == pytest.approx(row["distinct_own"])
+    assert {key: advice.identity[key] for key in IDENTITY} == {key: row[key] for key in IDENTITY}
+
+
+def test_between_measured_epsilons_utility_lies_between_and_identity_is_the_larger_ones(table: dict[str, Any]) -> None:
+    low, middle, high = (advise(Wish(e, 40.0), table) for e in (18.0, 25.0, 36.0))
+    assert low.expected["distinct"] < middle.expected["distinct"] < high.expected["distinct"]
+    assert middle.identity == high.identity
+    assert middle.identity["epsilon_per_minute"] == 36.0
+    assert low.guess_factor < middle.guess_factor < high.guess_factor
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish(1.0, 40.0), "--epsilon-per-minute: expected 9 to 36, where figures were measured, not 1"),
+        (Wish(1e9, 40.0), "--epsilon-per-minute"),
+        (Wish(18.0, 5.0), "--delay: expected 16 s or more"),
+        (Wish(18.0, 40.0, hours_a_day=25.0), "--hours: expected more than 0 and at most 24, not 25"),
+    ],
+)
+def test_nothing_is_said_outside_of_what_was_measured(table: dict[str, Any], wish: Wish, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        advise(wish, table)
+
+
+def test_what_is_advised_can_be_written_into_a_configuration(table: dict[str, Any]) -> None:
+    advice = advise(Wish(18.0, 40.0, hide_identity=True, hours_a_day=4.0), table)
+    told = tomllib.loads(advice.configuration())
+    privacy = PrivacySettings(**told["stream"]["privacy"])
+    assert (privacy.calibration, privacy.epsilon) == (advice.calibration, advice.epsilon)
+    assert told["budget"]["day_epsilon"] == pytest.approx(18.0 * 60 * 4)
+    assert told["budget"]["window_epsilon"] == pytest.approx(told["budget"]["window_chunks"] * advice.epsilon)
+
+
+def test_scripts_get_one_line_and_privatize_does_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["advise", "--epsilon-per-minute", "18", "--delay", "40", "--hide-identity", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert {"calibration", "epsilon", "chunk", "expected", "identity", "price", "guess_factor"} <= told.keys()
+    (rows,) = simulate(load_statistics(), 1, 300.0, 3)
+    path = tmp_path / "one.npz"
+    recordings.save(Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), FEATURES_52, "one"), path)
+    out = tmp_path / "out"
+    main(
+        [
+            "privatize",
+            str(path),
+            "--calibration",
+            told["calibration"],
+            "--epsilon",
+            str(told["epsilon"]),
+            "--out",
+            str(out),
+        ]
+    )
+    released = recordings.load(out / "one.npz").features
+    assert np.isnan(released[: 2 * told["chunk"]]).all()
+    assert np.isfinite(released[2 * told["chunk"] :]).all()
+
+
+def test_people_are_told_what_was_measured_on_whom(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["advise", "--hide-identity"])
+    text = capsys.readouterr().out
+    for part in (
+        "a minute on average",
+        "baseline",
+        "Measured, not proved",
+        "30 people",
+        "[stream.privacy]",
+        "blink_rate",
+    ):
+        assert part in text
+    main(["advise"])
+    assert "baseline  " not in capsys.readouterr().out

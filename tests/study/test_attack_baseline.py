@@ -1,0 +1,77 @@
+"""A baseline that is kept for life names its wearer; one of each session's own does not. The attackers see it."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from eyestream.offline.corpus.simulation import load_statistics, simulate
+from eyestream.offline.study.people.attackers import attack
+from eyestream.offline.study.people.galleries import Gallery, recipe
+from eyestream.offline.study.people.inference import figures, trial
+from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.joint.calibrate import calibrate_joint
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.session import Session
+from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.recordings import Recording
+from eyestream.testing.noise import SeededNoise
+
+Array = NDArray[np.float64]
+N, PEOPLE = 32, 12
+
+
+def recordings(count: int, seed: int) -> list[Recording]:
+    return [
+        Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), FEATURES_52, f"sim-{seed}-{i}")
+        for i, rows in enumerate(simulate(load_statistics(), count, 600.0, seed))
+    ]
+
+
+def released(session: Session, chunks: Array) -> NDArray[np.float32]:
+    out = []
+    for chunk in chunks:
+        if session.awaits_baseline:
+            session.anchor(chunk)
+        else:
+            out.append(session.release(chunk))
+    return np.array(out, np.float32)
+
+
+def gallery(mechanism: Mechanism, people: list[Recording], *, for_life: bool) -> Gallery:
+    """Two sessions of each; `for_life` plants the fault: the second goes on with the first one's baseline."""
+    known, unknown = [], []
+    for one in people:
+        chunks = whole_chunks(one.features, N)
+        half = len(chunks) // 2
+        first = mechanism.session()
+        for chunk in chunks[:4]:
+            first.anchor(chunk)
+        kept = first.snapshot()
+        known.append(released(first, chunks[4:half]))
+        second = mechanism.session(kept) if for_life else mechanism.session()
+        unknown.append(released(second, chunks[half + 2 :]))
+    names = tuple(one.path for one in people)
+    return Gallery(mechanism, names, known, unknown, [], [], mechanism.frame.active, 2.0)
+
+
+@pytest.mark.long
+def test_a_baseline_kept_for_life_is_seen_and_one_of_the_session_hides() -> None:
+    calibration = calibrate_joint(Corpus.of(recordings(16, 1), N), anchored=True)
+    assert recipe(calibration) == {"anchored": True}
+    mechanism, people = build(calibration, 48.0, noise=SeededNoise(3)), recordings(PEOPLE, 2)
+    area = {}
+    for for_life in (False, True):
+        made = gallery(mechanism, people, for_life=for_life)
+        trials = [trial([(made.people, attack(name, made, seed=0))], 0) for name in ("matcher", "likelihood", "forest")]
+        area[for_life] = max(figures([one], PEOPLE).area for one in trials)
+    assert area[True] > 0.95
+    assert area[False] < area[True] - 0.15
+
+
+def test_recipes_tell_how_a_calibration_was_made() -> None:
+    corpus = Corpus.of(recordings(4, 5), N)
+    assert recipe(calibrate_joint(corpus)) == {}
+    assert recipe(calibrate_joint(corpus, ranks=False)) == {"ranks": False}
+    made = recipe(calibrate_joint(corpus, anchored=True, shed_identity=1.0))
+    assert made == {"anchored": True, "shed_identity": pytest.approx(1.0)}
