@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from math import comb
 from pathlib import Path
 
@@ -89,19 +89,9 @@ def by_turns(turns: int, measure: Callable[[int], float]) -> list[float]:
     return ratios
 
 
-@contextmanager
-def _child(checkout: Path, code: str, *words: str) -> Iterator[Child]:
-    environment = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(checkout)  # before what is installed: the children take it from here
-    try:
-        child = Child([sys.executable, "-P", "-c", code, *words])
-    finally:
-        if environment is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = environment
-    with child:
-        yield child
+def _child(checkout: Path, code: str, *words: str) -> Child:
+    """A child that finds `checkout` before what is installed."""
+    return Child([sys.executable, "-P", "-c", code, *words], environment={"PYTHONPATH": str(checkout)})
 
 
 def releases(old: Path, turns: int) -> dict[str, list[float]]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -39,9 +39,11 @@ CALIBRATION = "everyday-cfpa-64"
 
 
 class Child:
-    """A process of ours."""
+    """A process of ours; `environment` has the variables that are other than ours."""
 
-    def __init__(self, command: Sequence[str], core: int | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], core: int | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.started = time.monotonic_ns()
         self._process = subprocess.Popen(
             command,
@@ -50,6 +52,7 @@ class Child:
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=_REPOSITORY,
+            env=os.environ | (environment or {}),
         )
         if core is not None:
             os.sched_setaffinity(self._process.pid, {core})

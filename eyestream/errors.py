@@ -15,6 +15,9 @@ EyestreamError
 No message carries a raw value, nor anything computed from one.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 __all__ = [
     "CalibrationError",
     "ConfigError",
@@ -25,6 +28,7 @@ __all__ = [
     "PayloadError",
     "RecordingError",
     "SnapshotError",
+    "meant",
 ]
 
 
@@ -72,3 +76,9 @@ class PayloadError(EyestreamError):
 
 class LinkError(EyestreamError):
     """The broker cannot be reached, refused us, or the connection broke."""
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """``; did you mean NAME?`` for the end of a message about a `word` that is not `known`; or nothing."""
+    close = get_close_matches(word, list(known), 1, 0.75)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,7 +1,6 @@
 """What many tests share: a real broker, and the data beside the checkout."""
 
 import hashlib
-import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 from eyestream.rim.files import extraction, recordings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream.testing.logs import log_as_it_was
 from eyestream.testing.mosquitto import Mosquitto, program
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
@@ -19,14 +19,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what 
 
 
 @pytest.fixture(autouse=True)
-def log_as_it_was() -> Iterator[None]:
+def _the_log_as_it_was() -> Iterator[None]:
     """A command that a test calls in this process sets the log up for itself: the next test finds it as it was."""
-    log = logging.getLogger("eyestream")
-    handlers, level, propagate = log.handlers[:], log.level, log.propagate
-    yield
-    log.handlers[:] = handlers
-    log.setLevel(level)
-    log.propagate = propagate
+    with log_as_it_was():
+        yield
 
 
 @pytest.fixture

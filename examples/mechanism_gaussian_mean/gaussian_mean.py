@@ -11,8 +11,7 @@ input is more than e^epsilon_1 times as likely as the other, for every shift s u
 
     delta_1 = max_s sum_z max(0, w(z) - e^epsilon_1 w(z + s)) / 2^128.
 
-The table is symmetric: both directions are alike. e^epsilon_1 is a rational number below the true one, so delta is
-rounded up; no floating point is part of the proof. sigma is the smallest whole number with delta_1 <= delta / A.
+The table is symmetric. e^epsilon_1 is a rational number below the true one: delta is rounded up, without floats.
 """
 
 import math
@@ -57,7 +56,7 @@ def loss_delta(weights: list[int], epsilon: Fraction, shift: int) -> Fraction:
 
 
 def table_for(epsilon: Fraction, delta: Fraction) -> tuple[int, list[int]]:
-    """Smallest sigma whose table keeps one feature at (epsilon, delta), and the table."""
+    """Smallest whole sigma whose table keeps one feature at (epsilon, delta), and the table."""
     low, high = 0, 1
     while loss_delta(table(high), epsilon, LEVELS) > delta:
         low, high = high, 2 * high
@@ -135,6 +134,7 @@ class Widths:
     scale: Array
 
     def check(self, features: int, n: int) -> None:
+        """Refuse figures of another size."""
         if self.scale.shape != (features,):
             raise CalibrationError(f"scale of the calibration is not of {features} features")
 

@@ -100,35 +100,36 @@ class ChunkBuffer:
     """
 
     def __init__(self, n: int, features: int) -> None:
-        self._values = np.full((features, n), np.nan)
-        self._present = np.zeros(n, dtype=np.bool_)
+        self._values: NDArray[np.floating] = np.full((features, n), np.nan, np.float32)  # what the wire carries
+        self._present = bytearray(n)
         self.at: float | None = None
         """Seconds of the tracker's clock at the first row of the chunk."""
 
     def state(self) -> BufferState:
         """What is in it, as bytes."""
-        return BufferState(bytes_of(self._values), bytes_of(self._present), self.at)
+        return BufferState(bytes_of(_doubles(self._values)), bytes(self._present), self.at)
 
     @classmethod
     def restore(cls, n: int, features: int, state: BufferState) -> "ChunkBuffer":
         """The buffer whose `state` it was; raises ValueError for one of another size."""
         buffer = cls(n, features)
         buffer._values = array_of(state.values, np.float64, (features, n))
-        buffer._present = array_of(state.present, np.bool_, (n,))
+        buffer._present = bytearray(bytes_of(array_of(state.present, np.bool_, (n,))))
         buffer.at = state.at
         return buffer
 
     def put(self, offset: int, rows: NDArray[np.floating]) -> int:
         """Put (m, F) rows at `offset`; returns how many were there already."""
-        here = slice(offset, offset + len(rows))
-        present = self._present[here]
-        duplicates = int(np.count_nonzero(present))
-        with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
-            if duplicates:
-                self._values[:, here][:, ~present] = rows[~present].T
-            else:
-                self._values[:, here] = rows.T
-        present[:] = True
+        if rows.dtype != self._values.dtype:
+            self._values, rows = _doubles(self._values), _doubles(rows)
+        stop = offset + len(rows)
+        duplicates = self._present.count(1, offset, stop)
+        if duplicates:
+            new = np.frombuffer(self._present[offset:stop], np.bool_) ^ True
+            self._values[:, offset:stop][:, new] = rows[new].T
+        else:
+            self._values[:, offset:stop] = rows.T
+        self._present[offset:stop] = b"\1" * len(rows)
         return duplicates
 
     def values(self) -> NDArray[np.float64]:
@@ -136,6 +137,13 @@ class ChunkBuffer:
 
         The rows have been laid out as they came: this is on the way of the release.
         """
-        np.copyto(self._values, np.nan, where=np.isinf(self._values))
-        self._values.flags.writeable = False
-        return self._values
+        values = self._values = _doubles(self._values)
+        np.copyto(values, np.nan, where=np.isinf(values))
+        values.flags.writeable = False
+        return values
+
+
+def _doubles(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The same numbers, themselves where they are such already."""
+    with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
+        return values.astype(np.float64, copy=False)

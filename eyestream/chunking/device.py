@@ -22,6 +22,7 @@ counts from there.
 """
 
 import dataclasses
+import math
 from collections import deque
 
 from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
@@ -164,10 +165,12 @@ class Device:
 
     def next_due(self) -> float | None:
         """When `tick` has something to do if no row comes, on the caller's clock; None: nothing is awaited."""
-        times = [waiting.at for waiting in self._closed][:1]
+        at = self._closed[0].at if self._closed else math.inf
         if self._session is not None:
-            times += [self._session.closes_at, self._session.idle_at]
-        return self._clock.reading(min(times)) if times else None
+            at = min(at, self._session.closes_at, self._session.idle_at)
+        elif not self._closed:
+            return None
+        return self._clock.reading(at)
 
     def close(self, now: float) -> list[DueChunk]:
         """End the session, as at the end of the process; every chunk that still waits, at once, in order."""

@@ -91,7 +91,8 @@ class Session:
         self._counters = counters
         self._closed = closed
         self._room = settings.jump_chunks + math.ceil(settings.grace_s / settings.chunk_s) + 2
-        self._first = self._current = first_row // settings.n
+        self._first = first_row // settings.n
+        self._move_to(self._first)
         self._buffer: ChunkBuffer | None = None
         self._newest = -1
         self._scheduled = self._due = 0.0
@@ -117,7 +118,8 @@ class Session:
     ) -> "Session":
         """The session whose `state` it was; raises ValueError where the settings are others."""
         session = cls(settings, state.number, state.first * settings.n, counters, closed)
-        session.last_arrival, session._current, session._newest = state.last_arrival, state.current, state.newest
+        session._move_to(state.current)
+        session.last_arrival, session._newest = state.last_arrival, state.newest
         session._scheduled, session._due = state.scheduled, state.due
         if state.buffer is not None:
             session._buffer = ChunkBuffer.restore(settings.n, settings.features, state.buffer)
@@ -136,7 +138,7 @@ class Session:
     @property
     def open_chunk(self) -> RowSpan | None:
         """The current chunk, if a row of it has come."""
-        return None if self._buffer is None else self._span()
+        return None if self._buffer is None else self._span
 
     @property
     def last_row(self) -> int:
@@ -170,13 +172,13 @@ class Session:
     def close_current(self, ends_session: bool = False) -> None:
         """The current chunk falls due as it is; the next one, if there is one, is awaited a chunk's length later."""
         values = self._none if self._buffer is None else self._buffer.values()
-        span = self._span()
+        span = self._span
         t0 = span.index * self._settings.chunk_s
         at = None if self._buffer is None else self._buffer.at
         chunk = DueChunk(span.session, span.index, span.first_row, span.last_row, t0, values, ends_session, at)
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
-        self._current += 1
+        self._move_to(self._current + 1)
         more = self._current <= MAX_U64 // self._settings.n  # behind the last row number nothing is awaited
         self._scheduled = self._due = self._due + self._settings.chunk_s if more else math.inf
 
@@ -230,9 +232,10 @@ class Session:
 
     def _time_left(self, row: int) -> float:
         """Seconds from `row` to the last row of the current chunk, with slack."""
-        return _SLACK * (self._span().last_row - row) / self._settings.rate_hz
+        return _SLACK * (self._span.last_row - row) / self._settings.rate_hz
 
-    def _span(self) -> RowSpan:
+    def _move_to(self, chunk: int) -> None:
+        """Make `chunk` the current one."""
         n = self._settings.n
-        first_row = self._current * n
-        return RowSpan(self.number, self._current - self._first, first_row, first_row + n - 1)
+        self._current = chunk
+        self._span = RowSpan(self.number, chunk - self._first, chunk * n, chunk * n + n - 1)

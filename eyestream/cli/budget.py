@@ -1,22 +1,29 @@
-"""`eyestream budget`: what was spent, device by device; or a new ledger."""
+"""`eyestream budget`: what was spent and what is left, device by device; or a new ledger."""
 
 import argparse
 import dataclasses
 import datetime
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings
+from eyestream.privacy.charge import DELTA_UNITS, Ceilings, Charge, decimal
 from eyestream.privacy.odometer import Odometer, StreamOdometer
+from eyestream.privacy.remaining import Left, left_of
+from eyestream.privacy.scopes import duration
+from eyestream.rim.config import Settings, load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
+from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.ceilings import ceilings_of
+from eyestream.rim.sidecar.description import served_streams
 from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
@@ -30,10 +37,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "budget",
         help="show what was spent, or make a new ledger",
-        description="Show what was spent since the ledger began, device by device, with its streams beneath. With "
+        description="Show what was spent since the ledger began, device by device, with its streams beneath; with "
+        "--config also what is left, in chunks and hours, and when there is more again. With "
         "--new, make an empty ledger; one that is there already is never overwritten.",
     )
-    parser.add_argument("--ledger", type=Path, required=True, metavar="FILE", help="the ledger")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger")
+    which.add_argument("--config", type=Path, metavar="FILE", help="that of this configuration; says what is left, too")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--new", action="store_true", help="make an empty ledger: nothing counts as spent")
     what.add_argument("--json", action="store_true", help="show it as JSON, amounts as exact decimals")
@@ -67,6 +77,11 @@ def main(args: argparse.Namespace) -> None:
         The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
         `--export` and `--import`: the device cannot be moved.
     """
+    left: dict[StreamKey, list[tuple[Left, float]]] = {}
+    if args.config is not None:
+        settings = load(args.config)
+        args.ledger = settings.sidecar.ledger
+        left = {} if args.new else _left(settings, int(time.time()) // _SECONDS_A_DAY)
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
@@ -77,9 +92,21 @@ def main(args: argparse.Namespace) -> None:
     elif args.taken:
         _take_over(args.ledger, args.taken)
     elif args.json:
-        print(json.dumps(_as_json(read_ledger(args.ledger)), indent=1))
+        print(json.dumps(_as_json(read_ledger(args.ledger), left), indent=1))
     else:
-        _show(args.ledger)
+        _show(args.ledger, left)
+
+
+def _left(settings: Settings, today: int) -> dict[StreamKey, list[tuple[Left, float]]]:
+    """What is left of every configured stream, and how many seconds of rows that is."""
+    mechanisms = mechanisms_of(settings)
+    ceilings, odometers = ceilings_of(settings, mechanisms), read_ledger(settings.sidecar.ledger).odometers
+    found = {}
+    for served, mechanism in served_streams(settings, mechanisms):
+        charge = Charge.of(mechanism.epsilon, mechanism.delta)
+        lefts = left_of(odometers.get(served.id), ceilings, charge, today)
+        found[served.key] = [(left, left.chunks * mechanism.n / served.rate_hz) for left in lefts]
+    return found
 
 
 def _vouch(path: Path) -> None:
@@ -105,7 +132,7 @@ def _take_over(path: Path, parcel: Path) -> None:
     print(f"{path}: {moved.line.device} is here, with everything that it has spent; {parcel} is removed")
 
 
-def _show(path: Path) -> None:
+def _show(path: Path, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> None:
     header, odometers, streams, gone, _ = read_ledger(path)
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
@@ -118,6 +145,17 @@ def _show(path: Path) -> None:
         for name, stream in sorted(odometer.streams.items()):
             print(f"  {device}/{name}")
             _print_lines(_stream_lines(stream, streams[StreamKey(device, name)]), "    ")
+    for key, lefts in left.items():
+        print(f"\n{key}: left, while no other stream of the device spends")
+        _print_lines([(f"this {one.scope}", _left_words(one, seconds)) for one, seconds in lefts], "  ")
+
+
+def _left_words(left: Left, seconds: float) -> str:
+    if left.chunks == 0:
+        return "nothing; resumes: " + left.resumes
+    return f"{left.chunks} chunks, {duration(seconds)}; more with {left.resumes}".replace(
+        "more with never", "then never"
+    )
 
 
 def _print_lines(lines: list[tuple[str, str]], indent: str) -> None:
@@ -164,13 +202,13 @@ def _stream_lines(stream: StreamOdometer, facts: StreamFacts) -> list[tuple[str,
     return lines
 
 
-def _as_json(reading: LedgerReading) -> dict[str, Any]:
+def _as_json(reading: LedgerReading, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> dict[str, Any]:
     """All that is known, with the amounts as decimals in text, so that no reader rounds them."""
     devices = {}
     for device, odometer in sorted(reading.odometers.items()):
         table = _amounts(odometer)
         table["wearers"] = {
-            str(wearer): {"epsilon": _plain(epsilon), "delta": _plain(delta, DELTA_UNITS)}
+            str(wearer): {"epsilon": decimal(epsilon), "delta": decimal(delta, DELTA_UNITS)}
             for wearer, (epsilon, delta) in sorted(odometer.wearers.items())
         }
         table["streams"] = {
@@ -180,7 +218,12 @@ def _as_json(reading: LedgerReading) -> dict[str, Any]:
         table["gone"] = device in reading.gone
         devices[device] = table
     version = LEGACY_VERSION if reading.header.legacy else VERSION
-    return {"format": version, "created": reading.header.created, "devices": devices}
+    told = {"format": version, "created": reading.header.created, "devices": devices}
+    if left:
+        told["left"] = {
+            str(key): [one._asdict() | {"seconds": seconds} for one, seconds in lefts] for key, lefts in left.items()
+        }
+    return told
 
 
 def _amounts(odometer: Odometer | StreamOdometer) -> dict[str, Any]:
@@ -188,9 +231,9 @@ def _amounts(odometer: Odometer | StreamOdometer) -> dict[str, Any]:
     for field in dataclasses.fields(odometer):
         value = getattr(odometer, field.name)
         if field.name.endswith("epsilon"):
-            value = _plain(value)
+            value = decimal(value)
         elif field.name.endswith("delta"):
-            value = _plain(value, DELTA_UNITS)
+            value = decimal(value, DELTA_UNITS)
         table[field.name] = value
     return table
 
@@ -200,16 +243,10 @@ def _facts(facts: StreamFacts) -> dict[str, Any]:
 
 
 def _spent(epsilon: int, delta: int) -> str:
-    return f"epsilon {_plain(epsilon)}, delta {_plain(delta, DELTA_UNITS)}"
+    return f"epsilon {decimal(epsilon)}, delta {decimal(delta, DELTA_UNITS)}"
 
 
 def _date(day: int) -> str:
     if day > _LAST_DATE:
         return f"{day} days after 1970-01-01"
     return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=day))
-
-
-def _plain(units: int, scale: int = EPSILON_UNITS) -> str:
-    """The exact decimal, without an exponent and trailing zeros."""
-    text = f"{units // scale}.{units % scale:0{len(str(scale)) - 1}d}"
-    return text.rstrip("0").rstrip(".")

@@ -50,11 +50,25 @@ def add_parser(subparsers: Any) -> None:
         help="share of the chunks that the ball holds; 1 for the smallest ball that holds all (default 0.95)",
     )
     parser.add_argument(
+        "--one-score",
         "--shed-identity",
+        dest="shed_identity",
         type=float,
         metavar="W",
-        help="klt: code only the score that changes most within people; this reduces how well they are recognised, and "
-        "does not hide them. W divides what stays with a person by 1 + W, which a reader can undo",
+        help="klt: code only the one score that changes most within people; this reduces how well they are "
+        "recognised, and does not hide them. W divides what stays with a person by 1 + W, which a reader can undo",
+    )
+    parser.add_argument(
+        "--anchored",
+        action="store_true",
+        default=None,
+        help="klt: take a baseline of its first minute, which is withheld, off every session: what is constant in a "
+        "wearer cancels exactly",
+    )
+    parser.add_argument(
+        "--linear",
+        action="store_true",
+        help="klt: code features as they are, as version 0.1.0 did, not half by their ranks",
     )
     parser.add_argument(
         "--constant",
@@ -116,10 +130,12 @@ def _entry(named: str) -> Entry:
 
 
 def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Calibration:
-    own = {name: getattr(options, name) for name in ("coverage", "k", "shed_identity")}
+    own = {name: getattr(options, name) for name in ("coverage", "k", "shed_identity", "anchored")}
+    own["ranks"] = False if options.linear else None
     for name, value in own.items():
         if value is not None and name not in entry.calibration_options:
-            raise ConfigError(f"--{name.replace('_', '-')} is not for {entry.name}")
+            said = "linear" if name == "ranks" else name.replace("_", "-")
+            raise ConfigError(f"--{said} is not for {entry.name}")
     if options.range and entry.tables is not PerFeatureTables:
         raise ConfigError(f"--range is not for {entry.name}, which has no ball")
     declared = None if options.constant is None else tuple(options.constant)

@@ -4,6 +4,8 @@ import argparse
 import asyncio
 import sys
 import time
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,17 @@ from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.ops.check_brokers import broker_findings
+from eyestream.rim.ops.check_brokers import broker_findings, others_of
 from eyestream.rim.ops.check_host import host_findings
+from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
+from eyestream.rim.ops.deployment.accounts import become_owner
+from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
 from eyestream.rim.ops.findings import Finding
 
 __all__ = ["add_parser", "main"]
 
 
-CALIBRATION = "everyday-klt-shed-64"
+CALIBRATION = "everyday-klt-one-64"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,7 +36,8 @@ def add_parser(subparsers: Any) -> None:
         help="prove a deployment before anything flows: brokers, secrets, ledger, machine",
         description="Try what must not work (entering without a login, reading raw rows, writing private chunks) and "
         "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the remedy; exit "
-        "code 1 when one fails. Harmless beside a sidecar at work. Run it as the user that runs the sidecar. "
+        "code 1 when one fails. Harmless beside a sidecar at work. Run it as root, and it goes on as the user whose "
+        "the ledger is, or as that user. "
         "With --recording something else: it says which features of public or consented recordings of a tracker "
         "fit the calibration.",
     )
@@ -44,6 +50,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--calibration", metavar="C", help=f"with --recording: a file or a shipped calibration (default {CALIBRATION})"
     )
+    parser.add_argument(
+        "--laptop", action="store_true",
+        help="for trying things out, not for people's data: ask only that no other machine reaches the broker",
+    )  # fmt: skip
     add_profile(parser)
     logins = "TOML with username and password_file, or cert_file and key_file"
     parser.add_argument("--tracker", type=Path, metavar="FILE", help=f"try the tracker's rights too: {logins}")
@@ -69,23 +79,37 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError("--config FILE is needed, or --recording FILE")
     if options.calibration is not None or options.profile is not None:
         raise ConfigError("--calibration and --profile go with --recording")
-    settings = config.load(options.config)
-    tracker = None if options.tracker is None else config.load_login(options.tracker)
-    application = None if options.application is None else config.load_login(options.application)
-
-    async def brokers() -> list[Finding]:
-        one_line_faults()
-        return await broker_findings(settings, tracker, application)
-
-    found = host_findings(
-        settings, options.config, wall=time.time, monotonic=time.monotonic, pause=time.sleep
-    ) + asyncio.run(brokers())
+    if options.laptop and (options.tracker is not None or options.application is not None):
+        raise ConfigError("--tracker and --application have no logins with --laptop")
+    found = _findings(options)
     for finding in found:
         print(finding)
     failed = sum(not finding.passed for finding in found)
     if failed:
         print(f"{failed} of {len(found)} fail", file=sys.stderr)
         sys.exit(1)
+    if options.laptop:
+        print("fit for a laptop: any program on this machine may read raw rows. For people's data: eyestream deploy /")
+
+
+def _findings(options: argparse.Namespace) -> list[Finding]:
+    """All of them, as the sidecar's user sees them."""
+    settings = config.load(options.config)
+    tracker = None if options.tracker is None else config.load_login(options.tracker)
+    application = None if options.application is None else config.load_login(options.application)
+    root = root_of(options.config)
+    found = [] if root is None else deployment_findings(root, settings, version("eyestream"), datetime.now(UTC))
+    others = {} if options.laptop else others_of(settings, tracker, application)
+    become_owner(settings.sidecar.ledger)  # root may read every login above, and must not hide what the sidecar cannot
+
+    async def brokers() -> list[Finding]:
+        one_line_faults()
+        if options.laptop:
+            return await laptop_findings(settings, addresses_elsewhere())
+        return await broker_findings(settings, others)
+
+    host = host_findings(settings, options.config, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
+    return found + host + asyncio.run(brokers())
 
 
 def _recordings(options: argparse.Namespace) -> None:

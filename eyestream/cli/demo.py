@@ -37,7 +37,7 @@ from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
 
-CALIBRATION = "everyday-klt-shed-32"
+CALIBRATION = "everyday-klt-one-32"
 """What the demo releases with."""
 
 RIVAL = "everyday-cfpa-32"

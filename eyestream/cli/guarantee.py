@@ -8,6 +8,7 @@ from typing import Any
 
 from eyestream.rim.config import load
 from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.ceilings import ceilings_of
 from eyestream.rim.sidecar.description import guarantee_in
 
 __all__ = ["add_parser", "main"]
@@ -35,6 +36,7 @@ def main(options: argparse.Namespace) -> None:
     """
     settings = load(options.config)
     mechanisms = mechanisms_of(settings)
+    ceilings_of(settings, mechanisms)  # what `run` refuses has no guarantee
     guarantees = {stream.name: guarantee_in(settings, stream, mechanisms) for stream in settings.stream}
     if options.json:
         print(json.dumps({name: guarantee.claim() for name, guarantee in guarantees.items()}))

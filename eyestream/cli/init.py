@@ -4,18 +4,18 @@ import argparse
 import re
 import secrets
 import time
-from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
+from eyestream.rim.files.package_data import DATA
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "main"]
 
-_MECHANISMS = {"klt": "everyday-klt-shed-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
+_MECHANISMS = {"klt": "everyday-klt-one-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
 _POST_PROCESSING = ("clip", "smooth")
 
 
@@ -108,7 +108,7 @@ def _refuse(path: Path, ledger: Path) -> NoReturn:
 
 
 def _write(path: Path, mechanism: str) -> None:
-    template = resources.files("eyestream").joinpath("data/sidecar.toml").read_text(encoding="utf-8")
+    template = (DATA / "sidecar.toml").read_text(encoding="utf-8")
     text = re.sub(r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"', template, flags=re.MULTILINE)
     text = text.replace('\nname = "sidecar"\n', f'\nname = "sidecar-{secrets.token_hex(4)}"\n', 1)
     text = text.replace(f'"{_MECHANISMS["klt"]}"', f'"{_MECHANISMS[mechanism]}"', 1)

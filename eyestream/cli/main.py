@@ -3,23 +3,26 @@
 import argparse
 import importlib
 import os
+import re
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from eyestream.cli.tracebacks import hide_messages
-from eyestream.errors import LinkError, OperatorError
+from eyestream.errors import LinkError, OperatorError, meant
+from eyestream.version import VERSION
 
 __all__ = ["main"]
 
 COMMANDS = {
     "demo": "see it happen: broker, recording, sidecar and application in one terminal",
     "init": "write a configuration and a new ledger",
+    "deploy": "lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
     "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",
     "run": "the sidecar: raw rows in, private chunks out",
     "sources": "which trackers are on this network, and what to write into the configuration",
     "replay": "publish a recording as if a tracker sent it live",
+    "devices": "which devices are served on a broker, how they are, and their last chunk",
     "listen": "receive private chunks as an application does",
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
@@ -40,7 +43,22 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
+        wrong = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        if wrong is not None:
+            message = f"there is no command {wrong[1]}{meant(wrong[1], COMMANDS)}"
+        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        if unknown is not None:
+            options = [word for action in self._options() for word in action.option_strings]
+            message += meant(unknown[1], options)
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help says more)\n")
+
+    def _options(self) -> Iterator[argparse.Action]:
+        """Of this command and of those below it."""
+        for action in self._actions:
+            yield action
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    yield from parser._actions
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -49,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), None)
     parser = _Parser(prog="eyestream", description=_ABOUT, epilog=_FIRST)
-    parser.add_argument("--version", action="version", version=f"eyestream {version('eyestream')}")
+    parser.add_argument("--version", action="version", version=f"eyestream {VERSION}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     module = None
     for name, text in COMMANDS.items():

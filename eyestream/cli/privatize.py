@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -34,7 +35,8 @@ def add_parser(subparsers: Any) -> None:
         help="release whole recordings privately, file to file",
         description="Release every chunk of each recording through the mechanism that the calibration was made for. "
         "This is one release: epsilon of all its chunks is spent, and running it again on the same "
-        "recording spends as much again.",
+        "recording spends as much again. Beside each file lies what is claimed of it, for machines "
+        "(NAME.claim.json).",
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
     add_profile(parser)
@@ -95,6 +97,8 @@ def main(options: argparse.Namespace) -> None:
             options.out.mkdir(parents=True, exist_ok=True)
             for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
                 recordings.save(released.recording, target)
+                beside = target.with_name(f"{target.name}.claim.json")
+                beside.write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
                 print(_line(released, target))
                 if sys.stderr.isatty():
                     print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)

@@ -16,13 +16,12 @@ from eyestream.cli.options import JsonLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.rim import config
 from eyestream.rim.config import MetricsSettings
-from eyestream.rim.ops.hardening import keep_memory_private
-from eyestream.rim.ops.loopback import serve
-from eyestream.rim.ops.metrics import health, metrics
+from eyestream.rim.ops.hardening import keep_memory_private, not_forbidden
+from eyestream.rim.ops.loopback import Page, serve
+from eyestream.rim.ops.metrics import PLANNED, health, metrics
 from eyestream.rim.ops.notify import Notifier
 from eyestream.rim.sidecar.assembly import Assembly, assemble
 from eyestream.rim.sidecar.description import front_ends
-from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = ["add_parser", "main"]
 
@@ -60,9 +59,12 @@ def main(options: argparse.Namespace) -> None:
             start_log()
         for line in notices:
             _LOG.warning(line)
+        for reader in not_forbidden():
+            _LOG.warning("this system does not forbid that %s reads the memory, which has raw rows in it", reader)
         for stream in settings.stream:
             sent = ", ".join(device.id for device in settings.device if stream in settings.streams_of(device))
             _LOG.info("%s of %s: %s", stream.name, sent or "no device", made.guarantees[stream.name])
+            _LOG.info("%s: the ceilings allow a device: %s", stream.name, made.lasting()[stream.name])
             if profiles := front_ends(settings, stream):
                 from eyestream.gaze.profile_text import front_end_hash  # noqa: PLC0415  for who has gaze
 
@@ -98,7 +100,7 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
     loop.add_signal_handler(signal.SIGHUP, _reload, made, path)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
-            await stack.enter_async_context(serve(window.port, _pages(sidecar)))
+            await stack.enter_async_context(serve(window.port, _pages(made)))
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
         notifier.send("READY=1")
         try:
@@ -125,9 +127,13 @@ def _reload(made: Assembly, path: Path) -> None:
         _LOG.warning("the ceilings of %s hold from now on", path)
 
 
-def _pages(sidecar: Sidecar) -> dict[str, Any]:
-    def healthz() -> tuple[int, str]:
-        word = health(sidecar)
-        return (200 if word == "ok" else 503), f"{word}\n"
+def _pages(made: Assembly) -> dict[str, Page]:
+    async def figures() -> tuple[int, str]:
+        odometers = await asyncio.to_thread(made.odometers)  # it waits for the ledger, which may wait for the disk
+        return 200, metrics(made.sidecar, odometers, made.ceilings)
 
-    return {"/metrics": lambda: (200, metrics(sidecar)), "/healthz": healthz}
+    async def healthz() -> tuple[int, str]:
+        word = health(made.sidecar)
+        return (200 if word == "ok" or word in PLANNED else 503), f"{word}\n"
+
+    return {"/metrics": figures, "/healthz": healthz}

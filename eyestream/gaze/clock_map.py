@@ -40,6 +40,7 @@ SETTLING_S = 1.0
 """In its first second a map follows at once: what came first may have waited on its way."""
 
 WINDOW_S = 10
+_PART_S = 0.25
 _LEAST_SAMPLES = 5
 _DRIFT_AFTER_S = 20.0
 
@@ -92,15 +93,15 @@ class ClockMap:
         """
         with np.errstate(invalid="ignore", over="ignore"):
             delay = arrived - t
-        delay = np.where(np.isfinite(delay), delay, np.nan)
-        mapped = np.full(len(t), np.nan)
-        begin = 0
+        delay[~np.isfinite(delay)] = np.nan
+        parts, begin = [], 0
         while begin < len(t):  # a part for each second or so: what waited for long comes at once
-            end = int(np.searchsorted(arrived, arrived[begin] + 0.25, side="right"))
-            part = slice(begin, max(end, begin + 1))
-            mapped[part] = self._part(t[part], delay[part], float(arrived[part][-1]))
-            begin = part.stop
-        self.unbelieved += int(np.isnan(mapped).sum())
+            last = len(t) if arrived[-1] <= arrived[begin] + _PART_S else 0
+            end = max(last or int(np.searchsorted(arrived, arrived[begin] + _PART_S, side="right")), begin + 1)
+            parts.append(self._part(t[begin:end], delay[begin:end], float(arrived[end - 1])))
+            begin = end
+        mapped = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0), *parts])
+        self.unbelieved += int(np.count_nonzero(np.isnan(mapped)))
         return mapped
 
     def tracker_s(self, host_s: float) -> float:

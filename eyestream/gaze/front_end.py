@@ -12,6 +12,7 @@ eye's: a wrong time that is not too far ahead makes the samples behind it late, 
 """
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +103,7 @@ class FrontEnd:
         Samples at or before `now_s` that come later are dropped, so leave them the time that they need on their way.
         Rows are made for at most the longest step in one call; what is not a number, or goes backward, is no progress.
         """
-        rows = self._work()
+        rows = self._work(now_s)
         tick = self._timeline.tick_of(now_s)
         if tick > self._timeline.clock:
             self._timeline.clock = tick
@@ -160,8 +161,8 @@ class FrontEnd:
         self._detector.load(state["detector"])
         self._window.load(state["window"])
 
-    def _work(self) -> list[tuple[int, Array]]:
-        """Work on the samples that wait; returns the rows that are due."""
+    def _work(self, now_s: float = -math.inf) -> list[tuple[int, Array]]:
+        """Work on the samples that wait; returns the rows that are due, at the last of them or at `now_s`."""
         if not self._pending:
             return []
         samples = self._pending[0] if len(self._pending) == 1 else Samples.joined(self._pending)
@@ -169,16 +170,20 @@ class FrontEnd:
         t, which = self._timeline.take(samples.t)
         rows: list[tuple[int, Array]] = []
         for a in range(0, len(t), _BLOCK):
-            self._block(t[a : a + _BLOCK], samples, which[a : a + _BLOCK])
-            rows += self._due(int(t[a : a + _BLOCK][-1]))
+            part = t[a : a + _BLOCK]
+            clock = int(part[-1])
+            if a + _BLOCK >= len(t):  # no other sample comes up to `now_s`: one step for both
+                clock = self._timeline.clock = self._timeline.tick_of(now_s)
+            self._block(part, samples, which[a : a + _BLOCK], clock)
+            rows += self._due(clock)
         return rows
 
-    def _block(self, t: NDArray[np.int64], samples: Samples, which: NDArray[np.intp]) -> None:
+    def _block(self, t: NDArray[np.int64], samples: Samples, which: NDArray[np.intp], clock: int) -> None:
         x, y, pupil = samples.x[which], samples.y[which], samples.pupil_mm[which]
         tracked = samples.valid[which] & (np.abs(x) <= _WIDEST_DEG) & (np.abs(y) <= _WIDEST_DEG)  # NaN compares false
         sized = (pupil > 0.0) & (pupil <= _LARGEST_PUPIL_MM)
         values = np.stack((x, y, np.where(sized, pupil, np.nan)))[:, tracked]
-        self._window.put(self._detector.take(t[tracked], values, int(t[-1])))
+        self._window.put(self._detector.take(t[tracked], values, clock))
         usable = tracked.copy()
         usable[tracked] = self._moving(t[tracked], values[0], values[1])
         self._window.count(t, usable, sized & tracked)

@@ -146,15 +146,17 @@ class LiveFrontEnd:
         A sample whose time goes backward is late, and dropped behind: it counts for the second that is reached.
         """
         late = np.zeros(len(host), dtype=np.bool_)
-        for second in np.unique(np.floor(host[believed])).tolist():
-            which = believed & (np.floor(host) == second)
+        seconds = np.floor(host)
+        for second in sorted(set(seconds[believed].tolist())):
+            which = believed & (seconds == second)
             if second > self._second:
                 followed = second == self._second + 1
                 self._too_many = followed and self._in_second > self._most_a_second
                 self._second, self._in_second = int(second), 0
-            self._in_second += int(which.sum())
-            late |= which & self._too_many
-        self.too_fast += int(late.sum())
+            self._in_second += int(np.count_nonzero(which))
+            if self._too_many:
+                late |= which
+                self.too_fast += int(np.count_nonzero(which))
         return late
 
     def _open(self, origin: float) -> None:
@@ -180,7 +182,10 @@ class LiveFrontEnd:
         if len(self._waiting) == 0:
             return
         early = ~(self._waiting.t > end - _ON_TIME_S)  # NaN is early, and dropped by the front end
-        if early.any():
+        if early.all():
+            waiting, self._waiting = self._waiting, self._waiting[:0]
+            front.feed(waiting)
+        elif early.any():
             front.feed(_picked(self._waiting, early))
             self._waiting = _picked(self._waiting, ~early)
 

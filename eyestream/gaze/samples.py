@@ -32,7 +32,8 @@ class Samples:
 
     def __post_init__(self) -> None:
         shape = self.t.shape
-        if len(shape) != 1 or any(a.shape != shape for a in (self.x, self.y, self.pupil_mm, self.valid)):
+        alike = shape == self.x.shape == self.y.shape == self.pupil_mm.shape == self.valid.shape
+        if len(shape) != 1 or not alike:
             raise ValueError(f"samples: five arrays of one length wanted, t is {shape}, x {self.x.shape}")
 
     @classmethod

@@ -35,6 +35,7 @@ __all__ = [
     "Charge",
     "ceiling_units",
     "charge_units",
+    "decimal",
     "spendable",
 ]
 
@@ -78,6 +79,12 @@ def spendable(value: float, units: int = EPSILON_UNITS) -> float:
     most = Fraction(ceiling_units(value, units), units)
     nearest = float(most)
     return nearest if Fraction(nearest) <= most else math.nextafter(nearest, 0.0)
+
+
+def decimal(amount: int, units: int = EPSILON_UNITS) -> str:
+    """`amount` units as the exact decimal, without an exponent and trailing zeros."""
+    text = f"{amount // units}.{amount % units:0{len(str(units)) - 1}d}"
+    return text.rstrip("0").rstrip(".")
 
 
 def _written(value: Number) -> Number:

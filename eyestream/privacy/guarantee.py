@@ -8,15 +8,26 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
-from eyestream.privacy.charge import ceiling_units, charge_units
+from eyestream.privacy.correlated import NO_CLASS, Correlated
+from eyestream.privacy.evaluation import SOURCE, answers
 from eyestream.privacy.leakage import leakage
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
-from eyestream.privacy.scopes import Correlated, Deployment, Scope, allowed_chunks, scopes_of
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 
-__all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "describe", "guarantee_of", "text"]
+__all__ = [
+    "NOT_PROTECTED",
+    "TRUSTED",
+    "Guarantee",
+    "Scope",
+    "describe",
+    "guarantee_of",
+    "guarantee_of_recording",
+    "text",
+]
 
 TRUSTED = ("the tracker", "this process", "its ledger file", "the way from tracker to sidecar")
 
@@ -53,6 +64,7 @@ class Guarantee:
     gain : factor by which a chunk raises the chance of a right guess about it, on average; None where not known.
     window_chunks, session_chunks : released chunks of this stream that they can hold; None: no such figure.
     correlated : what a session tells under a class of processes; None where the configuration names no class.
+    baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     """
 
     statement: str
@@ -71,6 +83,7 @@ class Guarantee:
     window_chunks: int | None = None
     session_chunks: int | None = None
     correlated: Correlated | None = None
+    baseline_chunks: int = 0
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -79,11 +92,12 @@ class Guarantee:
         return [
             ("claim", self.statement),
             ("unit", self._unit()),
+            *([("baseline", self._baseline())] if self.baseline_chunks else []),
             ("chunk", self.loss.figures()),
             ("odds", self._odds()),
             *([("streams", self._streams())] if self.streams else []),
             ("guessing", self._guessing()),
-            ("correlation", self._correlation()),
+            ("correlation", NO_CLASS if self.correlated is None else self.correlated.words()),
             *((scope.unit, scope.why) for scope in self.scopes),
             (
                 "person",
@@ -120,6 +134,17 @@ class Guarantee:
             "up: a blink or a second of gaze enters them all, and the ceilings below are on their sum"
         )
 
+    def _baseline(self) -> str:
+        chunks = f"{self.baseline_chunks} chunks" if self.baseline_chunks > 1 else "chunk"
+        return (
+            f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are charged and never "
+            "released. Their mean is taken off all later ones. So a constant that is added to a feature through a "
+            "whole session, in steps of the grid, changes nothing that is released: of such constants, a wearer's "
+            "stable means among them, the loss is 0, over any number of sessions. The other side: a change of a row in "
+            "these chunks changes every chunk of its session, and costs up to the sum over the session. Nothing is "
+            "claimed of what is not constant"
+        )
+
     def _odds(self) -> str:
         epsilon = float(self.loss.epsilon)
         factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.3g}" if epsilon < 50 else "")
@@ -134,44 +159,6 @@ class Guarantee:
             "said of a chunk. Later releases and other chunks tell of the same moments and of the same person too, and "
             "what they tell comes on top: for a session only the sum over its chunks is a bound"
         )
-
-    def _correlation(self) -> str:
-        """epsilon' in words, and what holds outside the class."""
-        if self.correlated is None:
-            return (
-                "chunks of one person resemble each other, so a whole session tells more about a chunk than its own "
-                "release does. The configuration names no class of processes: the sum over the chunks of a session is "
-                "the only bound"
-            )
-        found = self.correlated
-        low = f"below the plain sum, {found.plain:g}"
-        what = low if found.chunk < found.plain else f"no less than the plain sum, {found.plain:g}"
-        return (
-            f"if the chunks follow the class {found.name!r}, a whole session of at most {found.chunks} chunks changes "
-            f"the odds between two contents of one chunk by a factor of at most e^{found.chunk:.4g} (epsilon' = "
-            f"{found.chunk:.4g}, {what}), and between two contents of one second of gaze by at most "
-            f"e^{found.second:.4g}. The class: about a level of the person's own, which the attacker may know, chunks "
-            "are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
-            f"{found.most:.3g} from one chunk to the next (time constant at most {found.time_constant_s:g} s); rows "
-            f"are complete; and the two contents lie in a range: {found.within}. {found.about}. Outside this class "
-            "only the plain sum holds, and of the level itself it says nothing"
-        )
-
-    def _correlation_claim(self) -> dict[str, object] | None:
-        found = self.correlated
-        if found is None:
-            return None
-        return {
-            "class": found.name,
-            "about": found.about,
-            "process": "stationary Gaussian autoregressive of order one, about a level of the person that is known",
-            "a_max": found.most,
-            "time_constant_s": found.time_constant_s,
-            "within": found.within,
-            "chunks": found.chunks,
-            "epsilon_prime": {"chunk": found.chunk, "second_of_gaze": found.second},
-            "outside_the_class": {"epsilon": found.plain, "of": "plain sum over the chunks"},
-        }
 
     def _guessing(self) -> str:
         """Maximal leakage in words (`eyestream.privacy.leakage`)."""
@@ -227,6 +214,7 @@ class Guarantee:
             "loss": self.loss.claim(),
             "streams_beside": list(self.streams),
             "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
+            "baseline_chunks": self.baseline_chunks,
             "scopes": [
                 {
                     "unit": scope.unit,
@@ -234,11 +222,12 @@ class Guarantee:
                     "loss": None if scope.loss is None else scope.loss.claim(),
                     "ceiling": scope.ceiling,
                     "ceiling_delta": scope.ceiling_delta,
+                    "seconds": scope.seconds,
                 }
                 for scope in self.scopes
             ],
             "guess_factor": self._guess_claim(),
-            "correlation": self._correlation_claim(),
+            "correlation": None if self.correlated is None else self.correlated.claim(),
             "floating_point": {"protection": self.protection.floating_point, "exact": self.protection.exact},
             "law": self.protection.law,
             "sampler": self.protection.sampler,
@@ -246,6 +235,10 @@ class Guarantee:
             "attacker": self.protection.attacker,
             "trusted": list(TRUSTED),
             "not_protected": list(NOT_PROTECTED),
+            "evaluation": {
+                "of": SOURCE,
+                "points": [one.claim() for one in answers(self, TRUSTED, NOT_PROTECTED)],
+            },
         }
 
 
@@ -255,11 +248,14 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
         statement=mechanism.guarantee,
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
-        scopes=scopes_of(mechanism.loss, mechanism.n, deployment),
+        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
+        baseline_chunks=0 if mechanism.calibration.anchor is None else mechanism.calibration.anchor.chunks,
         streams=tuple(other.name for other in deployment.beside),
         gain=mechanism.gain if mechanism.noise.certified else None,
         window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=_session_chunks(mechanism.loss, deployment.session_epsilon),
+        session_chunks=None
+        if deployment.session_epsilon is None
+        else chunks_within(mechanism.loss, deployment.session_epsilon, deployment.session_delta),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=mechanism.calibration.content_hash,
@@ -271,9 +267,22 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     )
 
 
-def _session_chunks(loss: Loss, ceiling: float | None) -> int | None:
-    """Chunks that a session's ceiling lets through, when no other stream takes of it."""
-    return None if ceiling is None else ceiling_units(ceiling) // charge_units(float(loss.epsilon))
+def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration) -> Guarantee:
+    """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
+    return Guarantee(
+        statement=mechanism.guarantee,
+        certified=mechanism.noise.certified,
+        loss=mechanism.loss,
+        scopes=(),
+        gain=mechanism.gain if mechanism.noise.certified else None,
+        protection=mechanism.protection,
+        mechanism=mechanism.name,
+        calibration=calibration.content_hash,
+        version=product(),
+        n=mechanism.n,
+        seconds=mechanism.n / calibration.rate_hz,
+        features=mechanism.features,
+    )
 
 
 def _power(gain: Fraction, chunks: int) -> str:
@@ -282,13 +291,11 @@ def _power(gain: Fraction, chunks: int) -> str:
     return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"
 
 
-def describe(
-    mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None
-) -> list[tuple[str, str]]:
+def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:
     """The guarantee as (topic, sentence) pairs, in the order in which they should be read."""
-    return guarantee_of(mechanism, deployment, correlated).sentences()
+    return guarantee_of(mechanism, deployment).sentences()
 
 
-def text(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> str:
+def text(mechanism: Mechanism, deployment: Deployment) -> str:
     """`describe` as lines of text."""
-    return guarantee_of(mechanism, deployment, correlated).text()
+    return guarantee_of(mechanism, deployment).text()

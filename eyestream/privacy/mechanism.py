@@ -13,8 +13,7 @@ second one. A copy of the process that is made during a release waits for nobody
 
 import hashlib
 import json
-import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
@@ -22,10 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy import snapshot as stored
+from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.protection import Protection
+from eyestream.privacy.session import Session
 from eyestream.privacy.workspaces import Workspaces
 
 __all__ = ["Core", "Mechanism", "Releaser", "Session", "Step"]
@@ -148,8 +149,9 @@ class Mechanism:
         """The claim about one released chunk, in words; "none" with its reason for noise of a test."""
         if not self.noise.certified:
             return "none: the noise comes from a test source"
+        which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
         return (
-            f"{self.loss.words()} for one chunk of {self.n} rows of one device, all features together, replace-one, "
+            f"{self.loss.words()} for {which} of {self.n} rows of one device, all features together, replace-one, "
             "local model; losses of chunks add up"
         )
 
@@ -184,9 +186,11 @@ class Mechanism:
         Raises
         ------
         ValueError
-            when the shape is another.
+            when the shape is another, or the calibration takes a baseline off: only a session has one.
         """
-        return self._release(chunk, 0, self.core.start)[0]
+        if self.calibration.anchor is not None:
+            raise ValueError("a calibration with a baseline releases the chunks of sessions alone")
+        return self.release_turn(chunk, 0, self.core.start)[0]
 
     def session(self, snapshot: bytes | None = None) -> "Session":
         """What releases the chunks of one session in order.
@@ -201,14 +205,43 @@ class Mechanism:
         SnapshotError
             when the snapshot is damaged, of another version, or of another mechanism.
         """
+        anchor = self.calibration.anchor
         if snapshot is None:
-            return Session(self, 0, self.core.start)
-        return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
+            return Session(self, 0, self.core.start, None if anchor is None else Baseline(anchor))
+        if anchor is None:
+            return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
+        return Session(self, *stored.unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
 
-    def _release(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
-        """A released chunk (F, n) and the state after it."""
+    def hindsight(self, states: Sequence[Array | None]) -> list[Array] | None:
+        """The chunks (F, n) of a whole session, each estimated from all releases of the session, later ones too.
+
+        For recordings: live, nobody has the later ones. Post-processing of released values, so it costs nothing.
+
+        Parameters
+        ----------
+        states
+            `Session.state` after each release, in order.
+
+        Returns
+        -------
+        None where the mechanism has nothing better than what it released.
+        """
+        look_back = getattr(self.core, "hindsight", None)
+        if look_back is None:
+            return None
+        pages = [Page(self.frame) for _ in states]
+        look_back(states, [page.released for page in pages])
+        return [page.complete() for page in pages]
+
+    def shaped(self, chunk: Array) -> Array:
+        """The chunk itself; raises ValueError when it is not (F, n)."""
         if chunk.shape != (self.features, self.n):
             raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
+        return chunk
+
+    def release_turn(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
+        """A released chunk (F, n) and the state after it."""
+        self.shaped(chunk)
         workspace = self._workspaces.take()
         page, step = workspace
         try:
@@ -217,43 +250,3 @@ class Mechanism:
                 return page.complete(), state
         finally:
             self._workspaces.give(workspace)
-
-
-class Session:
-    """The chunks of one session, in order: each release may make the next one better.
-
-    What is remembered are functions of released values and public figures alone, so a snapshot is no secret, and
-    restoring an old one costs usefulness, never privacy: every release draws fresh noise. For one thread at a time.
-    """
-
-    __slots__ = ("_busy", "_mechanism", "_state", "_turn")
-
-    def __init__(self, mechanism: Mechanism, turn: int, state: Array | None) -> None:
-        self._mechanism, self._turn, self._state = mechanism, turn, state
-        self._busy = threading.Lock()
-
-    def release(self, chunk: Array) -> Array:
-        """One private release of the session's next chunk (F, n); see `Mechanism.release`.
-
-        Raises
-        ------
-        ValueError
-            when the shape is another.
-        RuntimeError
-            when another thread is in the middle of a release of this session.
-        """
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError("a session releases for one thread at a time")
-        try:
-            released, self._state = self._mechanism._release(chunk, self._turn, self._state)
-            self._turn += 1
-            return released
-        finally:
-            self._busy.release()
-
-    def snapshot(self) -> bytes:
-        """The session so far, for `Mechanism.session`; nothing but what released values tell."""
-        return stored.packed(self._mechanism.identity, self._turn, self._state)
-
-    def __repr__(self) -> str:
-        return f"<Session of {self._mechanism.name}, {self._turn} chunks released>"

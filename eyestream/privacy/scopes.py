@@ -4,17 +4,30 @@ A device may have several streams. They are released from the same eyes, so thei
 on the sum. Where a device has one stream, the window's ceiling also bounds what consecutive chunks of it cost. Where it
 has several, it does not: w consecutive chunks of one stream may lie in more than one window of the device, for chunks
 of the others lie between them (`eyestream.privacy.accountant`).
+
+Where a baseline is taken off each session (`eyestream.privacy.anchor`), what lies in the baseline enters every chunk of
+its session. So of an event, a second and a window only the session's sum is a bound, and beside it stands what holds of
+those that lie behind the reach of the baseline.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from eyestream.privacy.charge import DELTA_UNITS, ceiling_units, charge_units
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, ceiling_units, charge_units
 from eyestream.privacy.loss import Loss
 from eyestream.streams.spec import StreamSpec
 
-__all__ = ["Beside", "Correlated", "Deployment", "Scope", "allowed_chunks", "scopes_of"]
+__all__ = [
+    "Beside",
+    "Deployment",
+    "Scope",
+    "allowed_chunks",
+    "chunks_within",
+    "duration",
+    "lasting_s",
+    "scopes_of",
+]
 
 _Pair = tuple[float | None, float | None]
 """Ceilings on epsilon and on delta."""
@@ -31,41 +44,18 @@ class Beside:
     stream : what its rows are.
     n : rows of a chunk.
     loss : of one chunk.
+    anchored : whether a baseline is taken off its sessions.
     """
 
     stream: StreamSpec
     n: int
     loss: Loss
+    anchored: bool = False
 
     @property
     def name(self) -> str:
         """Of the stream."""
         return self.stream.name
-
-
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """What a whole session tells if its chunks follow a published class of processes (`eyestream.correlation`).
-
-    Attributes
-    ----------
-    name, about : of the class: what it is called, and where its margins come from.
-    most, time_constant_s : a_max from one chunk to the next, and the time constant that it follows from.
-    within : the range that the compared contents lie in, in words.
-    chunks : of the session, at most.
-    plain : sum of the losses of so many chunks, which holds without the class.
-    chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`.
-    """
-
-    name: str
-    about: str
-    most: float
-    time_constant_s: float
-    within: str
-    chunks: int
-    plain: float
-    chunk: float
-    second: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +95,7 @@ class Scope:
     loss : of so many chunks; None where nothing bounds them, or where their deltas sum to 1.
     ceiling, ceiling_delta : of the deployment, on epsilon and on delta.
     why : what the count comes from, in words.
+    seconds : for how long the ceiling on epsilon lets releases go on, when rows come without a pause; None: none does.
     """
 
     unit: str
@@ -113,42 +104,107 @@ class Scope:
     ceiling: float | None
     why: str
     ceiling_delta: float | None = None
+    seconds: float | None = None
 
 
-def scopes_of(loss: Loss, n: int, deployment: Deployment) -> tuple[Scope, ...]:
-    """Of chunks of `n` rows that cost `loss` each."""
+def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = False) -> tuple[Scope, ...]:
+    """Of chunks of `n` rows that cost `loss` each; `anchored`: a baseline is taken off each session."""
     events = (("gaze event", 0.0, "one blink or saccade"), ("second of gaze", 1.0, "one second"))
-    streams = (Beside(deployment.stream, n, loss), *deployment.beside)
+    streams = (Beside(deployment.stream, n, loss, anchored), *deployment.beside)
     together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
+    touched = [_touched(streams[0], deployment, *event) for event in events]
+    window = [_window(loss, deployment)]
+    if anchored:
+        touched = [found for scope in touched for found in _both(scope, deployment)]
+    if any(stream.anchored for stream in streams):
+        together = [found for scope in together for found in _both(scope, deployment)]
+        window = list(_both(window[0], deployment))
     hourly = sum(float(s.loss.epsilon) * 3600 * s.stream.rate_hz / s.n for s in streams)
     hourly *= _window_share(streams, deployment)
     day = deployment.day_epsilon
+    lasting = [
+        lasting_s(ceilings, loss, n, deployment)
+        for ceilings in (
+            (deployment.session_epsilon, deployment.session_delta),
+            (day, deployment.day_delta),
+            (deployment.lifetime_epsilon, deployment.lifetime_delta),
+        )
+    ]
     what = "the sum over the chunks of all its streams" if deployment.beside else "the sum over its chunks"
     return (
-        *(_touched(streams[0], deployment, *event) for event in events),
+        *touched,
         *together,
-        _window(loss, deployment),
-        _limited("session", (deployment.session_epsilon, deployment.session_delta), what),
+        *window,
+        _limited("session", (deployment.session_epsilon, deployment.session_delta), what, lasting[0]),
         _limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
         _limited(
             "day",
             (day, deployment.day_delta),
             f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
+            lasting[1],
         ),
         _limited(
             "lifetime",
             (deployment.lifetime_epsilon, deployment.lifetime_delta),
             "the sum over everything since the ledger began",
+            lasting[2],
         ),
+    )
+
+
+def lasting_s(ceilings: _Pair, loss: Loss, n: int, deployment: Deployment) -> float | None:
+    """For how many seconds of rows without a pause `ceilings` let releases go on; None where there are none.
+
+    Where the window withholds some of the chunks, the time is longer by as much.
+    """
+    streams = (Beside(deployment.stream, n, loss), *deployment.beside)
+    share = _window_share(streams, deployment)
+    found = []
+    for ceiling, name, units in zip(ceilings, ("epsilon", "delta"), (EPSILON_UNITS, DELTA_UNITS), strict=True):
+        costs = [charge_units(float(getattr(s.loss, name)), units) for s in streams]
+        if ceiling is None or not sum(costs) or not share:
+            continue
+        if len(streams) == 1:  # whole chunks
+            found.append(ceiling_units(ceiling, units) // costs[0] * n / deployment.stream.rate_hz / share)
+        else:
+            a_second = sum(cost * s.stream.rate_hz / s.n for cost, s in zip(costs, streams, strict=True)) * share
+            found.append(ceiling_units(ceiling, units) / a_second)
+    return min(found, default=None)
+
+
+def duration(seconds: float) -> str:
+    """``2 h 08 min``; ``34 min``; ``45 s``; ``12 days``: rounded down, as in a budget."""
+    whole = int(seconds + 1e-6)
+    if whole < 120:
+        return f"{whole} s"
+    minutes = whole // 60
+    if minutes < 60:
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60:02d} min" if hours < 48 else f"{hours // 24} days"
+
+
+def _both(scope: Scope, deployment: Deployment) -> tuple[Scope, Scope]:
+    """What bounds a unit that lies in a session's baseline, and what one behind it costs."""
+    ceilings = deployment.session_epsilon, deployment.session_delta
+    limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
+    why = f"the sum over its session, of which it enters every chunk when it lies in the baseline; {limit}"
+    return Scope(scope.unit, None, None, ceilings[0], why, ceilings[1]), replace(
+        scope, unit=f"{scope.unit}, behind the baseline"
     )
 
 
 def allowed_chunks(loss: Loss, deployment: Deployment) -> int:
     """Chunks that a window lets through, where the device has one stream."""
-    most = ceiling_units(deployment.window_epsilon) // charge_units(float(loss.epsilon))
-    if deployment.window_delta is not None and loss.delta:
-        most = min(most, ceiling_units(deployment.window_delta, DELTA_UNITS) // charge_units(loss.delta, DELTA_UNITS))
-    return min(most, deployment.window_chunks)
+    return min(chunks_within(loss, deployment.window_epsilon, deployment.window_delta), deployment.window_chunks)
+
+
+def chunks_within(loss: Loss, epsilon: float, delta: float | None) -> int:
+    """Chunks that ceilings let through, as the ledger counts, when no other stream takes of them."""
+    most = ceiling_units(epsilon) // charge_units(float(loss.epsilon))
+    if delta is not None and loss.delta:
+        most = min(most, ceiling_units(delta, DELTA_UNITS) // charge_units(loss.delta, DELTA_UNITS))
+    return most
 
 
 def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
@@ -208,10 +264,11 @@ def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> S
     return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
 
 
-def _limited(unit: str, ceilings: _Pair, why: str) -> Scope:
+def _limited(unit: str, ceilings: _Pair, why: str, seconds: float | None = None) -> Scope:
     """A unit whose chunks are bounded by a ceiling alone, if at all."""
     limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
-    return Scope(unit, None, None, ceilings[0], f"{why}; {limit}", ceilings[1])
+    enough = "" if seconds is None else f", enough for {duration(seconds)} of releases"
+    return Scope(unit, None, None, ceilings[0], f"{why}; {limit}{enough}", ceilings[1], seconds)
 
 
 def _ceiling_words(ceilings: _Pair) -> str:

@@ -162,7 +162,8 @@ class ReleaseOrder:
 
     def _ask(self) -> list[Effect]:
         """Requests for every chunk that is due or coming and was not asked for; they come in the order of the rows."""
-        if self._failed:
+        newest = self._device.open_chunk
+        if self._failed or (newest is not None and newest == self._asked):
             return []
         effects: list[Effect] = []
         for span in [*(chunk.span for chunk in self._due), *self._device.coming]:

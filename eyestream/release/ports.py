@@ -5,6 +5,7 @@ refuses it with ``rows`` from then on - unless it can prove that nothing has lef
 `Outbox` that is written before anything is published: then it may grant the same request again, and charges it once.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -36,8 +37,22 @@ class Session(Protocol):
         """One private release of the session's next chunk (F, n)."""
         ...
 
+    @property
+    def awaits_baseline(self) -> bool:
+        """Whether the next chunk is for `anchor` and never released."""
+        ...
+
+    def anchor(self, chunk: NDArray[np.float64], /) -> None:
+        """Take one of the session's first chunks (F, n) into its baseline."""
+        ...
+
+    @property
+    def state(self) -> NDArray[np.float64] | None:
+        """What it knows from released values and public figures alone."""
+        ...
+
     def snapshot(self) -> bytes:
-        """Its state: a function of released values and public figures alone."""
+        """Its state, and its baseline where it has one: raw data then."""
         ...
 
 
@@ -56,4 +71,8 @@ class Mechanism(Protocol):
 
     def session(self, snapshot: bytes | None = None) -> Session:
         """A new session, or the one whose `snapshot` it was."""
+        ...
+
+    def hindsight(self, states: Sequence[NDArray[np.float64] | None]) -> list[NDArray[np.float64]] | None:
+        """Chunks (F, n) of a whole session, given `Session.state` after each release; None: nothing better."""
         ...

@@ -48,6 +48,9 @@ class RecordingRelease:
     def release(self, answers: Sequence[Granted | Withheld]) -> Array:
         """Private rows (m, F) under the ledger's `answers` to all `requests`.
 
+        Every chunk is estimated from all releases of the session where the mechanism can do that. Rows of the session's
+        baseline are NaN: they are never released.
+
         Raises
         ------
         ValueError
@@ -55,10 +58,17 @@ class RecordingRelease:
         """
         if len(answers) != len(self.requests) or not all(isinstance(answer, Granted) for answer in answers):
             raise ValueError("expected a reservation for every chunk of the recording")
-        session, released = self._mechanism.session(), np.empty(self._shape)
+        session, released = self._mechanism.session(), np.full(self._shape, np.nan)
+        starts, chunks, states = [], [], []
         for effect in self._order.answer(answers):
             assert isinstance(effect, Release)
-            start = effect.chunk.first_row
+            if session.awaits_baseline:
+                session.anchor(effect.chunk.values)
+                continue
+            starts.append(effect.chunk.first_row)
+            chunks.append(session.release(effect.chunk.values))
+            states.append(session.state)
+        for start, chunk in zip(starts, self._mechanism.hindsight(states) or chunks, strict=True):
             part = released[start : start + self._n]
-            part[:] = session.release(effect.chunk.values)[:, : len(part)].T
+            part[:] = chunk[:, : len(part)].T
         return released

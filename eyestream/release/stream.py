@@ -40,7 +40,7 @@ class ChunkCounters:
     due: int = 0
     released: int = 0
     withheld: Counter[str] = field(default_factory=Counter)
-    """Chunks that the ledger did not allow, by obstacle."""
+    """Chunks that the ledger did not allow, by obstacle; ``baseline``: that made the baseline of their session."""
     dropped: Counter[str] = field(default_factory=Counter)
     """Chunks lost to a fault: ``mechanism``, ``ledger``; or not reserved at the end: ``stopped``."""
 
@@ -185,6 +185,10 @@ class StreamRelease:
             self._private_session = self._new_session()
             self._session = self._mechanism.session()
         try:
+            if self._session.awaits_baseline:
+                self._session.anchor(chunk.values)
+                self.counters.withheld["baseline"] += 1
+                return
             payload = self._payload(self._session, chunk)
         except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
             self.counters.dropped["mechanism"] += 1

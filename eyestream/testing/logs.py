@@ -4,7 +4,20 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["silence"]
+__all__ = ["log_as_it_was", "silence"]
+
+
+@contextmanager
+def log_as_it_was() -> Iterator[logging.Logger]:
+    """The log of eyestream, which is afterwards what it was before, whatever was done to it."""
+    log = logging.getLogger("eyestream")
+    handlers, level, propagate = log.handlers[:], log.level, log.propagate
+    try:
+        yield log
+    finally:
+        log.handlers[:] = handlers
+        log.setLevel(level)
+        log.propagate = propagate
 
 
 @contextmanager
@@ -13,14 +26,8 @@ def silence() -> Iterator[list[str]]:
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("eyestream")
-    propagate, level = logger.propagate, logger.level
-    logger.propagate = False
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    try:
+    with log_as_it_was() as log:
+        log.propagate = False
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
         yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
-        logger.setLevel(level)

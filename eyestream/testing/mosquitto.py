@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -66,6 +67,11 @@ class Mosquitto:
     def knock(self) -> None:
         """Raise OSError when it does not accept connections."""
         socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def stop(self, *, kill: bool = False) -> None:
         """Stop it; `kill` gives it no time to say goodbye."""

@@ -79,7 +79,7 @@ SEAMS: dict[str, Seam] = {
         "eyestream.privacy.additive.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)
     ),
     "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
-    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "_release", "self, chunk, turn, state"),
+    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
     "law of LPA": Seam("eyestream.privacy.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
     "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
     "difference": Seam(_TRANSFORM, "difference", "signals"),
@@ -116,7 +116,7 @@ SEAMS: dict[str, Seam] = {
     "ledger writing": Seam(_LEDGER, "_writing", "self"),
     "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
     "LedgerFile.sync": Seam("eyestream.rim.ledger.file:LedgerFile", "sync", "self"),
-    "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
+    "ledger lock": Seam("eyestream.rim.ledger.system:fcntl", "flock"),
     "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),
     "tail admits a record": Seam(
         "eyestream.rim.ledger.tail:Tail", "admit", "self, record", ("_first_damaged", "_checksum")

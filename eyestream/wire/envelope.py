@@ -8,6 +8,7 @@ number of entries that the map declares with the number of keys that the message
 canonical form is *not* asked for: integers may be written wide and keys after ``v`` in any order, as some encoders do.
 """
 
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -147,10 +148,13 @@ def _map_header(data: bytes) -> tuple[int, int]:
 
 def _entries(message: Message) -> int:
     """Entries of the map that `message` was read from, if no key occurred twice: `v` and the fields that are set."""
-    absent = sum(getattr(message, name) is msgspec.UNSET for name in _optional(type(message)))
+    absent = 0
+    for name in _optional(type(message)):
+        absent += getattr(message, name) is msgspec.UNSET
     return 1 + len(message.__struct_fields__) - absent
 
 
+@cache
 def _optional(kind: type[Message]) -> tuple[str, ...]:
     defaults = kind.__struct_defaults__
     return kind.__struct_fields__[len(kind.__struct_fields__) - len(defaults) :]

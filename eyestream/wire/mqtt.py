@@ -63,26 +63,22 @@ class Decoder(FrameDecoder):
     """A broker's bytes to packets."""
 
     def _packet(self, data: bytes, at: int, body: int, kept: int, end: int) -> Packet:
-        return _packet(data, at, body, kept)
+        head = data[at]
+        if head >> 4 == 3:
+            return _message(data, head & 0x0F, body, kept)
+        if head == 0x40 and kept - body == 2:
+            return Puback(_packet_id(data, body))
+        if head == 0xD0 and kept == body:
+            return Pingresp()
+        if head == 0x90 and kept - body > 2 and all(code in {0, 1, 2, 0x80} for code in data[body + 2 : kept]):
+            return Suback(_packet_id(data, body), tuple(code < 3 for code in data[body + 2 : kept]))
+        if head == 0x20 and kept - body == 2 and data[body] < 2:
+            return Connack(data[body + 1])
+        raise _broken()
 
     def broken(self, what: str, code: int = 0x81) -> PacketError:
         """The error of this version: it has no words for what is wrong."""
         return _broken()
-
-
-def _packet(data: bytes, at: int, body: int, end: int) -> Packet:
-    head = data[at]
-    if head >> 4 == 3:
-        return _message(data, head & 0x0F, body, end)
-    if head == 0x40 and end - body == 2:
-        return Puback(_packet_id(data, body))
-    if head == 0xD0 and end == body:
-        return Pingresp()
-    if head == 0x90 and end - body > 2 and all(code in {0, 1, 2, 0x80} for code in data[body + 2 : end]):
-        return Suback(_packet_id(data, body), tuple(code < 3 for code in data[body + 2 : end]))
-    if head == 0x20 and end - body == 2 and data[body] < 2:
-        return Connack(data[body + 1])
-    raise _broken()
 
 
 def _message(data: bytes, flags: int, body: int, end: int) -> Message:

@@ -5,6 +5,7 @@ Sources: MQTT Version 3.1.1 (OASIS Standard, 29 October 2014) and MQTT Version 5
 
 import struct
 from abc import ABC, abstractmethod
+from functools import lru_cache
 
 from eyestream.wire.mqtt_packets import MAX_PAYLOAD_KEPT, Connack, Packet, PacketError
 
@@ -56,14 +57,18 @@ class FrameDecoder(ABC):
             data = bytes(self._held)
             self._held.clear()
         packets: list[Packet] = []
+        most_kept = self.most_kept
         at, size = 0, len(data)
         while True:
             if self._skip:
                 passed = min(self._skip, size - at)
                 self._skip -= passed
                 at += passed
-            body, end = self._frame(data, at)
-            kept = min(end, body + self.most_kept)
+            if at + 1 < size and data[at + 1] < 0x80:
+                body, end = at + 2, at + 2 + data[at + 1]
+            else:
+                body, end = self._frame(data, at)
+            kept = end if end - body <= most_kept else body + most_kept
             if kept > size:
                 break
             packet = self._packet(data, at, body, kept, end)
@@ -115,6 +120,7 @@ def framed(head: int, *parts: bytes) -> bytes:
     return b"".join((start, *parts))
 
 
+@lru_cache(maxsize=256)  # the same few again and again
 def topic_name(name: str) -> bytes:
     """A topic to publish to, as a field. Raises ValueError for one that is none."""
     if not name or "+" in name or "#" in name:

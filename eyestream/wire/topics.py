@@ -21,6 +21,7 @@ __all__ = [
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
+    "every_topic",
     "gaze_topic",
     "is_name",
     "meta_topic",
@@ -126,6 +127,11 @@ def sidecar_of(topic: str) -> tuple[str, str]:
     if not is_name(parts[2]):
         raise refuse("topic")
     return parts[2], parts[4]
+
+
+def every_topic(leaf: Leaf) -> str:
+    """Topic filter for a leaf of all streams of all devices, and for the status of sidecars among them."""
+    return f"{_ROOT}/+/+/{leaf}"
 
 
 def parse_topic(topic: str) -> Topic:

@@ -7,7 +7,7 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.privacy.calibration import PerFeatureTables
+from eyestream.privacy.calibration import JointTables, PerFeatureTables
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 
@@ -51,6 +51,23 @@ def test_writes_exactly_the_file_asked_for(
     printed = capsys.readouterr().out
     assert made.content_hash in printed
     assert f"{(~made.constant).sum()} of 52 features" in printed
+
+
+def test_one_score_by_its_name_and_by_that_of_0_1_0(tmp_path: Path) -> None:
+    paths = []
+    for i, features in enumerate(simulate(load_statistics(), 4, 300.0, 7)):
+        paths.append(str(tmp_path / f"{i}.npz"))
+        rows = Recording(np.arange(len(features)) / 2.0, features.astype(np.float64), NAMES, f"{i}", simulated=True)
+        recordings.save(rows, paths[-1])
+    hashes = []
+    for option in ("--one-score", "--shed-identity"):
+        words = ["--mechanism", "klt", "--chunk", "32", option, "1", "--out", str(tmp_path / "one")]
+        main(["calibrate", *paths, *words])
+        made = calibrations.load(tmp_path / "one")
+        assert isinstance(made.tables, JointTables)
+        assert made.tables.basis.shape[1] == 1
+        hashes.append(made.content_hash)
+    assert hashes[0] == hashes[1]
 
 
 def test_options_reach_the_calibration(people: list[str], tmp_path: Path) -> None:

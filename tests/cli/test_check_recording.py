@@ -26,7 +26,7 @@ def verdicts(name: str, rows: np.ndarray) -> dict[str, FeatureFit]:
     return {fit.name: fit for fit in feature_fits(calibrations.load(name), [rows[:100], rows[100:]])}
 
 
-@pytest.mark.parametrize("name", ["everyday-klt-shed-64", "everyday-cfpa-32"])
+@pytest.mark.parametrize("name", ["everyday-klt-one-64", "everyday-cfpa-32"])
 def test_the_own_tracker_fits_and_another_one_is_told(name: str, rows: np.ndarray) -> None:
     fits = verdicts(name, rows)
     assert set(fits) == set(NAMES) - {f"wb{n}_min" for n in (1, 2, 3, 4)}
@@ -66,7 +66,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     recordings.save(replace(made, features=wrong, front_end=None), tmp_path / "wrong.npz")
     _, said = run(capsys, "--recording", str(tmp_path / "fine.npz"))
     assert "front end: the very one (smi-glasses)" in said
-    assert "everyday-klt-shed-64: " in said
+    assert "everyday-klt-one-64: " in said
     code, said = run(capsys, "--recording", str(tmp_path / "wrong.npz"), "--calibration", "everyday-cfpa-32")
     assert code == 1
     assert "everyday-cfpa-32: " in said
@@ -82,7 +82,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     capsys.readouterr()
     config = str(tmp_path / "sidecar" / "sidecar.toml")
     _, said = run(capsys, "--recording", str(tmp_path / "fine.npz"), "--config", config)
-    assert "everyday-klt-shed-64: " in said
+    assert "everyday-klt-one-64: " in said
     for words in (
         ["--recording", "x.npz", "--config", config, "--calibration", "a"],
         [],

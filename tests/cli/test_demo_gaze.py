@@ -13,7 +13,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.sources.neon import NeonSource
 from eyestream.wire.messages import RawRows
 
-CALIBRATION = calibrations.load("everyday-klt-shed-32")
+CALIBRATION = calibrations.load("everyday-klt-one-32")
 
 
 def test_what_is_seen_is_said_and_drawn() -> None:

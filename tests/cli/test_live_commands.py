@@ -119,7 +119,7 @@ def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -
     assert "feature 0 is 'blinks' in the stream" in complaint(
         "run", "--config", variant('"rate_fixations"', '"blinks"')
     )
-    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-shed-64"', '"everyday-none-64"'))
+    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-one-64"', '"everyday-none-64"'))
     assert (
         "there is no ledger" in complaint("run", "--config", ROOT / "config" / "sidecar.toml")
         or (ROOT / "config" / "ledger").exists()
@@ -141,7 +141,7 @@ def test_what_a_person_must_mend_on_the_command_line(tmp_path: Path) -> None:
     assert "ends with one of" in complaint("listen", *there, "--out", tmp_path / "x.txt")
     assert "--speed" in complaint("replay", recording, *there, "--speed", "-1")
     assert "'a/b'" in complaint("replay", recording, "--broker", nobody, "--device", "a/b")
-    assert "COMMAND" in complaint("runn")
+    assert "no command runn; did you mean run?" in complaint("runn")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

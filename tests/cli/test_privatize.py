@@ -1,5 +1,6 @@
 """`eyestream privatize` as a person uses it: file to file, with its price and its labels."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_the_same_name_keys_and_rows(
 ) -> None:
     calibration = f"everyday-{mechanism}-32"
     run(folder, name, calibration, tmp_path / "out", "--epsilon", "4.8")
-    assert [p.name for p in (tmp_path / "out").iterdir()] == [name]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [name, f"{name}.claim.json"]
     before, after = recordings.load(folder / name), recordings.load(tmp_path / "out" / name)
     assert after.features.shape == before.features.shape
     assert (after.names, after.named, after.simulated) == (before.names, before.named, before.simulated)
@@ -197,6 +198,28 @@ def test_recordings_and_targets_that_do_not_fit_are_one_line(
     assert Path(source).read_bytes() == before
     whole = ["privatize", source, *rest, "--whole", "--shrink"]
     assert "--shrink, --clip, --smooth and --option are not for it" in refused(whole, capsys)
+
+
+@pytest.mark.parametrize(("options", "mechanism", "chunks"), [((), "cfpa", 5), (("--whole",), "fpa", 1)])
+def test_what_is_claimed_lies_beside_each_file(
+    folder: Path, tmp_path: Path, options: tuple[str, ...], mechanism: str, chunks: int
+) -> None:
+    run(folder, "a.npz", "everyday-cfpa-32", tmp_path, "--epsilon", "4.8", *options)
+    told = json.loads((tmp_path / "a.npz.claim.json").read_text())
+    assert (told["chunks"], told["epsilon"], told["delta"]) == (chunks, pytest.approx(4.8 * chunks), 0.0)
+    claim = told["claim"]
+    assert (claim["mechanism"], claim["scopes"]) == (mechanism, [])
+    assert claim["calibration"] == calibrations.load("everyday-cfpa-32").content_hash
+    assert claim["loss"]["epsilon"] == pytest.approx(4.8)
+    assert claim["unit"]["rows"] == (150 if options else 32)
+    assert "800-226" in claim["evaluation"]["of"]
+
+
+def test_nothing_is_claimed_of_what_the_calibration_was_made_from(folder: Path, tmp_path: Path) -> None:
+    calibrate(folder / "long.npz", "cfpa", tmp_path / "own.npz")
+    run(folder, "long.npz", str(tmp_path / "own.npz"), tmp_path / "out", "--epsilon", "4.8")
+    told = json.loads((tmp_path / "out" / "long.npz.claim.json").read_text())
+    assert (told["calibrated_on_itself"], told["claim"]) == (1.0, None)
 
 
 def test_the_installed_command(folder: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_declared_constants_are_those_of_the_calibrations() -> None:
     constant = re.search(r"^((?:`wb\d_min`[, and]*)+) are \*\*declared constants\*\*", PAGE, re.M)
     assert constant is not None
     said = re.findall(r"`(\w+)`", constant[1])
-    for name in ("everyday-klt-shed-64", "everyday-cfpa-32"):
+    for name in ("everyday-klt-one-64", "everyday-cfpa-32"):
         calibration = eyestream.load_calibration(name)
         assert said == [n for n, c in zip(calibration.names, calibration.constant, strict=True) if c]
 

@@ -1,8 +1,6 @@
 """Documents name what exists: links, files of the repository, commands; and the README's figures are the program's."""
 
 import re
-import subprocess
-import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -72,29 +70,6 @@ def test_hours_of_the_usual_configuration() -> None:
     for ceiling, unit in ((settings.budget.session_epsilon, "a session"), (settings.budget.day_epsilon, "a day")):
         minutes = int(ceiling / stream.privacy.epsilon + 1e-9) * chunk_s // 60
         assert re.search(rf"{minutes // 60:.0f} h {minutes % 60:02.0f} min (of releases )?{unit}", FLAT)
-
-
-BLOCKED = """
-import importlib, sys
-for name in ("fcntl", "grp", "pwd", "resource", "termios"):
-    sys.modules[name] = None
-from eyestream.cli.main import COMMANDS
-for command in COMMANDS:
-    try:
-        importlib.import_module("eyestream.cli." + command)
-    except ImportError:
-        print(command)
-import eyestream
-for name in eyestream.__all__:
-    getattr(eyestream, name)
-"""
-
-
-def test_what_does_not_start_without_posix() -> None:
-    done = subprocess.run([sys.executable, "-c", BLOCKED], check=True, capture_output=True, text=True, timeout=60)
-    said = re.search(r"((?:`\w+`(?:, | and )?)+) need POSIX:", FLAT)
-    assert said is not None
-    assert sorted(re.findall(r"`(\w+)`", said[1])) == sorted(done.stdout.split())
 
 
 def test_lengths_of_the_examples() -> None:

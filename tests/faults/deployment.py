@@ -7,12 +7,14 @@ import subprocess
 from pathlib import Path
 
 from eyestream.rim.config import BrokerSettings
+from eyestream.rim.ops.deployment.layout import acl_text, conf_text
 from eyestream.testing.mosquitto import Mosquitto
 from tests.faults.certificates import Authority
 
 __all__ = ["PASSWORDS", "Deployment", "HardBroker"]
 
-CONFIGURATIONS = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
+PORT = 8883
+"""Of the private broker for other machines, where it is laid out."""
 PASSWORDS = {"tracker": "of the tracker", "sidecar": "of the sidecar", "application": "of an application"}
 
 
@@ -27,17 +29,18 @@ class HardBroker(Mosquitto):
         self.passwords = folder / f"{name}.passwd"
         self.url = f"unix://{self.socket}"
         self.tls_url = f"mqtts://localhost:{self.port}"
-        text = (CONFIGURATIONS / f"{name}.conf").read_text()
+        text = conf_text(name, PORT)
         for there, here in (
-            ("/etc/eyestream/mosquitto/", f"{folder}/"),
-            ("/run/eyestream/", f"{folder}/"),
-            ("/var/lib/eyestream-broker/", f"{folder}/"),
-            ("listener 8883", f"listener {self.port} 127.0.0.1"),
+            (f"/etc/eyestream/{name}/", f"{folder}/"),
+            ("/etc/eyestream/certificates/", f"{folder}/"),
+            (f"/run/eyestream-{name}/", f"{folder}/"),
+            ("/var/lib/eyestream-private/", f"{folder}/"),
+            (f"listener {PORT}", f"listener {self.port} 127.0.0.1"),
             ("log_dest stderr", f"log_dest file {self.log}"),
         ):
             text = text.replace(there, here)
         self.write(text)
-        shutil.copy(CONFIGURATIONS / f"{name}.acl", self.acl)
+        self.acl.write_text(acl_text(name))
         self.passwords.touch(0o600)
         for user in users:
             self.add_user(user, PASSWORDS[user])
@@ -72,7 +75,7 @@ class HardBroker(Mosquitto):
 
 
 class Deployment:
-    """Both brokers, as `config/mosquitto` has them, with an account for every role on both.
+    """Both brokers, as `eyestream deploy` lays them out, with an account for every role on both.
 
     That a role has no right on a broker must not hang on its having no account there.
     """

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -33,12 +34,14 @@ class Cloud(Mosquitto):
         super().__init__(folder)
         self.url = f"mqtts://localhost:{self.port}"
         broker = authority.issue("cloud-broker", host="localhost")
+        self.acl = folder / "cloud.acl"
+        self.acl.write_text((CONFIGURATIONS / "cloud.acl").read_text())
         text = (CONFIGURATIONS / "cloud.conf").read_text()
         for there, here in (
             ("/etc/eyestream/mosquitto/ca.pem", str(authority.pem)),
             ("/etc/eyestream/mosquitto/broker.pem", str(broker.pem)),
             ("/etc/eyestream/mosquitto/broker.key", str(broker.key)),
-            ("/etc/eyestream/mosquitto/cloud.acl", str(CONFIGURATIONS / "cloud.acl")),
+            ("/etc/eyestream/mosquitto/cloud.acl", str(self.acl)),
             ("/var/lib/eyestream-broker/", f"{folder}/"),
             ("listener 8883", f"listener {self.port} 127.0.0.1"),
             ("log_dest stderr", f"log_dest file {self.log}"),
@@ -63,6 +66,12 @@ class Headset(Mosquitto):
             text = text.replace(there, here)
         super().__init__(folder)
         self._configuration.write_text(self._configuration.read_text() + text)
+
+    def change(self, there: str, here: str) -> None:
+        """Another line in its configuration."""
+        text = self._configuration.read_text()
+        assert there in text
+        self._configuration.write_text(text.replace(there, here))
 
 
 class Parts:
@@ -188,29 +197,94 @@ async def test_a_bridge_without_the_right_certificate_does_not_get_in(parts: Par
         wrong.stop()
 
 
+def chunks(got: list[Message]) -> list[int]:
+    """Numbers of the chunks among what was heard."""
+    return [msgpack.unpackb(message.payload)["chunk"] for message in got if message.topic == private_topic("hmd-1")]
+
+
 @pytest.mark.long
-async def test_what_is_over_does_not_come_late(parts: Parts) -> None:
-    """The far broker is away for longer than the deadline: what was released meanwhile is gone, what is fresh comes."""
+@pytest.mark.parametrize(
+    ("away", "version", "late"),
+    [
+        ("the far broker", "mqttv50", False),
+        ("the far broker", "mqttv311", False),
+        ("the application", "mqttv50", False),
+        ("the application", "mqttv311", True),
+    ],
+)
+async def test_what_is_over_comes_late_where_nobody_knows_it(parts: Parts, away: str, version: str, late: bool) -> None:
+    """Somebody is away for longer than the deadline; what is released afterwards comes in any case."""
+    parts.headset.change("bridge_protocol_version mqttv50", f"bridge_protocol_version {version}")
     parts.cloud.start()
     parts.headset.start()
     got: list[Message] = []
-    wanted = private_topic("hmd-1")
     settings = settings_for(parts.headset.url, parts.ledger, limits=LimitSettings(deadline_s=2))
     async with running(settings) as sidecar, Publisher(parts.headset.url, "hmd-1", NAMES, 2.0) as publisher:
         await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
-        async with parts.listening(got):
+        async with parts.listening(got, "kept"):
             await bridged(got)
-        parts.cloud.stop()
+        if away == "the far broker":
+            parts.cloud.stop()
         assert await publisher.send(rows_of_a_stranger(64, len(NAMES)))
         await until(lambda: sidecar.outbox.delivered == 2)  # the headset's broker has them
         await asyncio.sleep(5)
-        parts.cloud.start()
+        if away == "the far broker":
+            parts.cloud.start()
         got.clear()
-        async with parts.listening(got):
+        async with parts.listening(got, "kept"):
             await bridged(got)
             assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
-            await until(lambda: any(message.topic == wanted for message in got), PATIENCE_SECONDS)
-    assert [msgpack.unpackb(message.payload)["chunk"] for message in got if message.topic == wanted] == [2]
+            await until(lambda: 2 in chunks(got), PATIENCE_SECONDS)
+    assert chunks(got) == ([0, 1, 2] if late else [2])
+
+
+@pytest.mark.long
+async def test_a_headset_that_is_silent_is_gone_after_one_and_a_half_keep_alives(parts: Parts) -> None:
+    """Its broker hangs: the connection stands, and nothing is heard any more."""
+    parts.headset.change("keepalive_interval 20", "keepalive_interval 5")
+    parts.cloud.start()
+    parts.headset.start()
+    got: list[Message] = []
+    async with parts.listening(got):
+        await bridged(got)
+        parts.headset.signal(signal.SIGSTOP)
+        try:
+            began = asyncio.get_running_loop().time()
+            await until(lambda: last(got, NOTICE) == b"0", PATIENCE_SECONDS)
+            assert 2 < asyncio.get_running_loop().time() - began < 15
+        finally:
+            parts.headset.signal(signal.SIGCONT)
+        await bridged(got)
+
+
+async def test_a_headset_whose_lines_are_taken_out_is_not_heard_any_more(parts: Parts) -> None:
+    """After a reload, over the connection that stands."""
+    parts.cloud.start()
+    parts.headset.start()
+    got: list[Message] = []
+    here = Endpoint.of(BrokerSettings(parts.headset.url))
+    async with parts.listening(got), connect(here, client_id=None, deliver=print) as link:
+        await bridged(got)
+        await link.state([(private_topic("hmd-1"), b"before")])
+        await until(lambda: last(got, private_topic("hmd-1")) == b"before", PATIENCE_SECONDS)
+        lines = parts.cloud.acl.read_text().splitlines()
+        kept = [line for line in lines if not line.startswith("topic write")]
+        assert len(lines) - len(kept) == 5
+        parts.cloud.acl.write_text("\n".join(kept) + "\n")
+        parts.cloud.signal(signal.SIGHUP)
+        for turn in range(20):  # the broker reads it again a moment later
+            payload = b"after %d" % turn
+            await link.state([(private_topic("hmd-1"), payload)])
+            try:
+                await until(lambda payload=payload: last(got, private_topic("hmd-1")) == payload, 1)
+            except TimeoutError:
+                break
+        else:
+            pytest.fail("still heard")
+        await link.state([(private_topic("hmd-1"), b"again")])
+        await asyncio.sleep(1)
+        assert last(got, private_topic("hmd-1")) != b"again"
+        assert last(got, NOTICE) is not None
 
 
 async def test_how_an_application_sees_that_the_headset_is_gone(parts: Parts) -> None:

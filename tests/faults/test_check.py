@@ -19,7 +19,7 @@ from eyestream.privacy.reservation import Request
 from eyestream.rim import config
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.ops.check_brokers import broker_findings
+from eyestream.rim.ops.check_brokers import broker_findings, others_of
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
@@ -189,7 +189,11 @@ async def test_every_fault_of_a_broker_is_seen(tmp_path_factory: pytest.TempPath
         try:
             settings = config.load(hard(deployment, deployment.folder / "conf"))
             logins = [config.load_login(deployment.folder / f"{role}.toml") for role in ("tracker", "application")]
-            failed = [str(finding) for finding in await broker_findings(settings, *logins) if not finding.passed]
+            failed = [
+                str(finding)
+                for finding in await broker_findings(settings, others_of(settings, *logins))
+                if not finding.passed
+            ]
         finally:
             deployment.stop()
         assert any(line.startswith(f"fail  {what}") for line in failed), (what, failed)
@@ -234,7 +238,7 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     request = Request(StreamKey(config.load(path).device[0].id, "features"), 1, 0, 63, 64, Charge(1))
     with Ledger(path.parent / "ledger", ceilings=Ceilings(2)) as ledger:
         ledger.reserve([request], int(time.time()) // 86_400)
-    path.write_text(path.read_text().replace("klt-shed-64", "cfpa-32"))
+    path.write_text(path.read_text().replace("klt-one-64", "cfpa-32"))
     assert "/features in chunks of 64 rows and windows of 2, the configuration in 32 and 2" in host(path)[0]
     (path.parent / "ledger").unlink()
     assert any("there is no ledger" in fault for fault in host(path))
@@ -271,7 +275,9 @@ async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path
     broker.start()
     try:
         settings = config.load(configure(tmp_path / "conf", ("mqtt://localhost:1883", broker.url)))
-        [finding] = [f for f in await broker_findings(settings, None, None) if "takes a chunk" in f.what]
+        [finding] = [
+            f for f in await broker_findings(settings, others_of(settings, None, None)) if "takes a chunk" in f.what
+        ]
     finally:
         broker.stop()
     assert finding.fault is not None
@@ -288,7 +294,9 @@ async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path
     broker.start()
     try:
         settings = config.load(configure(tmp_path / "more", ("mqtt://localhost:1883", broker.url)))
-        [finding] = [f for f in await broker_findings(settings, None, None) if "takes a chunk" in f.what]
+        [finding] = [
+            f for f in await broker_findings(settings, others_of(settings, None, None)) if "takes a chunk" in f.what
+        ]
     finally:
         broker.stop()
     assert str(finding) == "pass  private broker: it takes a chunk of this configuration, and hands it on"

@@ -385,3 +385,14 @@ def test_another_front_end_is_refused_with_the_remedy() -> None:
     assert "eyestream calibrate" in str(refused.value)
     with pytest.raises(CalibrationError, match="does not tell which front end made its rows"):
         calibrations.load(OLD / "everyday-klt-32.npz").check_front_end(front_end_mark(glasses))
+
+
+@pytest.mark.parametrize("n", [32, 64, 128])
+def test_a_name_of_0_1_0_is_that_of_what_it_is_called_now(n: int) -> None:
+    assert (
+        calibrations.load(f"everyday-klt-shed-{n}").content_hash
+        == calibrations.load(f"everyday-klt-one-{n}").content_hash
+    )
+    assert f"everyday-klt-shed-{n}" not in calibrations.shipped()
+    with pytest.raises(CalibrationError, match="everyday-klt-shed-16: no such file"):
+        calibrations.load("everyday-klt-shed-16")

@@ -1,5 +1,7 @@
 """Units, geometry, and what is a lost eye."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from eyestream.gaze.intake import take_in
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import Columns
+from eyestream.gaze.tables import Camera, Columns
 from tests.gaze.gaze_people import shipped
 
 BAD = (np.nan, np.inf, -np.inf, 1e308, -1e308)
@@ -55,7 +57,7 @@ def test_both_lenses_agree_near_their_middle_and_with_the_angle_between_directio
     np.testing.assert_allclose(off_axis, wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["core", "degrees", "lsl", "mqtt", "neon", "smi-glasses"])
+@pytest.mark.parametrize("name", ["core", "degrees", "invisible", "lsl", "mqtt", "neon", "smi-glasses"])
 def test_bad_numbers_are_a_lost_eye_with_every_profile(name: str) -> None:
     made = shipped(name)
     width = len(made.columns.gaze)
@@ -70,7 +72,7 @@ def test_bad_numbers_are_a_lost_eye_with_every_profile(name: str) -> None:
     else:
         assert samples.valid.tolist() == [True] + [False] * (len(points) - 1)
     assert np.isnan(samples.x[~samples.valid]).all()
-    np.testing.assert_array_equal(samples.pupil_mm, 3.0)
+    np.testing.assert_array_equal(samples.pupil_mm, np.nan if made.pupil_unit == "none" else 3.0)
 
 
 def test_what_lies_outside_of_the_field_is_lost() -> None:
@@ -118,6 +120,27 @@ def test_units() -> None:
     np.testing.assert_allclose((core.x[0], core.y[0]), (45.0, -np.degrees(np.arctan(np.sqrt(0.5)))))
     neon = take_in(shipped("neon"), [0.0], [(1600.0, 600.0)])
     np.testing.assert_allclose((neon.x[0], neon.y[0]), (51.5, 0.0), atol=1e-12)
+
+
+def test_degrees_of_invisible_are_those_of_its_camera() -> None:
+    """The model of distortion with which Pupil Labs' software ships for "PI world v1": rational, 766.3 pixels."""
+    k1, k2, k3, k4, k5, k6 = -0.12390716, 0.09983010, 0.02007240, 0.20521730, 0.00992138, 0.06631870
+    angles = np.radians(np.linspace(1.0, 40.0, 40))
+    square = np.tan(angles) ** 2
+    bent = 1 + k1 * square + k2 * square**2 + k3 * square**3
+    bent /= 1 + k4 * square + k5 * square**2 + k6 * square**3
+    pixels = 766.3 * np.tan(angles) * bent
+    right = take_in(shipped("invisible"), np.arange(40), np.stack((544.0 + pixels, np.full(40, 540.0)), axis=1))
+    up = take_in(shipped("invisible"), np.arange(40), np.stack((np.full(40, 544.0), 540.0 - pixels), axis=1))
+    np.testing.assert_allclose(right.x, np.degrees(angles), rtol=0.01)
+    np.testing.assert_allclose(up.y, np.degrees(angles), rtol=0.01)
+    plain = Camera(70.8, 70.4, width_px=1088, height_px=1080)  # a pinhole of the same length would be far off
+    pinhole = dataclasses.replace(shipped("invisible"), camera=plain)
+    wrong = take_in(pinhole, [0.0], [(544.0 + pixels[-1], 540.0)])
+    assert abs(wrong.x[0] / 40.0 - 1) > 0.1
+    neither = take_in(shipped("invisible"), [0.0, 1.0], [(544, 540)] * 2, pupil=[[3.0, 3.0]] * 2, valid=[255, 0])
+    assert neither.valid.tolist() == [True, False]
+    assert np.isnan(neither.pupil_mm).all()
 
 
 def test_shapes_that_do_not_fit() -> None:

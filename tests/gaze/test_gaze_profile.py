@@ -15,7 +15,9 @@ from eyestream.gaze.profile_text import profile_text as text_of
 from eyestream.gaze.tables import Camera, Columns, Detection
 from tests.gaze.gaze_people import PROFILES, profile, shipped
 
-SHIPPED = ("core", "degrees", "gazebase", "gazebasevr", "lsl", "mqtt", "neon", "pupil-cloud", "smi-glasses")
+SHIPPED = (
+    "core", "degrees", "gazebase", "gazebasevr", "invisible", "lsl", "mqtt", "neon", "pupil-cloud", "smi-glasses",
+)  # fmt: skip
 
 TEXT = """
 name = "mine"

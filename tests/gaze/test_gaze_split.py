@@ -31,7 +31,10 @@ def pieces(samples: Samples, seed: int) -> list[Samples]:
 
 def run(made: Profile, parts: list[Samples]) -> Rows:
     front_end = FrontEnd(made)
-    rows = [front_end.feed(part) for part in parts]
+    return joined([front_end.feed(part) for part in parts])
+
+
+def joined(rows: list[Rows]) -> Rows:
     return Rows(np.concatenate([r.t for r in rows]), np.concatenate([r.values for r in rows]))
 
 
@@ -72,6 +75,26 @@ def test_whole_ragged_and_one_by_one_are_the_same_bits(rate_hz: float, seconds: 
     for ragged in (1, 2, 3):
         assert_same(run(made, pieces(samples, ragged)), whole)
     assert_same(run(made, [samples[i : i + 1] for i in range(len(samples))]), whole)
+
+
+@pytest.mark.parametrize(("rate_hz", "seconds", "seed"), [(60.0, 60, 1), (30.0, 60, 3), (250.0, 40, 4)])
+def test_asking_for_what_is_due_in_between_changes_no_bit(rate_hz: float, seconds: int, seed: int) -> None:
+    """As live gaze does: rows of moments between two samples, also in the middle of a loss."""
+    made = profile(rate_hz, frozen_s=1.0)
+    samples = broken(gaze(rate_hz, seconds, seed, jitter_s=0.2 / rate_hz)[0], seed)
+    whole = FrontEnd(made)
+    wanted = [whole.feed(samples), whole.advance(float(samples.t[-1]) + 2.0)]
+    rng = np.random.default_rng(seed)
+    for longest in (3, int(0.4 * rate_hz), 400):
+        asked, found, begin = FrontEnd(made), [], 0
+        while begin < len(samples):
+            end = min(begin + int(rng.integers(1, longest + 1)), len(samples))
+            found.append(asked.feed(samples[begin:end]))
+            after = float(samples.t[end]) if end < len(samples) else float(samples.t[-1]) + 2.0
+            found.append(asked.advance(samples.t[end - 1] + rng.uniform(0.1, 0.9) * (after - samples.t[end - 1])))
+            begin = end
+        found.append(asked.advance(float(samples.t[-1]) + 2.0))
+        assert_same(joined(found), joined(wanted))
 
 
 @pytest.mark.parametrize(

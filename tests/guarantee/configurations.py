@@ -25,7 +25,7 @@ LINES = re.sub(r"^# (\[\w+\]|\w+ = )", r"\1", EXAMPLE, flags=re.MULTILINE).split
 KEYS = [number for number, line in enumerate(LINES) if re.match(r"\w+ = ", line)]
 TABLES = [number for number, line in enumerate(LINES) if line.startswith("[")]
 OPTIONAL = [number for number, line in enumerate(LINES) if line not in EXAMPLE.splitlines()]
-CALIBRATIONS = [f"everyday-{name}-{n}" for name in ("lpa", "cfpa", "dcfpa", "klt", "klt-shed") for n in (32, 64)]
+CALIBRATIONS = [f"everyday-{name}-{n}" for name in ("lpa", "cfpa", "dcfpa", "klt", "klt-one") for n in (32, 64)]
 
 _NUMBERS = (
     "nan +nan inf -inf -1 0 0.0 -0.0 1 2 3 64 0.5 4.8 9.6 1e-300 5e-324 1e-12 1e-13 1e6 1e7 1.8e7 1.9e7 1e18 1e300"
@@ -108,7 +108,7 @@ def configurations(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(1, 4))):
         changing(draw, lines)
     text = "\n".join(line for line in lines if line is not None)
-    return text.replace('"everyday-klt-shed-64"', f'"{draw(calibrations)}"') + "\n"
+    return text.replace('"everyday-klt-one-64"', f'"{draw(calibrations)}"') + "\n"
 
 
 def _choose(draw: st.DrawFn, lines: list[str | None]) -> None:

@@ -94,10 +94,10 @@ def test_ceilings_on_delta_are_said_and_bound_windows() -> None:
     scopes = {scope.unit: scope for scope in scopes_of(loss, 32, deployment)}
     assert (scopes["window"].chunks, scopes["window"].ceiling_delta) == (2, 2e-6)  # epsilon alone would let 3 through
     assert scopes["window"].why.endswith("(ceiling epsilon 3 and delta 2e-06)")
-    assert scopes["lifetime"].why.endswith("at most epsilon 100000 and delta 0.001")
+    assert scopes["lifetime"].why.split(", enough")[0].endswith("at most epsilon 100000 and delta 0.001")
     assert scopes["session"].ceiling_delta is None
     only = scopes_of(loss, 32, replace(deployment, lifetime_epsilon=None))[-1]
-    assert only.why.endswith("; at most delta 0.001")
+    assert only.why.split(", enough")[0].endswith("; at most delta 0.001")
     pure = {scope.unit: scope for scope in scopes_of(Loss("chunk", Fraction(1)), 32, deployment)}
     assert pure["window"].chunks == 3  # a loss without delta spends none of it
 
@@ -129,7 +129,7 @@ def test_streams_of_one_device_add_up() -> None:
 
 def test_the_guess_factor_is_that_of_the_response_and_multiplies() -> None:
     """K p from the integers of the response: 3.9 for the shed code of 4 words at 4.8, where e^4.8 allows 121."""
-    made = mechanism("everyday-klt-shed-64")
+    made = mechanism("everyday-klt-one-64")
     response = [step.law for step in made.core.schedule.steps]
     words = {2 ** int(np.log2(law._masks + 1.0).sum()) for law in response}
     assert words == {4}
@@ -219,7 +219,8 @@ def test_what_is_said_of_a_chunk_is_said_of_a_chunk(name: str) -> None:
     assert "Later releases and other chunks" in sentences["odds"]
     assert "only the sum over its chunks is a bound" in sentences["odds"]
     assert sentences["session"].startswith("the sum over its chunks; at most epsilon 1152")
-    assert sentences["lifetime"] == "the sum over everything since the ledger began; at most epsilon 100000"
+    assert sentences["session"].endswith(", enough for 1 h 04 min of releases")  # 240 chunks of 16 s
+    assert sentences["lifetime"].startswith("the sum over everything since the ledger began; at most epsilon 100000, ")
     assert sentences["gaze event"].startswith("epsilon 14.4: one blink or saccade enters every row within 30 s")
     assert "parallel composition over chunks" in sentences["not claimed"]
     for words in ("in use, when and for how long", "pseudonym", "each with fresh noise", "virtual machine"):
@@ -275,3 +276,39 @@ def test_noise_of_a_test_claims_nothing(name: str) -> None:
     claim = nothing.claim()
     assert claim["loss"] is None
     assert not {"scopes", "attacker", "floating_point"} & set(claim)
+
+
+def test_a_baseline_tells_both_sides() -> None:
+    """Constants cost nothing; what lies in the baseline is bounded by its session alone, and nothing says less."""
+    made = guarantee("everyday-klt-anchored-32")
+    scopes = {scope.unit: scope for scope in made.scopes}
+    for unit in ("gaze event", "second of gaze", "window"):
+        inside, behind = scopes[unit], scopes[f"{unit}, behind the baseline"]
+        assert (inside.loss, inside.chunks, inside.ceiling) == (None, None, 1152.0)
+        assert behind.loss is not None
+        assert behind.loss == {s.unit: s.loss for s in guarantee().scopes}[unit]
+    words = dict(made.sentences())["baseline"]
+    assert "the first 4 chunks of each session (64 s) are charged and never released" in words
+    assert "the loss is 0" in words
+    assert "changes every chunk of its session, and costs up to the sum over the session" in words
+    assert "behind the baseline" in made.statement
+    assert made.claim()["baseline_chunks"] == 4
+    open_ended = replace(DEPLOYMENT, session_epsilon=None)
+    words = next(s.why for s in guarantee("everyday-klt-anchored-32", open_ended).scopes if s.unit == "gaze event")
+    assert words.endswith("no ceiling")
+
+
+def test_without_a_baseline_nothing_is_said_of_one() -> None:
+    made = guarantee()
+    assert "baseline" not in dict(made.sentences())
+    assert not any("baseline" in scope.unit for scope in made.scopes)
+    assert made.claim()["baseline_chunks"] == 0
+
+
+def test_a_baseline_of_another_stream_is_said_of_all_streams() -> None:
+    loss = Loss("chunk", Fraction(1))
+    beside = replace(DEPLOYMENT, beside=(Beside(stream(), 64, loss, anchored=True),))
+    scopes = {scope.unit: scope for scope in scopes_of(loss, 32, beside)}
+    assert scopes["gaze event"].loss is not None  # of this stream alone
+    assert scopes["gaze event, all streams"].loss is None
+    assert scopes["gaze event, all streams, behind the baseline"].loss is not None

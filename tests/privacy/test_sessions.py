@@ -25,7 +25,7 @@ from tests.privacy.small_corpus import calibrated
 Array = NDArray[np.float64]
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("everyday-klt-32", {}),
-    ("everyday-klt-shed-32", {}),
+    ("everyday-klt-one-32", {}),
     ("everyday-cfpa-32", {"smooth": True, "clip": True}),
     ("everyday-dcfpa-32", {"shrink": True}),
     ("everyday-lpa-32", {"smooth": True}),
@@ -81,7 +81,7 @@ def test_what_is_no_snapshot_of_this_session_is_refused_by_name() -> None:
         mechanism.session(good[:-1])
     for other in (
         made("everyday-klt-32", {}, epsilon=4.8),
-        made("everyday-klt-shed-32", {}),
+        made("everyday-klt-one-32", {}),
         made("everyday-cfpa-32", {"smooth": True}),
     ):
         with pytest.raises(SnapshotError, match="another mechanism, calibration, epsilon or option"):

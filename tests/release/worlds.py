@@ -134,12 +134,18 @@ def place(span: RowSpan) -> tuple[int, int]:
 class CountingSession:
     """A mechanism's session whose release tells its own number and the sum of what it was given."""
 
+    awaits_baseline = False
+    state = None
+
     def __init__(self, turn: int = 0) -> None:
         self.turn = turn
 
     def release(self, chunk: NDArray[np.float64], /) -> NDArray[np.float64]:
         self.turn += 1
         return np.nan_to_num(chunk) + 1000.0 * self.turn
+
+    def anchor(self, chunk: NDArray[np.float64], /) -> None:
+        raise AssertionError("there is no baseline")
 
     def snapshot(self) -> bytes:
         return bytes([self.turn % 256])
@@ -152,3 +158,6 @@ class CountingMechanism:
 
     def session(self, snapshot: bytes | None = None) -> CountingSession:
         return CountingSession(0 if snapshot is None else snapshot[0])
+
+    def hindsight(self, states: Sequence[NDArray[np.float64] | None]) -> None:
+        return None

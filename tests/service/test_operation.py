@@ -17,11 +17,13 @@ import pytest
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.offline.corpus.simulation import load_statistics, simulate_person
+from eyestream.privacy.charge import Ceilings
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.rim.ops.loopback import serve
+from eyestream.rim.ops.deployment.layout import unit_text
+from eyestream.rim.ops.loopback import Page, serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
 from eyestream.rim.sdk.publisher import Publisher
@@ -113,8 +115,15 @@ async def ask(port: int, request: bytes) -> tuple[int, str]:
     return (int(head.split()[1]) if head else 0), body
 
 
+def page(status: int, body: str) -> Page:
+    async def answer() -> tuple[int, str]:
+        return status, body
+
+    return answer
+
+
 async def test_the_window_is_small() -> None:
-    async with serve(0, {"/metrics": lambda: (200, "figures\n"), "/healthz": lambda: (503, "ledger\n")}) as port:
+    async with serve(0, {"/metrics": page(200, "figures\n"), "/healthz": page(503, "ledger\n")}) as port:
         assert await ask(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") == (200, "figures\n")
         assert await ask(port, b"GET /healthz HTTP/1.0\r\n\r\n") == (503, "ledger\n")
         for request, status in (
@@ -150,7 +159,7 @@ async def counted(mosquitto: Mosquitto, folder: Path, rows: np.ndarray) -> str:
                 await publisher.send(rows[begin : begin + 16])
             await publisher.send(rows[:16], seq=len(rows) + 32)
         await until(lambda: settled(sidecar) == 7 and len(sidecar.outbox) == 0)
-        return metrics(sidecar)
+        return metrics(sidecar, read_ledger(folder / "ledger").odometers, Ceilings.of(2, 9.6))
 
 
 async def test_metrics_do_not_depend_on_what_the_eyes_did(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -169,6 +178,8 @@ async def test_metrics_do_not_depend_on_what_the_eyes_did(mosquitto: Mosquitto, 
     assert 'eyestream_link_up{side="raw"} 1\n' in one
     names = set(re.findall(r"^eyestream_(\w+)", one, re.MULTILINE))
     assert names == {
+        "epsilon_ceiling",
+        "epsilon_spent",
         "raw_messages_received_total",
         "raw_messages_taken_total",
         "raw_messages_dropped_total",
@@ -359,7 +370,7 @@ def test_memory_is_kept_private() -> None:
 
 
 def test_the_unit_is_tight_and_names_what_exists() -> None:
-    text = (ROOT / "config" / "eyestream.service").read_text()
+    text = unit_text("eyestream", "/usr/bin/eyestream")
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "["))]
     assert all(re.fullmatch(r"\w+=.*", line) for line in lines)
     for needed in ("Type=notify", "User=eyestream", "ProtectSystem=strict", "NoNewPrivileges=yes", "LimitCORE=0"):

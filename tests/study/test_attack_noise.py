@@ -181,14 +181,14 @@ def test_halves_share_no_gaze_and_recipes_are_read_off_calibrations():
         assert second.start - first.stop == gap
         assert first.stop >= 6
     assert recipe(calibrations.load("everyday-klt-32")) == {}
-    assert recipe(calibrations.load("everyday-klt-shed-64")) == {"shed_identity": pytest.approx(1.0)}
+    assert recipe(calibrations.load("everyday-klt-one-64")) == {"shed_identity": pytest.approx(1.0)}
     assert recipe(calibrations.load("everyday-cfpa-32")) == {"coverage": 0.95}
 
 
 @pytest.mark.long
 def test_cells_say_what_was_attacked_and_the_shuffled_control_is_at_chance(people):
-    calibration = calibrations.load("everyday-klt-shed-32")
-    subject = Subject("everyday-klt-shed-32", "klt", 32, tuple(recipe(calibration).items()), calibration)
+    calibration = calibrations.load("everyday-klt-one-32")
+    subject = Subject("everyday-klt-one-32", "klt", 32, tuple(recipe(calibration).items()), calibration)
     world = world_of(people, [subject])
     work = cells([subject], [24.0], ["likelihood", "matcher"], 3, 1)
     assert len(work) == 3 + 2 * 2 * 3  # no likelihood of raw rows
@@ -207,7 +207,7 @@ def test_cells_say_what_was_attacked_and_the_shuffled_control_is_at_chance(peopl
 
 
 @pytest.mark.xdist_group("everyday")
-@pytest.mark.parametrize("name", ["everyday-klt-128", "everyday-klt-shed-128"])
+@pytest.mark.parametrize("name", ["everyday-klt-128", "everyday-klt-one-128"])
 def test_what_is_attacked_anew_is_made_as_what_ships(everyday, name):
     """The recipe that is read off a shipped calibration makes that calibration again, from the same people."""
     shipped = calibrations.load(name)
@@ -221,7 +221,7 @@ def test_what_is_attacked_anew_is_made_as_what_ships(everyday, name):
 
 def test_the_study_attacks_the_weight_that_ships():
     forms = [dict(form.calibration) for form in entry_of("klt").study]
-    assert forms == [recipe(calibrations.load(f"everyday-{name}-32")) for name in ("klt", "klt-shed")]
+    assert forms == [recipe(calibrations.load(f"everyday-{name}-32")) for name in ("klt", "klt-one")]
 
 
 def test_the_command_writes_the_table_and_keeps_what_it_does_not_make_anew(people, tmp_path, capsys):
@@ -231,7 +231,7 @@ def test_the_command_writes_the_table_and_keeps_what_it_does_not_make_anew(peopl
             tmp_path / f"p{index}.npz",
         )
     words = ["study", *(str(tmp_path / f"p{i}.npz") for i in range(6)), "--out", str(tmp_path / "out"), "--jobs", "1"]
-    words += ["--splits", "1", "--epsilon", "24", "--calibration", "everyday-klt-shed-32", "--attack"]
+    words += ["--splits", "1", "--epsilon", "24", "--calibration", "everyday-klt-one-32", "--attack"]
     main([*words, "matcher"])
     main([*words, "likelihood"])
     told = json.loads((tmp_path / "out" / "attacks.json").read_text())

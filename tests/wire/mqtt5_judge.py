@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tests.wire.mqtt_judge import ViolationError, must
+from tests.wire.mqtt_judge import ViolationError, field_of, must
 
 __all__ = ["Judge5"]
 
@@ -59,7 +59,7 @@ class Judge5:
     def connect(self, flags: int, body: bytes) -> None:
         must(not self.connected, "3.1.0-2")
         must(flags == 0, "2.1.3-1")
-        name, body = _field(body)
+        name, body = field_of(body)
         must(name == b"MQTT" and body[0] == 5, "3.1.2-1")
         said, body = body[1], body[4:]
         will, qos, retain = said >> 2 & 1, said >> 3 & 3, said >> 5 & 1
@@ -69,16 +69,16 @@ class Judge5:
         must(bool(will) or retain == 0, "3.1.2-13")
         found, body = _properties(body, "connect")
         self.session_s = int.from_bytes(found.get(0x11, b""), "big")
-        client_id, body = _field(body)
+        client_id, body = field_of(body)
         _text(client_id)
         if will:
             _, body = _properties(body, "will")
-            topic, body = _field(body, "3.1.2-9")
+            topic, body = field_of(body, "3.1.2-9")
             _topic(topic)
-            _, body = _field(body, "3.1.2-9")
+            _, body = field_of(body, "3.1.2-9")
         for present in (said & 0x80, said & 0x40):
             if present:
-                word, body = _field(body, "3.1.3-1")
+                word, body = field_of(body, "3.1.3-1")
                 _text(word)
         must(body == b"", "3.1.3-1")
         self.connected = True
@@ -88,7 +88,7 @@ class Judge5:
         must(qos < 3, "3.3.1-4")
         must(not again or qos > 0, "3.3.1-2")
         must(self.retain or not flags & 1, "3.2.2-14")
-        topic, body = _field(body, "3.3.2-1")
+        topic, body = field_of(body, "3.3.2-1")
         _topic(topic)
         if qos:
             number = int.from_bytes(body[:2], "big")
@@ -116,7 +116,7 @@ class Judge5:
         must(body != b"", "3.8.3-2")
         count = 0
         while body:
-            name, body = _field(body, "3.8.3-1")
+            name, body = field_of(body, "3.8.3-1")
             _text(name)
             must(name != b"", "4.7.3-1")
             levels = name.split(b"/")
@@ -195,20 +195,14 @@ def _properties(body: bytes, where: str) -> tuple[dict[int, bytes], bytes]:
             value, section = section[: _SIZES[form]], section[_SIZES[form] :]
             must(len(value) == _SIZES[form], "2.2.2-1")
         else:
-            value, section = _field(section, "2.2.2-1")
+            value, section = field_of(section, "2.2.2-1")
             if form != _BINARY:
                 _text(value)
             if form == _PAIR:
-                second, section = _field(section, "1.5.7-1")
+                second, section = field_of(section, "1.5.7-1")
                 _text(second)
         found[number] = value
     return found, rest
-
-
-def _field(body: bytes, number: str = "3.1.3-1") -> tuple[bytes, bytes]:
-    end = 2 + int.from_bytes(body[:2], "big")
-    must(len(body) >= max(end, 2), number)
-    return body[2:end], body[end:]
 
 
 def _text(words: bytes) -> None:

@@ -6,6 +6,8 @@ tests.wire.mqtt5_statements > docs/mqtt5-conformance.md` writes the page; a test
 
 from typing import NamedTuple
 
+from tests.wire.statements_page import rendered
+
 __all__ = ["CONNACK", "REFUSED", "SCOPE", "SHOWN", "TAKEN", "Refused5", "page"]
 
 CONNACK = b"\x20\x03\x00\x00\x00"
@@ -230,41 +232,26 @@ SCOPE = [
 """What cannot be violated, because it is not done."""
 
 
+_ABOUT = (
+    "Written by `python -m tests.wire.mqtt5_statements`; a test compares the two. Numbers are those of appendix B of",
+    "the standard (OASIS, 7 March 2019), the words are ours. Most of the tests are in",
+    "`tests/wire/test_mqtt5_conformance.py`. Both directions are also compared with another implementation, packet by",
+    "packet, in `tests/wire/test_mqtt5_differential.py`. For 3.1.1: [mqtt-conformance.md](mqtt-conformance.md).",
+)
+
+
 def page() -> str:
     """The page of the documentation."""
-    lines = [
+    cases = ((case.number, case.what, f"`{case.stream.hex(' ')}`", f"0x{case.code:02x}") for case in REFUSED)
+    return rendered(
         "# MQTT 5: what a client can violate, and the test that shows that ours does not",
-        "",
-        "Written by `tests/wire/mqtt5_statements.py`; a test compares the two. Numbers are those of appendix B of the",
-        "standard (OASIS, 7 March 2019), the words are ours. Most of the tests are in",
-        "`tests/wire/test_mqtt5_conformance.py`. Both directions are also compared with another implementation, packet",
-        "by packet, in `tests/wire/test_mqtt5_differential.py`. For 3.1.1: [mqtt-conformance.md](mqtt-conformance.md).",
-        "",
-        "| MQTT- | statement | shown by |",
-        "|---|---|---|",
-        *(f"| {number} | {words} | {shown} |" for number, words, shown in SHOWN),
-        "",
-        "## What a broker may not send",
-        "",
-        "Each ends the link, whole or byte by byte, nothing of it is delivered, and the broker is told the code.",
-        "",
-        "| MQTT- | what | bytes | code |",
-        "|---|---|---|---|",
-        *(f"| {case.number} | {case.what} | `{case.stream.hex(' ')}` | 0x{case.code:02x} |" for case in REFUSED),
-        "",
-        "## What comes close and is taken",
-        "",
-        "| what | bytes, behind CONNACK |",
-        "|---|---|",
-        *(f"| {what} | `{data.hex(' ')}` |" for data, what in TAKEN),
-        "",
-        "## Out of scope",
-        "",
-        "| MQTT- | why |",
-        "|---|---|",
-        *(f"| {number} | {why} |" for number, why in SCOPE),
-    ]
-    return "\n".join(lines) + "\n"
+        about=_ABOUT,
+        shown=SHOWN,
+        refusal="Each ends the link, whole or byte by byte; nothing of it is delivered; the broker is told the code.",
+        refused=("MQTT- | what | bytes | code", cases),
+        taken=TAKEN,
+        scope=SCOPE,
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ It also answers as a broker does, when it is told to.
 
 from dataclasses import dataclass, field
 
-__all__ = ["Judge", "ViolationError"]
+__all__ = ["Judge", "ViolationError", "field_of", "must"]
 
 
 class ViolationError(AssertionError):
@@ -50,7 +50,7 @@ class Judge:
     def connect(self, flags: int, body: bytes) -> None:
         must(not self.connected, "3.1.0-2")
         must(flags == 0, "2.2.2-1")
-        name, body = _field(body)
+        name, body = field_of(body)
         must(name == b"MQTT", "3.1.2-1")
         must(body[0] == 4, "3.1.2-2")
         said, body = body[1], body[4:]
@@ -59,17 +59,17 @@ class Judge:
         must(qos < 3, "3.1.2-14")
         must(bool(will) or (qos, retain) == (0, 0), "3.1.2-11")
         must(bool(said & 0x80) or not said & 0x40, "3.1.2-22")
-        client_id, body = _field(body)
+        client_id, body = field_of(body)
         self.clean = bool(said & 2)
         must(bool(client_id) or self.clean, "3.1.3-7")
         _text(client_id)
         if will:
-            topic, body = _field(body, "3.1.2-9")
+            topic, body = field_of(body, "3.1.2-9")
             _topic(topic)
-            _, body = _field(body, "3.1.2-9")
+            _, body = field_of(body, "3.1.2-9")
         for present in (said & 0x80, said & 0x40):
             if present:
-                word, body = _field(body, "3.1.3-1")
+                word, body = field_of(body, "3.1.3-1")
                 _text(word)
         must(body == b"", "3.1.3-1")
         self.connected = True
@@ -79,7 +79,7 @@ class Judge:
         must(qos < 3, "3.3.1-4")
         must(not again or qos > 0, "3.3.1-2")
         must(not again, "4.3.2-1")  # nothing was sent before on this connection
-        topic, body = _field(body, "3.3.2-1")
+        topic, body = field_of(body, "3.3.2-1")
         _topic(topic)
         self.topics.append(topic.decode())
         if qos:
@@ -91,7 +91,7 @@ class Judge:
         must(body != b"", "3.8.3-3")
         count = 0
         while body:
-            name, body = _field(body, "3.8.3-1")
+            name, body = field_of(body, "3.8.3-1")
             _text(name)
             must(name != b"", "4.7.3-1")
             levels = name.split(b"/")
@@ -149,7 +149,8 @@ def _split(data: bytes) -> tuple[int, bytes, bytes] | None:
     return None
 
 
-def _field(body: bytes, number: str = "3.1.3-1") -> tuple[bytes, bytes]:
+def field_of(body: bytes, number: str = "3.1.3-1") -> tuple[bytes, bytes]:
+    """A field with its length before it, and what follows."""
     end = 2 + int.from_bytes(body[:2], "big")
     must(len(body) >= max(end, 2), number)
     return body[2:end], body[end:]

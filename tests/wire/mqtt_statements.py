@@ -1,10 +1,12 @@
 """Statements of MQTT 3.1.1 that a client can violate, in our own words, and the test that shows each.
 
-Numbers are those of the standard (MQTT Version 3.1.1, OASIS Standard, 29 October 2014, appendix B). `python
-tests/wire/mqtt_statements.py > docs/mqtt-conformance.md` writes the page; a test compares the two.
+Numbers are those of the standard (MQTT Version 3.1.1, OASIS Standard, 29 October 2014, appendix B). `python -m
+tests.wire.mqtt_statements > docs/mqtt-conformance.md` writes the page; a test compares the two.
 """
 
 from typing import NamedTuple
+
+from tests.wire.statements_page import rendered
 
 __all__ = ["REFUSED", "SCOPE", "SHOWN", "TAKEN", "page"]
 
@@ -157,41 +159,25 @@ SCOPE = [
 """What cannot be violated, because it is not done."""
 
 
+_ABOUT = (
+    "Written by `python -m tests.wire.mqtt_statements`; a test compares the two. Numbers are those of appendix B of",
+    "the standard (OASIS, 29 October 2014), the words are ours. Most of the tests are in",
+    "`tests/wire/test_mqtt_conformance.py`. Both directions are also compared with another implementation, packet by",
+    "packet, in `tests/wire/test_mqtt_differential.py`.",
+)
+
+
 def page() -> str:
     """The page of the documentation."""
-    lines = [
+    return rendered(
         "# MQTT 3.1.1: what a client can violate, and the test that shows that ours does not",
-        "",
-        "Written by `tests/wire/mqtt_statements.py`; a test compares the two. Numbers are those of appendix B of the",
-        "standard (OASIS, 29 October 2014), the words are ours. Most of the tests are in",
-        "`tests/wire/test_mqtt_conformance.py`. Both directions are also compared with another implementation, packet",
-        "by packet, in `tests/wire/test_mqtt_differential.py`.",
-        "",
-        "| MQTT- | statement | shown by |",
-        "|---|---|---|",
-        *(f"| {number} | {words} | {shown} |" for number, words, shown in SHOWN),
-        "",
-        "## What a broker may not send",
-        "",
-        "Each ends the link, whole or byte by byte, and nothing of it is delivered.",
-        "",
-        "| MQTT- | what | bytes |",
-        "|---|---|---|",
-        *(f"| {case.number} | {case.what} | `{case.stream.hex(' ')}` |" for case in REFUSED),
-        "",
-        "## What comes close and is taken",
-        "",
-        "| what | bytes, behind CONNACK |",
-        "|---|---|",
-        *(f"| {what} | `{data.hex(' ')}` |" for data, what in TAKEN),
-        "",
-        "## Out of scope",
-        "",
-        "| MQTT- | why |",
-        "|---|---|",
-        *(f"| {number} | {why} |" for number, why in SCOPE),
-    ]
-    return "\n".join(lines) + "\n"
+        about=_ABOUT,
+        shown=SHOWN,
+        refusal="Each ends the link, whole or byte by byte, and nothing of it is delivered.",
+        refused=("MQTT- | what | bytes", ((case.number, case.what, f"`{case.stream.hex(' ')}`") for case in REFUSED)),
+        taken=TAKEN,
+        scope=SCOPE,
+    )
 
 
 if __name__ == "__main__":

@@ -275,7 +275,7 @@ async def test_a_quiet_client_keeps_its_word_to_be_heard() -> None:
 
 def test_the_page_is_what_the_tables_say() -> None:
     written = (ROOT / "docs" / "mqtt-conformance.md").read_text()
-    assert written == page(), "python tests/wire/mqtt_statements.py > docs/mqtt-conformance.md"
+    assert written == page(), "python -m tests.wire.mqtt_statements > docs/mqtt-conformance.md"
 
 
 def test_every_statement_is_shown_by_tests_that_there_are_and_that_name_it() -> None:

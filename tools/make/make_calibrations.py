@@ -5,6 +5,7 @@ python tools/make/make_calibrations.py GAZE_DIR [NAME ...]     GAZE_DIR holds PN
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from everyday import DESCRIPTION, corpus
 
@@ -12,6 +13,14 @@ from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
+
+JOINT: dict[str, dict[str, Any]] = {
+    "klt": {"ranks": False},
+    "klt-one": {"ranks": False, "shed_identity": 1.0},
+    "klt-mapped": {},
+    "klt-anchored": {"anchored": True},
+}
+"""How those of `klt` are made; the first two as version 0.1.0 coded."""
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "calibrations"
 
@@ -22,14 +31,13 @@ def main() -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
     for n in (32, 64, 128):
         chunks = Corpus.of(people, n)
-        for mechanism in ("lpa", "cfpa", "dcfpa", "klt", "klt-shed"):
+        for mechanism in ("lpa", "cfpa", "dcfpa", *JOINT):
             name = f"everyday-{mechanism}-{n}"
             if wanted and name not in wanted:
                 continue
             path = TARGET / f"{name}.npz"
-            if mechanism.startswith("klt"):
-                shed = 1.0 if mechanism == "klt-shed" else 0.0
-                calibration = calibrate_joint(chunks, shed_identity=shed, description=DESCRIPTION)
+            if mechanism in JOINT:
+                calibration = calibrate_joint(chunks, description=DESCRIPTION, **JOINT[mechanism])
             else:
                 calibration = calibrate_per_feature(chunks, mechanism, description=DESCRIPTION)
             calibrations.save(calibration, path)

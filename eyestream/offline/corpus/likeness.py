@@ -10,7 +10,6 @@ has one event in a corpus that outweighs all the others, and its product moments
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib import resources
 from statistics import NormalDist
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.offline.corpus.simulation import CONSTANTS, NAMES
+from eyestream.rim.files.package_data import DATA
 
 __all__ = ["COLUMNS", "LAGS", "Likeness", "load_likeness", "measure"]
 
@@ -86,7 +86,7 @@ def measure(recordings: Sequence[NDArray[Any]]) -> Likeness:
 
 def load_likeness() -> Likeness:
     """Likeness of the 30-person corpus, as shipped."""
-    shipped = resources.files("eyestream").joinpath("data/simulation.npz").read_bytes()
+    shipped = (DATA / "simulation.npz").read_bytes()
     with np.load(io.BytesIO(shipped), allow_pickle=False) as file:
         return Likeness(**{field.name: file[f"corpus_{field.name}"].astype(np.float64) for field in fields(Likeness)})
 

@@ -13,13 +13,13 @@ somebody comes from `eyestream.privacy.noise`.
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.rim.files.features import FEATURES_52
+from eyestream.rim.files.package_data import DATA
 
 __all__ = [
     "CONSTANTS",
@@ -106,7 +106,7 @@ class Statistics:
 
 def load_statistics() -> Statistics:
     """Statistics of the 30-person corpus, as shipped."""
-    shipped = resources.files("eyestream").joinpath("data/simulation.npz").read_bytes()
+    shipped = (DATA / "simulation.npz").read_bytes()
     with np.load(io.BytesIO(shipped), allow_pickle=False) as file:
         arrays = {name: file[name].astype(np.float64) for name in ("scores", "quantiles", "person", "basis", "shares")}
         return Statistics(**arrays, without_pupil=float(file["without_pupil"]), people=int(file["people"]))

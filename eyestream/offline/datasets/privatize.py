@@ -12,6 +12,7 @@ import numpy as np
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
 from eyestream.privacy.reservation import Granted, Request
@@ -60,6 +61,8 @@ class Released:
         Of the recording: the sum over its chunks.
     calibrated_on_itself
         Share of its rows that the calibration was made from; above 0 there is no guarantee.
+    guarantee
+        Of one chunk; None where there is none.
     """
 
     recording: Recording
@@ -67,6 +70,17 @@ class Released:
     epsilon: float
     delta: float
     calibrated_on_itself: float
+    guarantee: Guarantee | None
+
+    def claim(self) -> dict[str, object]:
+        """What is claimed, for machines: plain values that JSON knows."""
+        return {
+            "chunks": self.chunks,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "calibrated_on_itself": self.calibrated_on_itself,
+            "claim": None if self.guarantee is None else self.guarantee.claim(),
+        }
 
 
 def privatize(
@@ -122,12 +136,14 @@ def _released(
     recording: Recording, calibration: Calibration, rows: np.ndarray, chunks: int, mechanism: Mechanism
 ) -> Released:
     t = np.arange(len(recording.t)) / calibration.rate_hz
+    overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
         chunks=chunks,
         epsilon=chunks * mechanism.epsilon,
         delta=chunks * mechanism.delta,
-        calibrated_on_itself=calibration.overlap(recording.features),
+        calibrated_on_itself=overlap,
+        guarantee=guarantee_of_recording(mechanism, calibration) if overlap == 0 else None,
     )
 
 

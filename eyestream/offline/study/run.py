@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from eyestream.offline.study.population import Population
 from eyestream.offline.study.report import write_report, write_tables
 from eyestream.offline.study.sections import sections
 from eyestream.offline.study.sources import World, prepare
+from eyestream.privacy.calibration.calibration import product
 from eyestream.rim.files.recordings import Recording
 
 __all__ = ["PARTS", "run", "run_only"]
@@ -142,7 +142,7 @@ def _summaries(records: dict[str, list[Record]]) -> dict[str, list[Record]]:
 def _settings(plan: Plan, world: World, recordings: Sequence[Recording]) -> dict[str, Any]:
     population = world.population
     return {
-        "made_by": f"eyestream {version('eyestream')}",
+        "made_by": product(),
         "plan": asdict(plan),
         "simulated": any(recording.simulated for recording in recordings),
         "recordings": len(population.people),

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum.fourier import most_coefficients
 from eyestream.streams.front_end import FrontEndMark
 from eyestream.streams.spec import same_rate
+from eyestream.version import VERSION
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
 
@@ -28,9 +30,7 @@ SCHEMA_VERSION = 1
 
 def product() -> str:
     """Name and version of this program."""
-    from importlib.metadata import version  # noqa: PLC0415  costs a sidecar megabytes that it never uses
-
-    return f"eyestream {version('eyestream')}"
+    return f"eyestream {VERSION}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class Calibration:
     """Of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
     front_end: FrontEndMark | None = None
     """What made the rows out of gaze; None where nobody told: files of version 0.1.0, rows of a tracker's own."""
+    anchor: Anchor | None = None
+    """What is public of the baseline that is taken off each session's rows; None: they are taken as they are."""
 
     def __post_init__(self) -> None:
         features = len(self.names)
@@ -97,6 +99,8 @@ class Calibration:
         if self.fingerprints.dtype != np.uint64 or self.fingerprints.ndim != 1:
             raise CalibrationError("the fingerprints of the calibration are not a list of 64-bit numbers")
         self.tables.check(features, self.n)
+        if self.anchor is not None:
+            self.anchor.check(features, self.n)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
         if self.n < 2 or (self.n & (self.n - 1) and self.mechanism != "fpa"):
@@ -120,13 +124,19 @@ class Calibration:
             yield name, getattr(self, name)
         for column in fields(self.tables):
             name = STORED_NAMES.get(column.name, column.name)
-            yield f"tables.{name}", getattr(self.tables, column.name)
+            if getattr(self.tables, column.name) is not None:
+                yield f"tables.{name}", getattr(self.tables, column.name)
         if len(self.fingerprints):
             yield "fingerprints", self.fingerprints
+        if self.anchor is not None:
+            yield "anchor.shift", self.anchor.shift
+            yield "anchor.centre", self.anchor.centre
 
     def header(self) -> dict[str, object]:
         """Everything but the arrays, as JSON knows it."""
-        told = {} if self.front_end is None else {"front_end": asdict(self.front_end)}
+        told: dict[str, object] = {} if self.front_end is None else {"front_end": asdict(self.front_end)}
+        if self.anchor is not None:
+            told["baseline_chunks"] = self.anchor.chunks
         return told | {
             "schema_version": SCHEMA_VERSION,
             "mechanism": self.mechanism,

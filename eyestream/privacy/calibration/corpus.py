@@ -1,13 +1,14 @@
 """The people of a corpus, one recording each, cut into chunks: what calibrations are learned from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.privacy.anchor import BASELINE_S, Anchor, Baseline
 from eyestream.privacy.calibration.calibration import Calibration, Provenance, product
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import Tables
@@ -142,6 +143,43 @@ class Corpus:
             front_end=first.front_end,
         )
 
+    def anchored(self) -> "tuple[Corpus, Anchor]":
+        """The same less a baseline of each recording's first minute, which is left out, and what is public of it.
+
+        Raises
+        ------
+        CalibrationError
+            when a recording has no chunk behind its baseline.
+        """
+        centre = np.array([_mean_where(self.chunks[:, f], self.present[:, f]) for f in range(len(self.names))])
+        anchor = Anchor.of(self.lo, self.hi, centre, self.n, self.rate_hz)
+        anchor.check(len(self.names), self.n)
+        chunks = np.full_like(self.chunks, np.nan)
+        for one in np.unique(self.person):
+            baseline = Baseline(anchor)
+            own = np.flatnonzero(self.person == one)
+            held = np.where(self.present[own][:, :, None], self.chunks[own], np.nan)
+            placed = {int(i): chunk for i, chunk in zip(self.index[own], held, strict=True)}
+            for i in range(anchor.chunks):
+                baseline.take(placed.get(i, np.full_like(chunks[0], np.nan)))
+            chunks[own] = [baseline.off(chunk) for chunk in held]
+        present: NDArray[np.bool_] = np.asarray(np.isfinite(chunks).any(axis=2))
+        kept = (self.index >= anchor.chunks) & present.any(axis=1)
+        if len(np.unique(self.person[kept])) < len(np.unique(self.person)):
+            raise CalibrationError(f"a recording holds nothing behind the {BASELINE_S:g} s of its baseline")
+        rows = np.where(present[kept][:, :, None], chunks[kept], np.nan)
+        lo, hi, fill = _range(rows.transpose(0, 2, 1).reshape(-1, len(self.names)))
+        return replace(
+            self,
+            lo=lo,
+            hi=hi,
+            fill=fill,
+            chunks=np.where(np.isfinite(rows), rows, fill[:, None]),
+            person=self.person[kept],
+            index=self.index[kept] - anchor.chunks,
+            present=present[kept],
+        ), anchor
+
     @property
     def lacks(self) -> str:
         """Which features recordings lack as a whole, in words; empty when none does."""
@@ -191,6 +229,11 @@ def in_sequence(scores: Array, index: NDArray[np.intp]) -> Array:
     placed = np.full((int(index.max()) + 1, scores.shape[1]), np.nan)
     placed[index] = scores
     return placed
+
+
+def _mean_where(values: Array, there: NDArray[np.bool_]) -> float:
+    """Of chunks (N, n) that are there (N,); 0 when none is."""
+    return float(values[there].mean()) if there.any() else 0.0
 
 
 def _range(rows: Array) -> tuple[Array, Array, Array]:

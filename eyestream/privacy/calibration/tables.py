@@ -106,6 +106,11 @@ class JointTables:
     """(J,) share of each component's estimate that is released; below 1 to shed identity."""
     residual: NDArray[np.float64]
     """(F,) mean square of a standardised value that the scores do not describe."""
+    knots: NDArray[np.float64] | None = None
+    """(F, Q) where the map of a feature is known (`eyestream.privacy.joint.maps`); None: values are coded as they are,
+    as all of version 0.1.0 were."""
+    levels: NDArray[np.float64] | None = None
+    """(F, Q) what they become; `mean` and `sd` are of these, and `sd` is larger where a feature weighs less."""
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -120,3 +125,12 @@ class JointTables:
         shapes = (self.poles.shape, self.weights.shape, self.covariances.shape, self.expand.shape[0])
         if shapes != ((components,), (components,), (components, scores, scores), scores):
             raise CalibrationError("the model of the calibration does not fit together")
+        if self.knots is not None or self.levels is not None:
+            self._check_maps(features)
+
+    def _check_maps(self, features: int) -> None:
+        maps = (self.knots, self.levels)
+        if any(m is None or m.ndim != 2 or len(m) != features or m.shape[1] < 2 for m in maps):
+            raise CalibrationError(f"the maps of the calibration are not of {features} features")
+        if self.knots.shape != self.levels.shape or not all((np.diff(m, axis=1) > 0).all() for m in maps):  # type: ignore
+            raise CalibrationError("a map of the calibration does not rise")

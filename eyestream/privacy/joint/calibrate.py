@@ -5,7 +5,7 @@ cross-validation nested by person (`eyestream/privacy/KLT.md` has the figures); 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
+from eyestream.privacy.calibration.redundancy import group_sizes
+from eyestream.privacy.joint.maps import RankMap, rank_knots
 from eyestream.privacy.joint.schedule import inverse_root
 
 __all__ = ["calibrate_joint"]
@@ -25,6 +27,8 @@ MODES = 4
 SCORES = 24
 TAIL = 0.01
 """Share of the corpus' rows clipped at each end: a few events make some features' tails very heavy."""
+RANK_TAIL = 0.003
+"""The same where features are coded on their maps, which take tails better."""
 MEMORY_S = 37.0
 """Beside a stable component, the person's own, there is a transient one that decays by e in so long."""
 SHRINKAGE = 0.5
@@ -35,6 +39,8 @@ def calibrate_joint(
     corpus: Corpus,
     *,
     shed_identity: float = 0.0,
+    ranks: bool = True,
+    anchored: bool = False,
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "recordings given by the user",
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -50,6 +56,11 @@ def calibrate_joint(
         while the stable part weighs 1 / (1 + W), and that part of the estimate is released with this weight:
         the least of |x - x^|^2 + W |the person's part of x^|^2. Measured, not proved, to make people harder to tell
         apart.
+    ranks
+        Whether features are coded on their maps (`eyestream.privacy.joint.maps`), those that follow from each other
+        weighing as one; False: as version 0.1.0 coded them.
+    anchored
+        Whether a baseline is taken off each session (`eyestream.privacy.anchor`).
     declared
         Names of features that are declared constants.
     progress
@@ -62,7 +73,11 @@ def calibrate_joint(
         nothing varies.
     """
     _check(corpus, shed_identity)
-    standard = _Standard.of(corpus, np.isin(corpus.names, list(declared)))
+    anchor = None
+    if anchored:
+        corpus, anchor = corpus.anchored()
+    constant = np.isin(corpus.names, list(declared))
+    standard = _Standard.mapped(corpus, constant) if ranks else _Standard.of(corpus, constant)
     described = (standard.chunks @ standard.modes.T).reshape(len(standard.chunks), -1)
     pole = float(np.exp(-corpus.n / corpus.rate_hz / MEMORY_S))
     model = _Model.of(described, corpus.person, corpus.index, pole)
@@ -77,6 +92,7 @@ def calibrate_joint(
         lo=standard.lo,
         hi=standard.hi,
         fill=standard.fill,
+        anchor=anchor,
     )
 
 
@@ -116,13 +132,15 @@ class _Standard:
     fill: Array
     mean: Array
     sd: Array
+    knots: Array | None = None
+    levels: Array | None = None
 
     @classmethod
-    def of(cls, corpus: Corpus, declared: NDArray[np.bool_]) -> "_Standard":
+    def of(cls, corpus: Corpus, declared: NDArray[np.bool_], tail: float = TAIL) -> "_Standard":
         there = corpus.present | ~corpus.present.any(axis=0)  # what nobody has is a constant
         held = np.where(there[:, :, None], corpus.chunks, np.nan)
         rows = held.transpose(0, 2, 1).reshape(-1, len(corpus.names))
-        lo, hi = np.nanquantile(rows, [TAIL, 1 - TAIL], axis=0)
+        lo, hi = np.nanquantile(rows, [tail, 1 - tail], axis=0)
         clipped = np.clip(rows, lo, hi)
         mean, sd = np.nanmean(clipped, axis=0), np.nanstd(clipped, axis=0)
         sd = np.where(declared | (sd < 1e-9 * (np.abs(mean) + 1e-9)), 0.0, sd)
@@ -143,6 +161,35 @@ class _Standard:
             sd=sd,
         )
 
+    @classmethod
+    def mapped(cls, corpus: Corpus, declared: NDArray[np.bool_]) -> "_Standard":
+        """The same of features on their maps, each weighing what its group of near copies has of it."""
+        plain = cls.of(corpus, declared, RANK_TAIL)
+        there = corpus.present | ~corpus.present.any(axis=0)
+        held = np.where(there[:, :, None], corpus.chunks, np.nan)
+        rows = np.clip(held.transpose(0, 2, 1).reshape(-1, len(corpus.names)), plain.lo, plain.hi)
+        knots, levels = rank_knots(rows, plain.lo, plain.hi)
+        active = plain.active
+        lines = RankMap(knots[active], levels[active])
+        moved = lines.there(rows[:, active].T)
+        mean, sd = np.zeros(len(declared)), plain.sd.copy()
+        mean[active], sd[active] = np.nanmean(moved, axis=1), np.nanstd(moved, axis=1)
+        sd[active] *= np.sqrt(group_sizes(rows[:, active]))
+        chunks = lines.there(np.nan_to_num(held[:, active]).transpose(1, 0, 2).reshape(len(active), -1))
+        chunks = chunks.reshape(len(active), len(held), corpus.n).transpose(1, 0, 2)
+        chunks = (chunks - mean[active][:, None]) / sd[active][:, None]
+        fill = plain.fill.copy()
+        fill[active] = lines.back(mean[active][:, None])[:, 0]
+        return replace(
+            plain,
+            chunks=np.where(plain.present[:, :, None], chunks, 0.0),
+            fill=fill,
+            mean=mean,
+            sd=sd,
+            knots=knots,
+            levels=levels,
+        )
+
 
 def _tables(standard: _Standard, model: "_Model", described: Array) -> JointTables:
     """The figures, from `described` (N, A M), the modes of the chunks."""
@@ -161,6 +208,8 @@ def _tables(standard: _Standard, model: "_Model", described: Array) -> JointTabl
         covariances=model.covariances,
         weights=model.weights,
         residual=residual,
+        knots=standard.knots,
+        levels=standard.levels,
     )
 
 

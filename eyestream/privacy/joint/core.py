@@ -4,6 +4,7 @@ The private step is one line: the code word of the raw chunk meets the draw of t
 before it may be any function of the chunk and of *released* values; everything after it is post-processing.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.frame import Frame
+from eyestream.privacy.joint.maps import RankMap
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import DIRECT_WORDS
@@ -26,7 +28,7 @@ class JointCore:
 
     Attributes
     ----------
-    tables, schedule : what is public of it.
+    tables, schedule, map : what is public of it; no map: values are coded as they are.
     k : the number of code-word coordinates of a session's first chunk.
     gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
@@ -55,22 +57,37 @@ class JointCore:
             raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.gain = max(step.law.gain for step in self.schedule.steps)
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
+        self.map = None
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].points),)
         self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
+        if tables.knots is not None and tables.levels is not None:
+            self.map = RankMap(tables.knots[frame.active], tables.levels[frame.active])
+            whole = self._of_values(frame, tables.covariances.sum(axis=0)) + tables.residual[frame.active]
+            spread = tables.sd[frame.active] * np.sqrt(whole)
+            self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
         self.start = np.zeros(len(self.schedule.poles))
 
     def _unknown(self, frame: Frame) -> Array:
         """(A,) mean square error of a standardised value, as far as the scores describe it, late in a session."""
-        tables = self.tables
-        shed = np.tensordot((1 - tables.weights) ** 2, tables.covariances, 1)
-        blocks = tables.expand.T.reshape(len(frame.active), len(tables.modes), -1)
-        error: Array = np.einsum("fmi,ij,fmj->f", blocks, self.schedule.unknown + shed, blocks) / frame.n
-        return error
+        shed = np.tensordot((1 - self.tables.weights) ** 2, self.tables.covariances, 1)
+        return self._of_values(frame, self.schedule.unknown + shed)
+
+    def _of_values(self, frame: Frame, covariance: Array) -> Array:
+        """(A,) variance of a standardised value, over the rows, of scores with this covariance."""
+        blocks = self.tables.expand.T.reshape(len(frame.active), len(self.tables.modes), -1)
+        variance: Array = np.einsum("fmi,ij,fmj->f", blocks, covariance, blocks) / frame.n
+        return variance
 
     def step(self) -> "JointStep":
         """What releases."""
         return JointStep(self)
+
+    def hindsight(self, states: Sequence[Array], out: Sequence[Array]) -> None:
+        """Write the chunks (A, n) of a whole session, given all its releases, to `out`; `states` after each of them."""
+        step, weights, components = self.step(), self.tables.weights, len(self.tables.poles)
+        for state, chunk in zip(self.schedule.backward(states), out, strict=True):
+            step.chunk(weights @ state.reshape(components, -1), chunk)
 
 
 class JointStep:
@@ -82,7 +99,8 @@ class JointStep:
     def scores(self, admitted: Array) -> Array:
         """(d,) scores of an admitted chunk (A, n)."""
         core = self.core
-        standard = (admitted - core.mean) / core.sd
+        mapped = admitted if core.map is None else core.map.there(admitted)
+        standard = (mapped - core.mean) / core.sd
         scores: Array = (standard @ core.tables.modes.T).reshape(-1) @ core.tables.basis
         return scores
 
@@ -90,7 +108,8 @@ class JointStep:
         """Write the chunk (A, n) that scores (d,) stand for to `out`, inside the range."""
         core = self.core
         modes = (scores @ core.tables.expand).reshape(len(out), -1)
-        np.clip(modes @ core.tables.modes * core.sd + core.mean, *core.range, out=out)
+        values = modes @ core.tables.modes * core.sd + core.mean
+        np.clip(values if core.map is None else core.map.back(values), *core.range, out=out)
 
     def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array | None:
         """As `eyestream.privacy.mechanism.Step` has it; the state is an estimate of the scores' components."""

@@ -16,6 +16,7 @@ The recursion does not depend on any release: it is run once, for the first chun
 used from then on.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,8 @@ class Schedule:
         Of the calibration.
     epsilon
         Of one chunk.
+    importance
+        (A M,) what the squared error of every standardised mode counts; None: one each.
 
     Attributes
     ----------
@@ -69,25 +72,46 @@ class Schedule:
     unknown : (d, d) covariance of the error of sum_j x_j after the last step.
     """
 
-    def __init__(self, tables: JointTables, epsilon: float) -> None:
+    def __init__(self, tables: JointTables, epsilon: float, importance: Array | None = None) -> None:
         components, d = tables.covariances.shape[:2]
         self.poles = np.repeat(tables.poles, d)
         self._total = np.tile(np.eye(d), components)
         self._target = np.kron(tables.weights, np.eye(d))
-        self._metric = tables.expand @ tables.expand.T
+        self._metric = (tables.expand if importance is None else tables.expand * importance) @ tables.expand.T
+        self._covariances, self._epsilon = tables.covariances, epsilon
+        turns = list(self._turns())
+        self.steps = tuple(step for step, _, _ in turns)
+        self.unknown = self._total @ turns[-1][2] @ self._total.T
+
+    def _turns(self) -> Iterator[tuple[Step, Array, Array]]:
+        """The steps of a session, and what is unknown of the state, (J d, J d), before and after each."""
+        components, d = self._covariances.shape[:2]
         state = np.zeros((components * d, components * d))
-        for j, covariance in enumerate(tables.covariances):
+        for j, covariance in enumerate(self._covariances):
             state[j * d : (j + 1) * d, j * d : (j + 1) * d] = covariance
         decay = np.multiply.outer(self.poles, self.poles)
         drive = state * (1 - decay)
-        steps = []
         for turn in range(STEPS):
-            if turn:
-                state = state * decay + drive
-            step, state = self._step(state, epsilon)
-            steps.append(step)
-        self.steps = tuple(steps)
-        self.unknown = self._total @ state @ self._total.T
+            before = state * decay + drive if turn else state
+            step, state = self._step(before, self._epsilon)
+            yield step, before, state
+
+    def backward(self, states: Sequence[Array]) -> list[Array]:
+        """The states of a whole session, given all its releases, from what was known after each of them.
+
+        x_t + P_t F (P_(t+1) before)^-1 (x_(t+1) smoothed - F x_t), from the last chunk backward (Rauch, Tung and
+        Striebel, AIAA Journal 3(8), 1965). A function of released values and public figures alone.
+        """
+        turns = list(self._turns())
+        gains = [
+            np.linalg.solve(before, self.poles[:, None] * after).T
+            for (_, _, after), (_, before, _) in zip(turns, [*turns[1:], turns[-1]], strict=True)
+        ]
+        smoothed = [np.asarray(state, np.float64) for state in states]
+        for turn in range(len(smoothed) - 2, -1, -1):
+            gain = gains[min(turn, len(gains) - 1)]
+            smoothed[turn] = smoothed[turn] + gain @ (smoothed[turn + 1] - self.poles * smoothed[turn])
+        return smoothed
 
     def _step(self, state: Array, epsilon: float) -> tuple[Step, Array]:
         """The step for what is unknown before it, (J d, J d), and what is unknown after it."""

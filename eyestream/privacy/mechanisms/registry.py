@@ -140,10 +140,10 @@ register(
         options=NoOptions,
         tables=JointTables,
         calibrate=calibrate_joint,
-        calibration_options=("shed_identity",),
+        calibration_options=("shed_identity", "ranks", "anchored"),
         study=(
             StudyForm("KLT", "#D55E00", estimate=True),
-            StudyForm("KLT, sheds identity", "#8C2D04", calibration={"shed_identity": 1.0}, estimate=True),
+            StudyForm("KLT, one score", "#8C2D04", calibration={"shed_identity": 1.0}, estimate=True),
         ),
     )
 )

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
+from eyestream.rim.config import tables
 from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 from eyestream.wire.topics import refuse_shared
@@ -22,6 +23,12 @@ __all__ = ["load", "load_login"]
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
+_KEYS = {
+    key
+    for kind in vars(tables).values()
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    for key in kind.__struct_fields__
+}
 _SECRETS_AND_CERTIFICATES = ("password_file", "ca_file", "cert_file", "key_file")
 
 
@@ -205,7 +212,7 @@ def _sentence(message: str, flat: bool) -> str:
     if missing:
         return f"{_place(where, missing[1])}: missing"
     if unknown:
-        return f"{_place(where, unknown[1])}: unknown key"
+        return f"{_place(where, unknown[1])}: unknown key{meant(unknown[1], _KEYS)}"
     if "matching regex" in what:
         name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
         return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"

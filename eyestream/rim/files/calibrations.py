@@ -3,29 +3,32 @@
 import json
 import zipfile
 import zlib
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eyestream.errors import CalibrationError
+from eyestream.errors import CalibrationError, meant
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.rim.files.package_data import DATA
 from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["load", "save", "shipped"]
 
-_SHIPPED = "data/calibrations"
+_SHIPPED = DATA / "calibrations"
+_FORMER = {f"everyday-klt-shed-{n}": f"everyday-klt-one-{n}" for n in (32, 64, 128)}
+"""Names that 0.1.0 had for shipped ones: what they shed of identity is not enough to be called so."""
+
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def shipped() -> list[str]:
     """Names of the calibrations that come with the package."""
-    folder = files("eyestream") / _SHIPPED
-    return sorted(item.name.removesuffix(".npz") for item in folder.iterdir() if item.name.endswith(".npz"))
+    return sorted(path.stem for path in _SHIPPED.glob("*.npz"))
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
@@ -37,7 +40,7 @@ def save(calibration: Calibration, path: str | Path) -> None:
 
 
 def load(source: str | Path) -> Calibration:
-    """Read the calibration file `source`, or the shipped calibration of that name.
+    """Read the calibration file `source`, or the shipped calibration of that name, also of a name that it once had.
 
     Raises
     ------
@@ -46,11 +49,13 @@ def load(source: str | Path) -> Calibration:
     """
     path = Path(source)
     if not path.is_file():
+        source = _FORMER.get(str(source), source)
         if str(source) not in shipped():
             raise CalibrationError(
                 f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
+                f"{meant(str(source), shipped())}"
             )
-        path = Path(str(files("eyestream") / _SHIPPED / f"{source}.npz"))
+        path = _SHIPPED / f"{source}.npz"
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
@@ -71,6 +76,8 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     extra: dict[str, Any] = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
     if "front_end" in header:
         extra["front_end"] = FrontEndMark(**header["front_end"])
+    if "baseline_chunks" in header:
+        extra["anchor"] = Anchor(int(header["baseline_chunks"]), arrays["anchor.shift"], arrays["anchor.centre"])
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     return Calibration(
         mechanism=made_for,

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
+from eyestream.rim.files.packed import is_packed, reading
 
 __all__ = ["is_number", "opened", "read_columns", "read_header"]
 
@@ -29,21 +29,12 @@ def opened(path: Path) -> Iterator[TextIO]:
     RecordingError
         when it is missing, damaged, cut off, or not UTF-8; also while it is read.
     """
+    unpacked = gzip.open if is_packed(path) else open
     try:
-        if path.name.lower().endswith(".gz"):
-            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
-                yield file
-        else:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                yield file
+        with reading(path), unpacked(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield file
     except UnicodeDecodeError:
         raise RecordingError(f"{path}: not a text file in UTF-8") from None
-    except EOFError:
-        raise RecordingError(f"{path}: the compressed file is cut off") from None
-    except (gzip.BadGzipFile, zlib.error):
-        raise RecordingError(f"{path}: not a gzip file, or a damaged one") from None
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
     except csv.Error as error:
         raise RecordingError(f"{path}: not a table ({error})") from None
 

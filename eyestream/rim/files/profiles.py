@@ -1,15 +1,15 @@
 """Profiles of eye trackers: shipped ones by name, others by path."""
 
-from importlib import resources
 from pathlib import Path
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
+from eyestream.rim.files.package_data import DATA
 
 __all__ = ["SHIPPED", "load_profile"]
 
-_FOLDER = Path(str(resources.files("eyestream"))) / "data" / "profiles"
+_FOLDER = DATA / "profiles"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 """Names of the profiles that come with eyestream."""
@@ -28,7 +28,8 @@ def load_profile(name: str) -> Profile:
     elif "/" in name or name.endswith(".toml"):
         path = Path(name)
     else:
-        raise ConfigError(f"profile {name!r}: not one of {', '.join(SHIPPED)}, and not a path (./{name}.toml)")
+        known = f"not one of {', '.join(SHIPPED)}, and not a path (./{name}.toml){meant(name, SHIPPED)}"
+        raise ConfigError(f"profile {name!r}: {known}")
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

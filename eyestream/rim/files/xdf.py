@@ -7,7 +7,6 @@ a file as if it were all of it.
 
 import gzip
 import struct
-import zlib
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -17,6 +16,7 @@ import numpy as np
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
+from eyestream.rim.files.packed import is_packed, reading
 
 __all__ = ["read_xdf"]
 
@@ -93,14 +93,8 @@ def _labels(stream: dict[str, Any]) -> dict[str, tuple[int, str]]:
 
 def _check_whole(path: Path) -> None:
     """The chunks fill the file, and every stream that begins also ends."""
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.name.lower().endswith(".gz") else path.read_bytes()
-    except EOFError:
-        raise RecordingError(f"{path}: the compressed file is cut off") from None
-    except (gzip.BadGzipFile, zlib.error):
-        raise RecordingError(f"{path}: not a gzip file, or a damaged one") from None
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
+    with reading(path):
+        data = gzip.decompress(path.read_bytes()) if is_packed(path) else path.read_bytes()
     if data[:4] != b"XDF:":
         raise RecordingError(f"{path}: is not an XDF file")
     at, begun, ended = 4, 0, 0

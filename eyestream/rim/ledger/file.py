@@ -10,18 +10,17 @@ to it.
 """
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from eyestream.errors import LedgerError
+from eyestream.rim.ledger import system
 
 __all__ = ["LedgerFile", "create_file", "read_pieces"]
 
 _PIECE_BYTES = 1 << 22
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create_file(path: Path, data: bytes) -> None:
@@ -33,7 +32,7 @@ def create_file(path: Path, data: bytes) -> None:
         There is something at `path` already, or it cannot be written.
     """
     try:
-        fd = os.open(path, _NEW_FILE, 0o600)
+        fd = os.open(path, system.NEW_FILE, 0o600)
     except FileExistsError:
         raise LedgerError(f"{path} exists already; a ledger is never overwritten") from None
     except OSError as error:
@@ -41,10 +40,10 @@ def create_file(path: Path, data: bytes) -> None:
     try:
         try:
             _write(fd, data)
-            os.fsync(fd)
+            system.make_durable_file(fd)
         finally:
             os.close(fd)
-        _sync_directory(path.parent)
+        system.sync_directory(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
@@ -54,14 +53,6 @@ def _write(fd: int, data: bytes) -> None:
     """All of `data`, or OSError."""
     if os.write(fd, data) != len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def read_pieces(path: Path) -> Iterator[bytes]:
@@ -81,7 +72,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
 
 def _open(path: Path, flags: int) -> int:
     try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return os.open(path, flags | system.OPEN_SAFELY)
     except FileNotFoundError:
         raise LedgerError(
             f"{path}: there is no ledger; make one with `eyestream init` or `eyestream budget --new`"
@@ -120,13 +111,14 @@ class LedgerFile:
     """
 
     def __init__(self, path: Path) -> None:
+        system.need_locks(path)
         self._path = path
         self._beside = path.with_name(f".{path.name}.rewritten")
         self._fd = _open(path, os.O_RDWR | os.O_APPEND)
         try:
             _check_rights(path, self._fd)
             self._lock(self._fd)
-            os.fsync(self._fd)
+            system.make_durable_file(self._fd)
             self._beside.unlink(missing_ok=True)
         except OSError as error:
             os.close(self._fd)
@@ -137,7 +129,7 @@ class LedgerFile:
 
     def _lock(self, fd: int) -> None:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(fd)
         except BlockingIOError:
             raise LedgerError(f"{self._path}: the ledger is in use by another process") from None
         if not os.path.samestat(os.fstat(fd), os.stat(self._path)):
@@ -153,7 +145,7 @@ class LedgerFile:
 
     def sync(self) -> None:
         """Make everything appended durable. Raises OSError."""
-        os.fdatasync(self._fd)
+        system.make_durable(self._fd)
 
     def prepare(self, data: bytes) -> int:
         """Write `data` durably into a locked file beside this one, and give it to `replace`.
@@ -163,11 +155,11 @@ class LedgerFile:
         OSError
             It cannot be written: it is removed, and this file is as it was.
         """
-        fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
+        fd = os.open(self._beside, system.NEW_FILE | os.O_APPEND, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(fd)
             _write(fd, data)
-            os.fsync(fd)
+            system.make_durable_file(fd)
         except OSError:
             os.close(fd)
             self._beside.unlink(missing_ok=True)
@@ -183,7 +175,7 @@ class LedgerFile:
             raise
         os.close(self._fd)
         self._fd = prepared
-        _sync_directory(self._path.parent)
+        system.sync_directory(self._path.parent)
 
     def close(self) -> None:
         """Give the file and its lock up; a second call does nothing."""

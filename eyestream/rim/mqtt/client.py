@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.dialect import Dialect
-from eyestream.rim.mqtt.outgoing import Outgoing, Sent
+from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.wire import mqtt, mqtt5
 from eyestream.wire.mqtt5_reasons import reason
 from eyestream.wire.mqtt_packets import (
@@ -141,14 +141,14 @@ class Client(asyncio.Protocol):
         The caller bounds how many are under way; those for which the broker has no room yet wait here. Raises
         LinkError when the link is lost already, ValueError for what cannot be published.
         """
-        self._check()
+        transport = self._check()
         number = self._outgoing.new_id(self._granted)
         packet = self._dialect.encode_publish(topic, payload, packet_id=number, retain=retain, more=more)
         why = self._too_much(packet, retain) if self.limits.qos_1 else "it takes QoS 0 only"
         if why is not None:
             asyncio.get_running_loop().call_soon(refused, why)
-        elif packet := self._outgoing.add(number, Sent(packet, acknowledged, refused)):
-            self._write(packet)
+        elif packet := self._outgoing.add(number, (packet, acknowledged, refused)):
+            transport.write(packet)
 
     async def publish_at_most_once(
         self, topic: str, payload: bytes, retain: bool, more: Properties = NO_PROPERTIES

@@ -64,7 +64,10 @@ class Endpoint:
 
 def _parse(url: str) -> tuple[str, str, int]:
     """Scheme, host (or path) and port of `url`."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half an IPv6 address in brackets
+        raise ConfigError(f"{url}: expected mqtt://host[:port], mqtts://host[:port] or unix:///path") from None
     try:
         port = parts.port
     except ValueError:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 __all__ = ["groups"]
 
 SUBSCRIBE_BYTES = 8192
-"""Topic filters in one packet, at most: far below the least packet that the brokers of `config/mosquitto` take."""
+"""Topic filters in one packet, at most: far below the least packet that the brokers of a deployment take."""
 
 _AROUND = 16
 """Bytes of SUBSCRIBE around its filters, or more."""

@@ -5,20 +5,14 @@ its packet ids, with the DUP flag (4.4.0-1). In every other case a link begins w
 """
 
 from collections.abc import Callable, Container
-from typing import NamedTuple
 
 from eyestream.wire.mqtt5_reasons import reason
 from eyestream.wire.mqtt_packets import Limits, Puback
 
 __all__ = ["Outgoing", "Sent"]
 
-
-class Sent(NamedTuple):
-    """One message: its packet, and who wants to know what became of it."""
-
-    packet: bytes
-    acknowledged: Callable[[], None]
-    refused: Callable[[str], None]
+Sent = tuple[bytes, Callable[[], None], Callable[[str], None]]
+"""One message: its packet, whom to call when it is acknowledged, and whom when it is refused."""
 
 
 class Outgoing:
@@ -43,8 +37,8 @@ class Outgoing:
             self.sent.clear()
             self._waiting.clear()
         for number in self.sent.keys() - self._waiting.keys():
-            sent = self.sent[number]
-            self.sent[number] = sent._replace(packet=bytes([sent.packet[0] | 8]) + sent.packet[1:])
+            packet, acknowledged, refused = self.sent[number]
+            self.sent[number] = (bytes([packet[0] | 8]) + packet[1:], acknowledged, refused)
         self._waiting = dict.fromkeys(self.sent)
         return self._flush()
 
@@ -62,7 +56,7 @@ class Outgoing:
         if waits:
             self._waiting[number] = None
             return b""
-        return sent.packet
+        return sent[0]
 
     def settle(self, answer: Puback) -> list[bytes]:
         """The broker's answer to one of them; what it makes room for."""
@@ -70,10 +64,11 @@ class Outgoing:
         sent = None if number in self._waiting else self.sent.pop(number, None)
         if sent is None:
             return []
+        _, acknowledged, refused = sent
         if answer.code < 0x80:
-            sent.acknowledged()
+            acknowledged()
         else:
-            sent.refused(reason(answer.code, answer.words))
+            refused(reason(answer.code, answer.words))
         return self._flush() if self._waiting else []
 
     def _flush(self) -> list[bytes]:
@@ -81,4 +76,4 @@ class Outgoing:
         numbers = [number for number, _ in zip(self._waiting, range(room), strict=False)]
         for number in numbers:
             del self._waiting[number]
-        return [self.sent[number].packet for number in numbers]
+        return [self.sent[number][0] for number in numbers]

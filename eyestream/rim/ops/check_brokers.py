@@ -21,46 +21,63 @@ from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.wire.topics import gaze_topic, meta_topic, private_topic, raw_topic
 
-__all__ = ["broker_findings"]
+__all__ = ["Others", "broker_findings", "others_of"]
+
+Others = Mapping[str, Mapping[str, Endpoint]]
+"""By broker, ``raw`` and ``private``: how those other than the sidecar get in, by who they are."""
 
 SETTLE_SECONDS = 0.4
 """So long we listen for what should not arrive."""
 
-_ACL = "Give the listener the acl_file of config/mosquitto"
+_ACL = "Give the listener the acl_file that `eyestream deploy` writes"
 _SIDECAR, _TRACKER, _APPLICATION, _ANONYMOUS = "the sidecar", "the tracker", "the application", "a stranger"
 
 
-async def broker_findings(
-    settings: Settings, tracker: LoginSettings | None, application: LoginSettings | None
-) -> list[Finding]:
+def others_of(settings: Settings, tracker: LoginSettings | None, application: LoginSettings | None) -> Others:
+    """Read their logins, where they are at hand; raises ConfigError for one that cannot be used."""
+    logins = {name: login for name, login in ((_TRACKER, tracker), (_APPLICATION, application)) if login is not None}
+    return {
+        side: {
+            name: Endpoint.of(
+                BrokerSettings(
+                    broker.url, login.username, login.password_file, broker.ca_file, login.cert_file, login.key_file
+                )
+            )
+            for name, login in logins.items()
+        }
+        for side, broker in (("private", settings.private), ("raw", settings.raw_broker))
+    }
+
+
+async def broker_findings(settings: Settings, others: Others) -> list[Finding]:
     """Try both brokers.
 
     Parameters
     ----------
     settings
         The configuration.
-    tracker, application
-        Their logins, where they are at hand: what an ACL grants them is then tried too.
+    others
+        Of `others_of`: what an ACL grants them is then tried too.
     """
     findings = []
-    sides = [("private", settings.private, {_APPLICATION: application, _TRACKER: tracker})]
+    sides = [("private", settings.private, _APPLICATION)]
     if settings.rows_cross_a_broker:
         apart = "raw rows have a listener of their own"
         shared = settings.raw is None or settings.raw.url == settings.private.url
-        remedy = "Add a [raw] table, and run the two brokers of config/mosquitto"
+        remedy = "Add a [raw] table, and run two brokers, as `eyestream deploy` lays them out"
         findings.append(bad(apart, "raw and private are one", remedy) if shared else good(apart))
-        sides.insert(0, ("raw", settings.raw_broker, {_TRACKER: tracker, _APPLICATION: application}))
+        sides.insert(0, ("raw", settings.raw_broker, _TRACKER))
     else:
         findings.append(good("raw rows cross no broker: every stream has a source in this process"))
-    for side, broker, others in sides:
-        findings += await _side(side, broker, settings, {name: login for name, login in others.items() if login})
+    for side, broker, expected in sides:
+        findings += await _side(side, broker, settings, others[side], expected)
     return findings
 
 
 async def _side(
-    side: str, broker: BrokerSettings, settings: Settings, logins: Mapping[str, LoginSettings]
+    side: str, broker: BrokerSettings, settings: Settings, others: Mapping[str, Endpoint], expected: str
 ) -> list[Finding]:
-    """All findings about one broker; of one that cannot be used, only that."""
+    """All findings about one broker, which `expected` must enter; of one that cannot be used, only that."""
     what = f"{side} broker: the sidecar gets in"
     try:
         own = Endpoint.of(broker)
@@ -70,14 +87,13 @@ async def _side(
     if fault is not None:
         return [bad(what, fault, "Start the broker; check its log, and url, login and ca_file of the configuration")]
     people = {_SIDECAR: own}
-    for name, login in logins.items():
-        endpoint = Endpoint.of(
-            BrokerSettings(
-                broker.url, login.username, login.password_file, broker.ca_file, login.cert_file, login.key_file
-            )
-        )
-        if await _refusal(endpoint) is None:
+    entered: list[Finding] = []
+    for name, endpoint in others.items():
+        refusal = await _refusal(endpoint)
+        if refusal is None:
             people[name] = endpoint
+        elif name == expected:
+            entered.append(bad(f"{side} broker: {name} gets in", refusal, "Correct its login, or the password_file"))
     stranger = Endpoint.of(BrokerSettings(broker.url, ca_file=broker.ca_file))
     entry = await _entry(side, own, stranger)
     if not entry[0].passed:
@@ -87,7 +103,7 @@ async def _side(
     else:
         size, owners = await size_finding(own, people.values(), settings), await owner_finding(own, settings)
         rights = [*await _private_rights(people), size, owners]
-    return [good(what), await _encryption(side, broker, own), *entry, *rights]
+    return [good(what), await _encryption(side, broker, own), *entered, *entry, *rights]
 
 
 async def _refusal(endpoint: Endpoint) -> str | None:

@@ -12,10 +12,10 @@ from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private
+from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import front_ends, served_streams, stream_spec
+from eyestream.rim.sidecar.description import front_ends, lasting_words, served_streams, stream_spec
 
 __all__ = ["host_findings"]
 
@@ -47,6 +47,7 @@ def host_findings(
         _memory(),
         _clock(wall, monotonic, pause),
         _calibration(settings, path),
+        *_hours(settings),
         *_gaze(settings),
         *_ledger(settings, int(wall()) // _SECONDS_A_DAY),
     ]
@@ -73,8 +74,9 @@ def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:
         found = os.stat(path)
     except OSError as error:
         return bad(what, f"{path}: {error.strerror}", "Make it, or correct the configuration")
-    if found.st_uid not in (0, os.geteuid()):
-        return bad(what, f"{path} belongs to another user", f"chown it to the user that runs the sidecar: {path}")
+    if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
+        remedy = f"Run it as the user that runs the sidecar, or as root; or chown {path}"
+        return bad(what, f"{path} belongs to another user", remedy)
     if stat.S_IMODE(found.st_mode) & forbidden:
         return bad(what, f"{path} has mode {stat.S_IMODE(found.st_mode):o}", f"chmod {mode} {path}")
     return good(what)
@@ -85,7 +87,8 @@ def _memory() -> Finding:
     keep_memory_private()
     if memory_is_private():
         return good(what)
-    return bad(what, "the system does not let us forbid them", "Run it where prctl and setrlimit are not filtered")
+    readers = " and ".join(not_forbidden())
+    return bad(what, f"nothing stops {readers}", "Run it on Linux, where prctl and setrlimit are not filtered")
 
 
 def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Callable[[float], None]) -> Finding:
@@ -114,6 +117,17 @@ def _calibration(settings: Settings, path: Path) -> Finding:
     except OperatorError as error:
         return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]")
     return good(what)
+
+
+def _hours(settings: Settings) -> Iterator[Finding]:
+    """For how long the ceilings last; nothing where the line above fails."""
+    try:
+        mechanisms = mechanisms_of(settings)
+        for stream in settings.stream:
+            told = lasting_words(settings, stream, mechanisms)
+            yield good(f"the ceilings let {stream.name} of a device be released: {told}")
+    except OperatorError:
+        return
 
 
 def _gaze(settings: Settings) -> Iterator[Finding]:

@@ -44,6 +44,6 @@ async def owner_finding(sidecar: Endpoint, settings: Settings) -> Finding:
     if owners.fault is not None:
         return bad(what, owners.fault, "A device belongs to one sidecar")
     if not seen:
-        remedy = "Let the sidecar read eyestream/v1/+/sidecar/owner and .../status, as private.acl of config/mosquitto"
+        remedy = "Let the sidecar read eyestream/v1/+/sidecar/owner and .../status, as private.acl of a deployment"
         return bad(what, "the sidecar cannot see what others state", remedy)
     return good(what)

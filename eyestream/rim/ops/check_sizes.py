@@ -59,7 +59,11 @@ async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], settings:
         return bad(what, f"there can be none: {error}", "Correct [[stream]]")
     async with _listening(readers, topic) as echo:
         if await _fate(sidecar, topic, len(_MARK), echo) not in {None, _DROPPED}:
-            return bad(what, "not even a small message is taken", "Give the listener the acl_file of config/mosquitto")
+            return bad(
+                what,
+                "not even a small message is taken",
+                "Give the listener the acl_file that `eyestream deploy` writes",
+            )
         echo.is_there = echo.marked.is_set()
         fate = await _fate(sidecar, topic, size, echo)
         if fate is None and echo.is_there:

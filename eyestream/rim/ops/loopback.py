@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from eyestream.errors import LinkError
 
 __all__ = ["Page", "serve"]
 
-Page = Callable[[], tuple[int, str]]
+Page = Callable[[], Awaitable[tuple[int, str]]]
 """Gives status and body."""
 
 MOST_VISITORS = 8
@@ -37,7 +37,7 @@ async def serve(port: int, pages: Mapping[str, Page]) -> AsyncIterator[int]:
         try:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(VISIT_SECONDS):
-                    writer.write(_answer(await _head(reader), pages))
+                    writer.write(await _answer(await _head(reader), pages))
                     await writer.drain()
         finally:
             visitors.discard(writer)
@@ -63,7 +63,7 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def _answer(head: bytes, pages: Mapping[str, Page]) -> bytes:
+async def _answer(head: bytes, pages: Mapping[str, Page]) -> bytes:
     words = head.split(b"\r\n", 1)[0].split(b" ")
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
         status, body = 400, ""
@@ -71,7 +71,7 @@ def _answer(head: bytes, pages: Mapping[str, Page]) -> bytes:
         status, body = 405, ""
     else:
         page = pages.get(words[1].decode("latin-1"))
-        status, body = (404, "") if page is None else page()
+        status, body = (404, "") if page is None else await page()
     data = body.encode()
     head_lines = (
         f"HTTP/1.1 {status} {_WORDS[status]}",

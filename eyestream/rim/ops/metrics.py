@@ -6,16 +6,47 @@ came and how large they were, none from a value in them. Missing values, imputat
 
 from collections.abc import Iterator, Mapping
 
+from eyestream.privacy.charge import Ceilings, decimal
+from eyestream.privacy.odometer import Odometer
 from eyestream.rim.sidecar.sidecar import Sidecar
 
-__all__ = ["health", "metrics"]
+__all__ = ["PLANNED", "health", "metrics"]
 
-Sample = tuple[str, int]
+Sample = tuple[str, int | str]
+
+_WITHHELD = ("owner", "lifetime", "day", "session", "change")
+"""Conditions in which nothing of a stream is released until something changes: the one that lasts longest first."""
+
+PLANNED = frozenset({"lifetime", "day", "session", "change"})
+"""Words of `health` that no restart mends: the budget works as it should."""
 
 
-def metrics(sidecar: Sidecar) -> str:
-    """All counters, in the text format 0.0.4 of Prometheus."""
-    return "".join(_lines(sidecar))
+def metrics(sidecar: Sidecar, odometers: Mapping[str, Odometer], ceilings: Ceilings) -> str:
+    """All counters, and what devices have spent, in the text format 0.0.4 of Prometheus."""
+    return "".join((*_lines(sidecar), *_budgets(odometers, ceilings)))
+
+
+def _budgets(odometers: Mapping[str, Odometer], ceilings: Ceilings) -> Iterator[str]:
+    spent: list[Sample] = [
+        (f'{{device="{device}",scope="{scope}"}}', decimal(getattr(odometer, field)))
+        for device, odometer in sorted(odometers.items())
+        for scope, field in _SCOPES.items()
+    ]
+    allowed: list[Sample] = [
+        (f'{{scope="{scope}"}}', decimal(ceiling))
+        for scope in _SCOPES
+        if (ceiling := getattr(ceilings, scope)) is not None
+    ]
+    yield from _family("epsilon_spent", "gauge", "epsilon that the ledger has for a device, by scope", spent)
+    yield from _family("epsilon_ceiling", "gauge", "what it may be at most", allowed)
+
+
+_SCOPES = {
+    "window": "window_epsilon",
+    "session": "session_epsilon",
+    "day": "day_epsilon",
+    "lifetime": "epsilon",
+}
 
 
 def health(sidecar: Sidecar) -> str:
@@ -24,7 +55,10 @@ def health(sidecar: Sidecar) -> str:
         return "ledger"
     if not sidecar.raw_stands:
         return "raw_link"
-    return "ok" if sidecar.private_stands else "private_link"
+    if not sidecar.private_stands:
+        return "private_link"
+    conditions = {sidecar.pipeline.condition(key) for key in sidecar.pipeline.keys}
+    return next((word for word in _WITHHELD if word in conditions), "ok")
 
 
 def _lines(sidecar: Sidecar) -> Iterator[str]:

@@ -7,10 +7,12 @@ from types import MappingProxyType
 
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
-from eyestream.privacy.scopes import Correlated
+from eyestream.privacy.odometer import Odometer
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
@@ -20,7 +22,7 @@ from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.correlated import correlated_of, kept_below
-from eyestream.rim.sidecar.description import front_ends, stream_spec
+from eyestream.rim.sidecar.description import front_ends, lasting_words, stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Feeder, Source
@@ -128,6 +130,22 @@ class Assembly:
         self.sidecar = sidecar
         self.guarantees = {name: mechanism.guarantee for name, mechanism in mechanisms.items()}
         self._settings, self._mechanisms, self._ledger = settings, mechanisms, ledger
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """Of every device, as they hold now."""
+        return ceilings_of(self._settings, self._mechanisms)
+
+    def odometers(self) -> dict[str, Odometer]:
+        """What every device has spent that the ledger knows. May wait for the disk: not for the event loop."""
+        found = {device.id: self._ledger.odometer(device.id) for device in self._settings.device}
+        return {device: odometer for device, odometer in found.items() if odometer is not None}
+
+    def lasting(self) -> dict[str, str]:
+        """How long the ceilings of a session, of a day and of all time last, in words, by the stream's name."""
+        return {
+            stream.name: lasting_words(self._settings, stream, self._mechanisms) for stream in self._settings.stream
+        }
 
     def reload(self, settings: Settings) -> None:
         """Let the lower ceilings of another configuration hold from now on.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Guarantee, guarantee_of
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.scopes import Beside, Deployment
+from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, scopes_of
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.sidecar.correlated import correlated_of
 from eyestream.rim.sources.registry import front_end_of
@@ -17,7 +17,16 @@ from eyestream.wire.messages import Meta
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
 
-__all__ = ["deployment_of", "front_ends", "guarantee_in", "meta_of", "metas", "served_streams", "stream_spec"]
+__all__ = [
+    "deployment_of",
+    "front_ends",
+    "guarantee_in",
+    "lasting_words",
+    "meta_of",
+    "metas",
+    "served_streams",
+    "stream_spec",
+]
 
 
 def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> list[tuple[DeviceSettings, Mechanism]]:
@@ -63,11 +72,34 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
         day_delta=budget.day_delta,
         lifetime_delta=budget.lifetime_delta,
         beside=tuple(
-            Beside(_without_units(settings, other), mechanisms[other.name].n, mechanisms[other.name].loss)
+            Beside(
+                _without_units(settings, other),
+                mechanisms[other.name].n,
+                mechanisms[other.name].loss,
+                mechanisms[other.name].calibration.anchor is not None,
+            )
             for other in beside
             if other.name != stream.name
         ),
     )
+
+
+def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> str:
+    """``a session 2 h 08 min of releases, a day 4 h 16 min``: how long ceilings last, rows without a pause.
+
+    What the window withholds is said behind it.
+    """
+    mechanism, deployment = mechanisms[stream.name], deployment_of(settings, stream, mechanisms)
+    found = [
+        f"a {scope.unit} {duration(scope.seconds)}"
+        for scope in scopes_of(mechanism.loss, mechanism.n, deployment)
+        if scope.seconds is not None
+    ]
+    text = ", ".join(found) + " of releases"
+    allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
+    if not deployment.beside and allowed < chunks:
+        text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
+    return text
 
 
 def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Guarantee:

@@ -17,6 +17,7 @@ from eyestream.errors import LedgerError, PayloadError
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Ledger, Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
+from eyestream.rim.sidecar.refusals import Refusals
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows, decode_raw
@@ -102,6 +103,7 @@ class Pipeline:
         self._timers: Timers[_Served] = Timers()
         self._requests: list[Request] = []
         self._messages = Counters()
+        self._refusals = Refusals()
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
         self.disputed: frozenset[str] = frozenset()
@@ -149,9 +151,12 @@ class Pipeline:
         """Whether something is to be reserved: `take` does it."""
         return bool(self._requests)
 
-    def reject(self, reason: str) -> None:
-        """Count a message that was refused before it came here."""
+    def reject(self, reason: str, topic: str, at: float) -> None:
+        """Count a message that was refused, and say so to the operator."""
         self._messages.rejected[reason] += 1
+        served = self._by_topic.get(topic)
+        if served is not None:
+            self._refusals.note(served.stream.settings.key, reason, at)
 
     def feed(self, arrival: Arrival | RowArrival) -> None:
         """Take one message: a chunk that it completes is released at once when it is reserved, else by `take`."""
@@ -165,16 +170,22 @@ class Pipeline:
     def _feed_message(self, arrival: Arrival) -> None:
         served = self._by_topic.get(arrival.topic)
         if served is None:
-            self.reject("topic")
+            self.reject("topic", arrival.topic, arrival.at)
             return
         settings = served.stream.settings
         try:
             rows = decode_raw(arrival.payload, settings.features, settings.schema)
         except PayloadError as error:
-            self.reject(error.reason)
+            self.reject(error.reason, arrival.topic, arrival.at)
             return
         self._messages.taken += 1
+        known = served.stream.rows
+        stale, refused = known.stale_session, known.refused
         self._note(served, served.stream.feed(rows, arrival.at))
+        if known.stale_session > stale:
+            self._refusals.note(settings.key, "stale_session", arrival.at)
+        elif known.refused > refused:
+            self._refusals.note(settings.key, "mark", arrival.at)
 
     async def take(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve.
@@ -228,8 +239,25 @@ class Pipeline:
             _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
         if served.condition != served.stream.condition:
             served.condition = served.stream.condition
-            _LOG.info("%s: %s", served.stream.key, served.condition)
+            _say(served.stream.key, served.condition)
             self._changed()
+
+
+_RESUMES: dict[str, str] = {
+    "window": "with one of the next chunks",
+    "session": "with the tracker's next session",
+    "day": "at midnight UTC",
+    "lifetime": "never, unless [budget] lifetime_epsilon is raised",
+}
+
+
+def _say(key: StreamKey, condition: Condition) -> None:
+    """That chunks are withheld is a warning; a window that lets some of them out would say so all the time."""
+    resumes = _RESUMES.get(condition)
+    if resumes is None or condition == "window":
+        _LOG.info("%s: %s", key, condition)
+    else:
+        _LOG.warning("%s: what the budget allows a %s is spent; releases go on %s", key, condition, resumes)
 
 
 def _by_key(

@@ -51,12 +51,13 @@ class Worker:
     def receive(self, message: Message) -> None:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
         self.received += 1
+        now = asyncio.get_running_loop().time()
         if len(message.payload) > MAX_PAYLOAD_BYTES:
-            self._pipeline.reject("oversize")
+            self._pipeline.reject("oversize", message.topic, now)
         elif message.retain:
-            self._pipeline.reject("retained")
+            self._pipeline.reject("retained", message.topic, now)
         else:
-            self._take(Arrival(message.topic, message.payload, asyncio.get_running_loop().time()))
+            self._take(Arrival(message.topic, message.payload, now))
 
     def receive_rows(self, key: StreamKey, rows: RawRows) -> None:
         """From a source in this process, in the event loop."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.source import Feeder, Source, SourceKind
@@ -105,7 +105,7 @@ def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
     where = "[[source]] kind"
     place = entry.kind if ":" in entry.kind else _PLACES.get(entry.kind)
     if place is None:
-        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(_PLACES)}")
+        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(_PLACES)}{meant(entry.kind, _PLACES)}")
     kind = imported(place, object, where)
     if isinstance(kind, SourceKind):
         return kind

@@ -11,6 +11,7 @@ import functools
 import random
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -148,6 +149,7 @@ class _Recorder:
     """A mechanism, and its sessions, that releases what it is given, and notes the first feature."""
 
     epsilon, delta = EPSILON, 0.0
+    awaits_baseline, state = False, None
 
     def __init__(self) -> None:
         self.rows: Counter[float] = Counter()
@@ -155,8 +157,14 @@ class _Recorder:
     def session(self, snapshot: bytes | None = None) -> "_Recorder":
         return self
 
+    def hindsight(self, states: Sequence[Array | None]) -> None:
+        return None
+
     def snapshot(self) -> bytes:
         return b""
+
+    def anchor(self, chunk: Array) -> None:
+        raise AssertionError("there is no baseline")
 
     def release(self, chunk: Array) -> Array:
         self.rows.update(chunk[0][np.isfinite(chunk[0])].tolist())

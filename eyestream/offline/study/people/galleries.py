@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.offline.study.population import Population
 from eyestream.offline.study.splits import WINDOW_S
+from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.mechanism import Mechanism
@@ -105,7 +106,9 @@ def recipe(calibration: Calibration) -> dict[str, Any]:
     """What a calibration was made with, read off it: options of `calibrate` for its mechanism."""
     if isinstance(calibration.tables, JointTables):
         stable = float(calibration.tables.weights[0])
-        return {"shed_identity": 1 / stable - 1} if stable < 1 else {}
+        own: dict[str, Any] = {"shed_identity": 1 / stable - 1} if stable < 1 else {}
+        own |= {"ranks": False} if calibration.tables.knots is None else {}
+        return own | ({"anchored": True} if calibration.anchor is not None else {})
     said = {"coverage": calibration.provenance.coverage, "k": calibration.k}
     return {name: value for name, value in said.items() if value is not None}
 
@@ -145,8 +148,8 @@ def gallery(
         labelled, other = (second, first) if reverse else (first, second)
         known.append(_session(mechanism, raw[labelled]))
         unknown.append(_session(mechanism, raw[other]))
-        minutes.append(finite[labelled][: max(1, round(MINUTE_S * population.rate_hz / n))])
-    background = [whole_chunks(population.recording(i), n) for i in sight.calibrating]
+        minutes.append(_as_coded(mechanism, finite[labelled])[: max(1, round(MINUTE_S * population.rate_hz / n))])
+    background = [_as_coded(mechanism, whole_chunks(population.recording(i), n)) for i in sight.calibrating]
     names = tuple(population.people[i] for i in sight.released)
     return Gallery(mechanism, names, known, unknown, minutes, background, active, population.rate_hz)
 
@@ -155,5 +158,26 @@ def _session(mechanism: Mechanism | None, raw: Sequence[Array] | Array) -> Chunk
     """(T, F, n) float32, as published."""
     if mechanism is None:
         return np.asarray(raw, np.float32)
-    session = mechanism.session()
-    return np.array([session.release(chunk) for chunk in raw], np.float32)
+    session, published = mechanism.session(), []
+    for chunk in raw:
+        if session.awaits_baseline:
+            session.anchor(chunk)
+        else:
+            published.append(session.release(chunk))
+    return np.array(published, np.float32)
+
+
+def _as_coded(mechanism: Mechanism | None, raw: Array) -> Array:
+    """Raw chunks (T, F, n) of a session as the mechanism codes them: less their baseline, where it takes one off.
+
+    An attacker who has the rows takes it off too. Chunks of the baseline are left out; what is missing is as the public
+    fill.
+    """
+    anchor = None if mechanism is None else mechanism.calibration.anchor
+    if anchor is None or mechanism is None:
+        return raw
+    baseline = Baseline(anchor)
+    for chunk in raw[: anchor.chunks]:
+        baseline.take(chunk)
+    moved = np.array([baseline.off(chunk) for chunk in raw[anchor.chunks :]])
+    return np.where(np.isfinite(moved), moved, mechanism.calibration.fill[:, None])

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from eyestream.offline.study.people.inference import Trial, figures, trial
 from eyestream.offline.study.population import Population
 from eyestream.offline.study.sources import World
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.elsewhere import mechanism_elsewhere
 
@@ -66,7 +66,7 @@ def cells(
     deep_splits: int,
 ) -> list[Cell]:
     """One cell for each subject, epsilon, attacker and split; raw rows once for each chunk length."""
-    made = {"made_by": f"eyestream {version('eyestream')}", "people_version": VERSION}
+    made = {"made_by": product(), "people_version": VERSION}
     work = []
     for n in sorted({subject.n for subject in subjects}):
         raw = {"subject": "raw", "mechanism": "", "n": n, "recipe": {}, "hash": "", "how": RAW, "epsilon": 0.0}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from eyestream.errors import ConfigError
@@ -13,6 +12,7 @@ from eyestream.offline.study.people.measure import KEY, PART, Subject, cells, me
 from eyestream.offline.study.people.page import page
 from eyestream.offline.study.population import Population
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.files.recordings import Recording
 
@@ -110,7 +110,7 @@ def attack_people(
         beside = target.with_suffix(".json")
         summary = _with_earlier(beside, summarise(records[PART]), list(population.hashes))
         told = {
-            "made_by": f"eyestream {version('eyestream')}",
+            "made_by": product(),
             "corpus": corpus,
             "people": people,
             "recordings": list(population.hashes),

@@ -80,6 +80,8 @@ class _Reader:
         tables = core.tables
         self._weights = np.kron(tables.weights, np.eye(len(tables.basis.T)))
         blocks = tables.expand.reshape(len(tables.expand), len(self._active), -1)
+        lo, hi = core.range
+        self._spread = core.sd if core.map is None else (hi - lo) / 8
         self._to_chunk = (blocks @ tables.modes * core.sd).reshape(len(blocks), -1)  # (d, A n)
 
     def read(self, chunk: NDArray[np.float32]) -> Evidence:
@@ -105,15 +107,24 @@ class _Reader:
         lo, hi = self._core.range
         inside = ((published > lo.astype(np.float32)) & (published < hi.astype(np.float32))).reshape(-1)
         basis = (self._weights @ step.gain).T @ self._to_chunk  # (m, A n)
-        scale = np.repeat(self._core.sd[:, 0], published.shape[1])
+        levels, scale = self._levels(published.astype(np.float64))
         plain = self._weights @ predicted @ self._to_chunk + np.repeat(self._core.mean[:, 0], published.shape[1])
-        rest = (published.reshape(-1).astype(np.float64) - plain) / scale
+        rest = (levels - plain) / scale
         seen = _least_squares((basis / scale)[:, inside], rest[inside])
         word = np.array([int(np.abs(p - z).argmin()) for p, z in zip(step.points, seen, strict=True)], dtype=np.intp)
         self._step.chunk(self._weights @ (predicted + step.gain @ self._points(step, word)), self._out)
         error = np.abs(self._out.astype(np.float32) - published)
-        allowed = _ROUNDING * (self._core.sd + np.abs(published).max(axis=1, keepdims=True))
+        allowed = _ROUNDING * (self._spread + np.abs(published).max(axis=1, keepdims=True))
         return word if (error <= allowed).all() else None
+
+    def _levels(self, published: Array) -> tuple[Array, Array]:
+        """(A n,) what the coder's linear estimate was, and how far rounding may have moved it, in whatever unit."""
+        core = self._core
+        if core.map is None:
+            return published.reshape(-1), np.repeat(core.sd[:, 0], published.shape[1])
+        off = _ROUNDING * (self._spread + np.abs(published))
+        moved = core.map.there(published + off) - core.map.there(published - off)
+        return core.map.there(published).reshape(-1), (moved + 1e-9 * core.sd).reshape(-1)
 
     @staticmethod
     def _points(step: Step, word: NDArray[np.intp]) -> Array:

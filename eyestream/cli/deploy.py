@@ -1,0 +1,152 @@
+"""``eyestream deploy DIR``: everything that a Linux host needs to run a sidecar and its two brokers."""
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from eyestream.errors import ConfigError
+from eyestream.rim.ops.deployment.layout import APPLICATION, SETTINGS, TRACKER, UNITS
+from eyestream.rim.ops.deployment.manifest import Manifest, at
+from eyestream.rim.ops.deployment.renewing import renew
+from eyestream.rim.ops.deployment.writing import deploy
+
+__all__ = ["add_parser", "main"]
+
+PORT = 8883
+
+_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")
+"""What the units' ProtectHome and PrivateTmp hide."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "deploy",
+        help="lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
+        description="Write everything that a Linux host with systemd and mosquitto needs: units for the sidecar and "
+        "for a raw and a private broker, users and groups, their files with owners and rights, logins, certificates, "
+        "configuration and ledger. All of it or nothing; what is there already is never overwritten. "
+        "docs/deployment.md goes through it.",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="/ for this machine; else a root to be one")
+    parser.add_argument(
+        "--host", metavar="NAME",
+        help="applications on other machines reach the private broker under this name or address: with TLS and a "
+        "certificate for it. Without it nothing listens on a network",
+    )  # fmt: skip
+    parser.add_argument("--port", type=int, metavar="N", help=f"and at this port (default {PORT})")
+    parser.add_argument(
+        "--program", type=Path, metavar="PATH",
+        help="where the host has eyestream: an absolute path (default: this one, or /usr/bin/eyestream elsewhere)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--upgrade", action="store_true",
+        help="renew a deployment that is there: units, broker files and a certificate that ends soon are written "
+        "anew, configuration, logins and ledger stay; what was edited is kept, with the new one beside it",
+    )  # fmt: skip
+
+
+def main(options: argparse.Namespace) -> None:
+    """Write, and explain.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be done here; then nothing is left of it.
+    LedgerError
+        A ledger that is there already cannot be read.
+    """
+    root, here = options.directory, options.directory.resolve() == Path("/")
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        raise ConfigError("expected to be run as root (sudo): the files belong to several users")
+    now = datetime.now(UTC)
+    if options.upgrade:
+        if options.host is not None or options.port is not None:
+            raise ConfigError("--host and --port are those of the deployment; leave them out with --upgrade")
+        program = None if options.program is None else _program(options.program, root)
+        _say_renewed(root, here, renew(root, version=version("eyestream"), program=program, now=now))
+        return
+    if options.host is None and options.port is not None:
+        raise ConfigError("--port goes with --host NAME")
+    port = None if options.host is None else _port(options.port or PORT, here)
+    if options.host is not None and not re.fullmatch(r"[A-Za-z0-9.:-]{1,253}", options.host):
+        raise ConfigError(f"--host {options.host}: expected a name or an address, without a port")
+    program = _program(options.program or (_own() if here else Path("/usr/bin/eyestream")), root)
+    if here and not any(Path(folder, "mosquitto").exists() for folder in ("/usr/sbin", "/usr/local/sbin")):
+        raise ConfigError("mosquitto is not installed: apt install mosquitto")
+    made = deploy(root, version=version("eyestream"), program=program, host=options.host, port=port, now=now)
+    _say_made(root, here, made)
+
+
+def _own() -> Path:
+    """Where this program is, as long as every user can reach it."""
+    own = Path(sys.executable).with_name("eyestream")
+    found = own if own.exists() else Path(shutil.which("eyestream") or own)
+    for needed in (found, Path(sys.executable).resolve(), Path(__file__).resolve()):
+        hidden = next((folder for folder in _HIDDEN if needed.is_relative_to(folder)), None)
+        closed = next((p for p in needed.parents if not p.stat().st_mode & stat.S_IXOTH), None)
+        if not found.exists() or hidden is not None or closed is not None:
+            raise ConfigError(
+                f"{needed}: the sidecar's user cannot reach it; install eyestream where it can: "
+                "python3 -m venv /opt/eyestream && /opt/eyestream/bin/pip install ..., then /opt/eyestream/bin/"
+                "eyestream deploy"
+            )
+    return found
+
+
+def _program(path: Path, root: Path) -> str:
+    if not re.fullmatch(r"/[\w./+-]+", str(path)):
+        raise ConfigError(f"--program {path}: expected an absolute path, without spaces")
+    return str(path)
+
+
+def _port(port: int, here: bool) -> int:
+    if not 1 <= port <= 65535:
+        raise ConfigError(f"--port {port}: expected a port between 1 and 65535")
+    if here:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+            except OSError as error:
+                raise ConfigError(f"port {port} cannot be opened: {error.strerror}; --port gives another") from None
+    return port
+
+
+def _say_made(root: Path, here: bool, made: Manifest) -> None:
+    for place in made.places:
+        print(f"{at(root, place.path)!s:<48}  {place.mode:04o}  {place.user}:{place.group}  {place.what}")
+    print()
+    print("\n".join(_next_steps(root, here, made)))
+
+
+def _next_steps(root: Path, here: bool, made: Manifest) -> Iterator[str]:
+    if not here:
+        yield f"{root} is the root of a host: the steps below are for that host, when it runs."
+    logins = "/etc/eyestream/logins"
+    yield "Look at the configuration (which tracker, which ceilings), then start, and check:"
+    yield f"  ${{EDITOR:-nano}} {SETTINGS}"
+    yield f"  systemctl daemon-reload && systemctl enable --now {' '.join(UNITS)}"
+    yield f"  {made.program} check --config {SETTINGS} \\"
+    yield f"      --tracker {logins}/tracker.toml --application {logins}/application.toml"
+    yield "A tracker on this machine, and an application: the group lets a user in, the login says who it is:"
+    yield f"  usermod -aG {TRACKER} USER      unix:///run/eyestream-raw/raw.sock, {logins}/tracker.password"
+    yield f"  usermod -aG {APPLICATION} USER  unix:///run/eyestream-private/private.sock, {logins}/application.password"
+    if made.host is not None:
+        yield "An application on another machine, with a copy of /etc/eyestream/certificates/ca.pem:"
+        yield f"  mqtts://{made.host}:{made.port}"
+
+
+def _say_renewed(root: Path, here: bool, lines: list[str]) -> None:
+    print("\n".join(lines) if lines else f"{root}: everything is of this version already")
+    if lines and here:
+        print(f"next     systemctl daemon-reload && systemctl restart {' '.join(UNITS)}")

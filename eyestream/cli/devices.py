@@ -1,0 +1,111 @@
+"""``eyestream devices``: what a private broker says is served."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from eyestream.cli.options import add_broker, broker_settings, one_line_faults, positive
+from eyestream.errors import PayloadError
+from eyestream.privacy.scopes import duration
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link, Message
+from eyestream.wire.messages import decode_meta, decode_private, decode_status
+from eyestream.wire.topics import SIDECAR_STREAM, every_topic, parse_topic
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "devices",
+        help="which devices are served on a broker, how they are, and their last chunk",
+        description="Listen to a private broker as an application does, and print a line for each stream of each "
+        "device: how it is, its mechanism, and the last chunk that came while we listened. Chunks are not kept by the "
+        "broker: one comes each 16 to 64 s with the shipped calibrations. What a stream says stays when its sidecar is "
+        "gone; the line of the sidecar is then `offline, lost`.",
+    )
+    parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help="listen for S seconds (default 2)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_broker(parser)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was heard of one stream."""
+
+    state: str = "silent"
+    reason: str = ""
+    mechanism: str = ""
+    epsilon: float | None = None
+    chunk: int | None = None
+    at: float = 0.0
+
+
+def main(options: argparse.Namespace) -> None:
+    """Print what is there.
+
+    Raises
+    ------
+    ConfigError
+        The broker's settings cannot be used.
+    LinkError
+        It cannot be reached.
+    """
+    seen = asyncio.run(_listen(Endpoint.of(broker_settings(options)), options.seconds, options.wait))
+    now = time.monotonic()
+    for (device, stream), one in sorted(seen.items()):
+        if options.json:
+            ago = None if one.chunk is None else round(now - one.at, 1)
+            told = {"state": one.state, "reason": one.reason, "mechanism": one.mechanism, "epsilon": one.epsilon}
+            print(json.dumps({"device": device, "stream": stream, **told, "chunk": one.chunk, "seconds_ago": ago}))
+        elif stream == SIDECAR_STREAM:
+            print(f"{device:<20}  sidecar     {one.state}, {one.reason}")
+        else:
+            last = "no chunk while we listened"
+            if one.chunk is not None:
+                last = f"chunk {one.chunk} {duration(now - one.at)} ago"
+            what = f"{one.mechanism}, epsilon {one.epsilon:g} a chunk" if one.epsilon is not None else "not described"
+            print(f"{device:<20}  {stream:<10}  {one.state}, {one.reason or 'no word'}  {what}  {last}")
+    if all(stream == SIDECAR_STREAM for _, stream in seen) and not options.json:
+        print("no device is served here: no sidecar has described one to this broker")
+
+
+async def _listen(endpoint: Endpoint, seconds: float, wait_s: float) -> dict[tuple[str, str], _Seen]:
+    one_line_faults()
+    seen: dict[tuple[str, str], _Seen] = {}
+
+    async def serve(link: Link) -> None:
+        await link.subscribe_all([every_topic("meta"), every_topic("status"), every_topic("private")], 1)
+        await asyncio.Event().wait()
+
+    def deliver(message: Message) -> None:
+        with contextlib.suppress(PayloadError):  # somebody else's topic
+            topic = parse_topic(message.topic)
+            _note(seen.setdefault((topic.device, topic.stream), _Seen()), topic.leaf, message.payload)
+
+    link = ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=deliver)
+    async with link.beside(wait_s):
+        await asyncio.sleep(seconds)
+    return seen
+
+
+def _note(seen: _Seen, leaf: str, payload: bytes) -> None:
+    """Keep what a message says; one that is none of ours says nothing."""
+    try:
+        if leaf == "status":
+            status = decode_status(payload)
+            seen.state, seen.reason = status.state, status.reason
+        elif leaf == "meta":
+            meta = decode_meta(payload)
+            seen.mechanism, seen.epsilon = meta.mechanism, meta.epsilon
+        else:
+            chunk = decode_private(payload)
+            seen.chunk, seen.at = chunk.chunk, time.monotonic()
+    except PayloadError:
+        seen.state = "not readable"

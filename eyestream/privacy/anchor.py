@@ -1,0 +1,167 @@
+"""A baseline for each session: what stays constant in a wearer's features cancels before anything else sees them.
+
+The first chunks of a session are withheld, about a minute of them. Their mean, feature by feature, is the session's
+*baseline*; from every later chunk it is taken off, and the public centre is put in its place. Then come clamp, map and
+mechanism, as without a baseline. What is released reads as if everybody's first minute had been the corpus' mean.
+
+**Exact.** Values are rounded down to a grid of 2^-shift first, and all is integers: sums, the mean rounded down, the
+difference. Let a constant c of the grid be added to every value of a feature in a session, inside the domain
+(|value| <= 2^44 grid steps, at least 2^23 times the range of the corpus). The mean rounded down moves by c exactly, the
+differences do not move at all, and what the mechanism gets is the same to the last bit. So the loss about such
+constants is 0, for any number of sessions. Nothing is claimed of what is not a constant: how much a wearer's features
+vary, how quickly, and with what.
+
+**The other side.** The baseline is raw data that lives as long as its session. Neighbours that differ in a chunk after
+it differ in the input of one release: epsilon of a chunk. Neighbours that differ in a row of the baseline differ in
+the input of *every* release of the session, and only the sum over the session bounds that. Rows describe windows, so
+gaze of the baseline also enters the first chunks behind it.
+
+**Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
+same in every session, and names the wearer. So it belongs to the session object, and ends with it.
+
+A feature without any value in the baseline is missing for the whole session: else its offset would not cancel. How many
+chunks are withheld is public and does not depend on values.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import CalibrationError
+
+__all__ = ["BASELINE_S", "Anchor", "Baseline", "grid_of"]
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BASELINE_S = 60.0
+"""Of each session are withheld, rounded up to whole chunks."""
+
+_LARGEST = 2**44
+"""Grid steps that a value may lie from 0: sums of 256 rows and more stay below 2^53."""
+
+_FINENESS = 20
+"""A feature's range in the corpus is at least 2^20 grid steps wide."""
+
+_MOST_ROWS = 256
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Anchor:
+    """What is public of the baselines of all sessions.
+
+    Attributes
+    ----------
+    chunks : of each session that are withheld and make its baseline; at least one, and at most 256 rows in all.
+    shift : (F,) a feature's grid has steps of 2^-shift.
+    centre : (F,) grid steps that stand where the baseline was.
+
+    Raises
+    ------
+    CalibrationError
+        when they do not fit together.
+    """
+
+    chunks: int
+    shift: Integers
+    centre: Integers
+
+    def __post_init__(self) -> None:
+        if self.shift.ndim != 1 or self.shift.shape != self.centre.shape or self.chunks < 1:
+            raise CalibrationError("the baseline of the calibration does not fit together")
+        if self.shift.dtype != np.int64 or self.centre.dtype != np.int64:
+            raise CalibrationError("the baseline of the calibration is not in whole numbers")
+        if (np.abs(self.shift) > 1000).any() or (np.abs(self.centre) > _LARGEST).any():
+            raise CalibrationError("the baseline of the calibration lies outside of its grid")
+
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when it is not for so many features and rows."""
+        if len(self.shift) != features or self.chunks * n > _MOST_ROWS:
+            raise CalibrationError(f"the baseline of the calibration is not of {features} features, {n} rows a chunk")
+
+    @classmethod
+    def of(cls, lo: Array, hi: Array, centre: Array, n: int, rate_hz: float) -> "Anchor":
+        """For features of a corpus with range lo .. hi (F,) and public `centre` (F,), in chunks of `n` rows."""
+        shift = grid_of(lo, hi)
+        chunks = int(np.ceil(BASELINE_S * rate_hz / n))
+        return cls(chunks, shift, np.rint(np.ldexp(centre, shift)).astype(np.int64))
+
+
+def grid_of(lo: Array, hi: Array) -> Integers:
+    """(F,) shift of the grid of features with the range lo .. hi: 2^20 to 2^21 steps in it, 2^0 where it has none."""
+    width = np.where(hi > lo, hi - lo, 2.0**_FINENESS)
+    return np.asarray(_FINENESS - np.floor(np.log2(width)), np.int64)
+
+
+class Baseline:
+    """The baseline of one session: first taken in, then taken off.
+
+    Not for two threads at once. What it holds is raw data.
+
+    Parameters
+    ----------
+    anchor
+        What is public of it.
+    """
+
+    __slots__ = ("_anchor", "_count", "_mean", "_seen", "_steps", "_sum")
+
+    def __init__(self, anchor: Anchor) -> None:
+        self._anchor, self._seen = anchor, 0
+        self._steps = np.ldexp(1.0, anchor.shift)[:, None]  # a power of two: products with it are exact
+        self._sum, self._count = np.zeros((2, len(anchor.shift)), dtype=np.int64)
+        self._mean = self._sum
+
+    @property
+    def complete(self) -> bool:
+        """Whether all its chunks are there."""
+        return self._seen >= self._anchor.chunks
+
+    def take(self, chunk: Array) -> None:
+        """One of the session's first chunks (F, n), NaN and infinities are missing; RuntimeError when complete."""
+        if self.complete:
+            raise RuntimeError("the baseline of this session is complete")
+        steps, there = self._on_grid(chunk)
+        self._sum = self._sum + steps.sum(axis=1)
+        self._count = self._count + there.sum(axis=1)
+        self._seen += 1
+        self._mean = self._sum // np.maximum(self._count, 1)
+
+    def off(self, chunk: Array) -> Array:
+        """The chunk (F, n) less the baseline, around the public centre; a new array, NaN is missing."""
+        steps, there = self._on_grid(chunk)
+        moved = (steps - (self._mean - self._anchor.centre)[:, None]) / self._steps
+        moved[~(there & (self._count > 0)[:, None])] = np.nan
+        return moved
+
+    def numbers(self) -> Array:
+        """(2 F + 1,) what `restored` needs; all are whole, below 2^53. Raw data."""
+        return np.concatenate([self._sum, self._count, [self._seen]]).astype(np.float64)
+
+    @classmethod
+    def restored(cls, anchor: Anchor, numbers: Array) -> "Baseline":
+        """The baseline whose `numbers` they were.
+
+        Raises
+        ------
+        ValueError
+            They are of no baseline of this anchor.
+        """
+        baseline, features = cls(anchor), len(anchor.shift)
+        whole = numbers.astype(np.int64)
+        if numbers.shape != (2 * features + 1,) or (whole != numbers).any() or not 0 <= whole[-1] <= anchor.chunks:
+            raise ValueError("expected the numbers of a baseline")
+        baseline._sum, baseline._count = whole[:features], whole[features:-1]
+        if (baseline._count < 0).any() or (baseline._count > _MOST_ROWS).any():
+            raise ValueError("expected the numbers of a baseline")
+        baseline._seen = int(whole[-1])
+        baseline._mean = baseline._sum // np.maximum(baseline._count, 1)
+        return baseline
+
+    def _on_grid(self, chunk: Array) -> tuple[Integers, NDArray[np.bool_]]:
+        """(F, n) grid steps, 0 where missing, and what is there."""
+        there = np.isfinite(chunk)
+        with np.errstate(all="ignore"):  # as in a release: a warning would tell that a raw value is a special one
+            steps = np.floor(np.where(there, chunk, 0.0) * self._steps)
+        return np.minimum(np.maximum(steps, -_LARGEST), _LARGEST).astype(np.int64), there

@@ -1,0 +1,195 @@
+"""What a deployment consists of: every file and directory, whose it is, who may read it, and what it is for.
+
+Three programs run under three users, each with nothing but what it needs. Two groups say who may talk to the brokers:
+`eyestream-tracker` may enter the directory of the raw broker's socket, `eyestream-application` that of the private
+one's. The sockets and their directories are made by the units at every start; everything that stays is listed here.
+Directories below `/etc` are root's, so that systemd-tmpfiles dares to mend what is in them.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+from importlib import resources
+from typing import Literal
+
+__all__ = [
+    "APPLICATION",
+    "LEDGER",
+    "MANIFEST",
+    "PRIVATE",
+    "RAW",
+    "SETTINGS",
+    "SIDECAR",
+    "TRACKER",
+    "UNITS",
+    "Place",
+    "acl_text",
+    "conf_text",
+    "places",
+    "readme_text",
+    "settings_text",
+    "sysusers_text",
+    "tmpfiles_text",
+    "unit_text",
+]
+
+SIDECAR, RAW, PRIVATE = "eyestream", "eyestream-raw", "eyestream-private"
+TRACKER, APPLICATION = "eyestream-tracker", "eyestream-application"
+UNITS = (RAW, PRIVATE, SIDECAR)
+"""In the order in which they start."""
+
+SETTINGS = "/etc/eyestream/sidecar.toml"
+MANIFEST = "/etc/eyestream/deployment.json"
+LEDGER = "/var/lib/eyestream/ledger"
+
+Kind = Literal["directory", "program", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory or file of a deployment.
+
+    Attributes
+    ----------
+    path : absolute, on the host.
+    user, group, mode : who owns it, and who may do what.
+    what : what it is for, in a few words.
+    kind : ``program``: written by this version, renewed by the next; ``kept``: never written twice.
+    """
+
+    path: str
+    user: str
+    group: str
+    mode: int
+    what: str
+    kind: Kind = "kept"
+
+
+def places(*, tls: bool) -> tuple[Place, ...]:
+    """Everything, directories before what is in them; with certificates where `tls`."""
+    found = [
+        Place("/etc/eyestream", "root", "root", 0o755, "all that is configured", "directory"),
+        Place("/etc/eyestream/README", "root", "root", 0o644, "this list", "program"),
+        Place(SETTINGS, "root", SIDECAR, 0o640, "the sidecar's configuration: trackers, epsilon, ceilings"),
+        Place("/etc/eyestream/sidecar", "root", SIDECAR, 0o710, "the sidecar's logins", "directory"),
+    ]
+    for side in ("raw", "private"):
+        found.append(Place(f"/etc/eyestream/sidecar/{side}.password", SIDECAR, SIDECAR, 0o400, f"at the {side} broker"))
+    for side, user, group in (("raw", RAW, TRACKER), ("private", PRIVATE, APPLICATION)):
+        folder = f"/etc/eyestream/{side}"
+        found += [
+            Place(folder, "root", user, 0o710, f"the {side} broker's own files", "directory"),
+            Place(f"{folder}/{side}.conf", user, group, 0o400, "its configuration", "program"),
+            Place(f"{folder}/{side}.acl", user, group, 0o400, "who may read and write which topics", "program"),
+            Place(f"{folder}/{side}.passwd", user, group, 0o400, "who may log in; mosquitto_passwd changes it"),
+        ]
+    logins = "/etc/eyestream/logins"
+    found.append(Place(logins, "root", "root", 0o700, "logins to hand out, and to check with", "directory"))
+    for role in ("tracker", "application"):
+        found += [
+            Place(f"{logins}/{role}.password", "root", "root", 0o400, f"give a copy to each {role}"),
+            Place(f"{logins}/{role}.toml", "root", "root", 0o400, f"for `eyestream check --{role}`"),
+        ]
+    if tls:
+        certificates = "/etc/eyestream/certificates"
+        found += [
+            Place(certificates, "root", "root", 0o755, "what a broker shows to other machines", "directory"),
+            Place(f"{certificates}/ca.pem", "root", "root", 0o644, "give a copy to each application elsewhere"),
+            Place(f"{certificates}/ca.key", "root", "root", 0o400, "signs the broker's certificate; nobody needs it"),
+            Place(f"{certificates}/broker.pem", "root", "root", 0o644, "the private broker's certificate"),
+            Place("/etc/eyestream/private/broker.key", PRIVATE, APPLICATION, 0o400, "and its key"),
+        ]
+    found += [
+        Place("/var/lib/eyestream", SIDECAR, SIDECAR, 0o700, "what the sidecar must not forget", "directory"),
+        Place(LEDGER, SIDECAR, SIDECAR, 0o600, "the ledger: every epsilon that was ever spent"),
+        Place("/var/lib/eyestream-private", PRIVATE, APPLICATION, 0o700, "chunks for absent applications", "directory"),
+        *(Place(f"/etc/systemd/system/{u}.service", "root", "root", 0o644, "a service", "program") for u in UNITS),
+        Place("/etc/sysusers.d/eyestream.conf", "root", "root", 0o644, "users and groups", "program"),
+        Place("/etc/tmpfiles.d/eyestream.conf", "root", "root", 0o644, "owners and rights, at each boot", "program"),
+    ]
+    return tuple(found)
+
+
+def sysusers_text() -> str:
+    """Of sysusers.d(5)."""
+    return f"""\
+# Users and groups of eyestream, for systemd-sysusers. Written by `eyestream deploy`.
+u {SIDECAR} - "eyestream sidecar" /var/lib/eyestream -
+u {RAW} - "eyestream raw broker" - -
+u {PRIVATE} - "eyestream private broker" - -
+# Who is in these may enter the directory of the raw broker's socket, and of the private one's.
+g {TRACKER} - -
+g {APPLICATION} - -
+m {SIDECAR} {TRACKER}
+m {SIDECAR} {APPLICATION}
+"""
+
+
+def tmpfiles_text(all_places: tuple[Place, ...]) -> str:
+    """Of tmpfiles.d(5): whatever was changed by hand is as it should be after the next boot."""
+    lines = [
+        "# Owners and rights of what eyestream keeps. Written by `eyestream deploy`.",
+        "# /run is not here: the units make the directories of the sockets at every start.",
+    ]
+    for place in all_places:
+        if place.path.startswith(("/etc/eyestream", "/var/")):
+            letter = "d" if place.kind == "directory" else "z"
+            lines.append(f"{letter} {place.path} {place.mode:04o} {place.user} {place.group} -")
+    return "\n".join(lines) + "\n"
+
+
+def readme_text(all_places: tuple[Place, ...]) -> str:
+    """What is where, for whoever opens `/etc/eyestream`."""
+    wide = max(len(place.path) for place in all_places)
+    lines = [f"{p.path:<{wide}}  {p.mode:04o}  {f'{p.user}:{p.group}':<38}{p.what}" for p in all_places]
+    return "\n".join(
+        (
+            "eyestream on this machine. Written by `eyestream deploy`; `eyestream check` says whether it still holds.",
+            "",
+            *lines,
+            "",
+            "Sockets, made by the units at every start:",
+            f"/run/eyestream-raw/raw.sock          trackers: usermod -aG {TRACKER} USER",
+            f"/run/eyestream-private/private.sock  applications: usermod -aG {APPLICATION} USER",
+            "",
+        )
+    )
+
+
+def unit_text(unit: str, program: str) -> str:
+    """A systemd unit that starts the eyestream at `program`, an absolute path."""
+    return _shipped(f"{unit}.service").replace("/usr/bin/eyestream", program)
+
+
+def conf_text(side: str, port: int | None) -> str:
+    """mosquitto.conf(5) of the ``raw`` or ``private`` broker; the private one listens on `port` for other machines."""
+    text = _shipped(f"{side}.conf")
+    if side == "private" and port is not None:
+        text += _shipped("private-tls.conf").replace("listener 8883", f"listener {port}")
+    return text
+
+
+def acl_text(side: str) -> str:
+    """Who may do what on a broker."""
+    return _shipped(f"{side}.acl")
+
+
+def settings_text() -> str:
+    """A configuration of the sidecar for both brokers, with names of its own."""
+    text = resources.files("eyestream").joinpath("data/sidecar.toml").read_text(encoding="utf-8")
+    private = 'url = "unix:///run/eyestream-private/private.sock"\nusername = "sidecar"\npassword_file = "{}"'
+    raw = '[raw]\nurl = "unix:///run/eyestream-raw/raw.sock"\nusername = "sidecar"\npassword_file = "{}"\n'
+    for pattern, new in (
+        (r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"'),
+        (r'^name = "sidecar"$', f'name = "sidecar-{secrets.token_hex(4)}"'),
+        (r'^ledger = "ledger"$', f'ledger = "{LEDGER}"'),
+        (r'^url = "mqtt://localhost:1883".*$', private.format("/etc/eyestream/sidecar/private.password")),
+        (r"^# \[raw\]\n# url = .*\n", raw.format("/etc/eyestream/sidecar/raw.password")),
+    ):
+        text, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)
+        assert count == 1, pattern
+    return re.sub(r'^# (username|password_file) = "(sidecar|password)".*\n', "", text, flags=re.MULTILINE)
+
+
+def _shipped(name: str) -> str:
+    return resources.files("eyestream").joinpath(f"data/deployment/{name}").read_text(encoding="utf-8")

@@ -1,0 +1,98 @@
+"""Renewing a deployment for another version: what this version writes is replaced, what the operator owns stays."""
+
+import datetime
+import os
+from pathlib import Path
+
+import msgspec
+
+from eyestream.errors import ConfigError
+from eyestream.rim.ops.deployment import layout
+from eyestream.rim.ops.deployment.accounts import make_accounts
+from eyestream.rim.ops.deployment.credentials import days_left
+from eyestream.rim.ops.deployment.layout import MANIFEST, Place
+from eyestream.rim.ops.deployment.manifest import Manifest, at, digest, read_manifest
+from eyestream.rim.ops.deployment.writing import new_broker_certificate, owners_of, program_files
+
+__all__ = ["RENEW_DAYS", "renew"]
+
+RENEW_DAYS = 90
+"""A certificate that is valid for fewer days gets a successor."""
+
+_CERTIFICATES = "/etc/eyestream/certificates"
+
+
+def renew(root: Path, *, version: str, program: str | None, now: datetime.datetime) -> list[str]:
+    """Bring the deployment at `root` to this version; what was done, in lines.
+
+    A file that was edited since it was written stays; the new one is put beside it as ``FILE.new``. Interrupted, it can
+    be called again.
+
+    Parameters
+    ----------
+    root, version, now
+        As for `deploy`.
+    program
+        Where the host has eyestream; None: where it was.
+
+    Raises
+    ------
+    ConfigError
+        There is none, or it cannot be written.
+    """
+    old = read_manifest(root)
+    if old is None:
+        raise ConfigError(f"{root}: there is no deployment; `eyestream deploy {root}` makes one")
+    program = program or old.program
+    files = program_files(program, old.port)
+    manifest = Manifest(version, program, old.host, old.port, {path: digest(data) for path, data in files.items()})
+    make_accounts(root, layout.sysusers_text())
+    owners = owners_of(root, manifest.places)
+    known = {place.path: place for place in manifest.places}
+    lines = []
+    try:
+        for path, data in files.items():
+            lines += _renew_file(root, known[path], owners[known[path]], data, old.written.get(path))
+        if old.host is not None:
+            for path, data in _certificate(root, old.host, now).items():
+                _replace(at(root, path), data, known[path], owners[known[path]])
+                lines.append(f"renewed  {path}")
+        head = Place(MANIFEST, "root", "root", 0o644, "")
+        _replace(at(root, MANIFEST), msgspec.json.format(msgspec.json.encode(manifest)), head, (0, 0))
+    except OSError as error:
+        raise ConfigError(f"{error.filename or root}: cannot be written: {error.strerror}; run it again") from None
+    return lines
+
+
+def _renew_file(root: Path, place: Place, owner: tuple[int, int], data: bytes, before: str | None) -> list[str]:
+    target = at(root, place.path)
+    beside = target.with_name(target.name + ".new")
+    there = target.read_bytes() if target.exists() else None
+    if there == data:
+        return []
+    if there is None or digest(there) == before:
+        _replace(target, data, place, owner)
+        return [f"renewed  {place.path}"]
+    _replace(beside, data, place, owner)
+    return [f"kept     {place.path}: edited here; the new one is {place.path}.new"]
+
+
+def _certificate(root: Path, host: str, now: datetime.datetime) -> dict[str, bytes]:
+    """A new certificate of the private broker when the old one ends soon; none when it does not."""
+    folder = at(root, _CERTIFICATES)
+    if days_left((folder / "broker.pem").read_bytes(), now) >= RENEW_DAYS or not (folder / "ca.key").exists():
+        return {}
+    return new_broker_certificate((folder / "ca.pem").read_bytes(), (folder / "ca.key").read_bytes(), host, now)
+
+
+def _replace(target: Path, data: bytes, place: Place, owner: tuple[int, int]) -> None:
+    """Let `data` be at `target`, with owner and rights, at once."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.deploy")
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
+        os.fsync(file.fileno())
+    os.chown(new, *owner)
+    os.chmod(new, place.mode)
+    os.replace(new, target)

@@ -1,0 +1,54 @@
+"""What an operator is told of a tracker that is refused: one warning for each stream and reason, again after a while.
+
+The reasons are the words of a fixed list that the metrics count too: nothing here depends on a value.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from eyestream.streams.key import StreamKey
+
+__all__ = ["REMEDIES", "Refusals"]
+
+_LOG = logging.getLogger("eyestream.tracker")
+
+AGAIN_S = 600.0
+"""Seconds until the same is said again."""
+
+_WIRE = "docs/protocol.md has the format, tests/golden/ payloads to compare with"
+
+REMEDIES: dict[str, str] = {
+    "stale_session": "its session number must be larger than that of the session before. A tracker that counted in "
+    "nanoseconds and now counts in milliseconds stays below: let it count in nanoseconds since 1970",
+    "mark": "its rows have numbers that were released before: begin a new session, with a larger session number",
+    "schema": "the schema number of its messages is another than [[stream]] schema: set one to the other",
+    "shape": "its rows have another number of features than [[stream]] names",
+    "length": "its array has another number of bytes than its shape says: float32, little-endian",
+    "version": "the first key of a message must be v, with the integer 1",
+    "retained": "it publishes with the retain flag; raw rows must not be kept: clear it",
+    "oversize": "its messages are above 64 KiB: send fewer rows at once",
+}
+"""What to do about a reason, where more can be said than where the format is described."""
+
+
+@dataclass(slots=True)
+class _Said:
+    at: float
+    since: int = 0
+
+
+class Refusals:
+    """Says what was refused, at most once in `AGAIN_S` for each stream and reason."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[StreamKey, str], _Said] = {}
+
+    def note(self, key: StreamKey, reason: str, now: float) -> None:
+        """A message of the tracker of `key` was refused at `now`, on the loop's clock."""
+        said = self._said.get((key, reason))
+        if said is not None and now - said.at < AGAIN_S:
+            said.since += 1
+            return
+        more = "" if said is None or not said.since else f", and {said.since} times since it was last said"
+        self._said[key, reason] = _Said(now)
+        _LOG.warning("%s: its tracker is refused (%s)%s: %s", key, reason, more, REMEDIES.get(reason, _WIRE))

@@ -1,0 +1,168 @@
+"""Make `eyestream/data/advice.json`, which `eyestream advise` answers from: utility and identity of what ships.
+
+python tools/make/advice.py GAZE_DIR --cells DIR [--splits 3] [--attack-splits 1]
+
+GAZE_DIR holds PNN.csv.gz. For each way of calibrating, chunk length and epsilon a minute: a random half of the 30
+people calibrates and the other half is released, then the roles change; the first minute of a recording is never
+released.
+Utility is `eyestream.offline.study.fidelity`, causal and with all of a recording known. Identity: every attacker of
+`eyestream study --attack` but the deep one, on halves of recordings released apart; the strongest by area is kept, and
+named. Finished cells lie in DIR and are not computed again. Needs scikit-learn.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import everyday
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.offline.study.fidelity import Fidelity, Yardstick, fidelity
+from eyestream.offline.study.people.attackers import applies, attack
+from eyestream.offline.study.people.galleries import gallery, recalibrated, roles
+from eyestream.offline.study.people.inference import figures, trial
+from eyestream.offline.study.population import Population
+from eyestream.privacy.calibration.corpus import whole_chunks
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+
+Array = NDArray[np.float64]
+
+TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.json"
+WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}
+CHUNKS = (32, 64, 128)
+MINUTES = (9.0, 18.0, 36.0)
+ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest")
+WITHHELD_ROWS = 128
+"""At least the minute that an anchored calibration withholds, and a multiple of every chunk length."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gaze", type=Path)
+    parser.add_argument("--cells", type=Path, required=True)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--attack-splits", type=int, default=1)
+    options = parser.parse_args()
+    people = everyday.corpus(options.gaze)
+    population = Population.of(people, None)
+    options.cells.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for way, n, minute in ((w, n, m) for m in MINUTES for n in CHUNKS for w in WAYS):
+        epsilon = minute * n / (60 * people[0].rate_hz)
+        row: dict[str, Any] = {"calibration": f"{way}-{n}", "n": n, "minute": minute, "epsilon": epsilon}
+        useful = f"utility-{way}-{n}-{minute:g}-{options.splits}"
+        row |= kept(
+            options.cells,
+            useful,
+            lambda w=way, n=n, e=epsilon: utility(population, WAYS[w], n, e, options.splits),
+        )
+        hidden = f"identity-{way}-{n}-{minute:g}-{options.attack_splits}"
+        row |= kept(
+            options.cells,
+            hidden,
+            lambda w=way, n=n, e=epsilon: identity(population, WAYS[w], n, e, options.attack_splits),
+        )
+        rows.append(row)
+        print({key: value for key, value in row.items() if key != "features"}, flush=True)
+    told = {
+        "corpus": everyday.DESCRIPTION,
+        "people": len(people),
+        "recordings": list(population.hashes),
+        "splits": options.splits,
+        "attack_splits": options.attack_splits,
+        "attackers": list(ATTACKERS),
+        "rows": rows,
+    }
+    TARGET.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def kept(folder: Path, name: str, make: Any) -> dict[str, Any]:
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(make()))
+        partial.replace(path)
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def sights(population: Population, n: int, splits: int) -> Iterator[Any]:
+    for split in range(splits):
+        yield from ((split, sight) for sight in roles(population, n, split))
+
+
+def utility(population: Population, way: dict[str, Any], n: int, epsilon: float, splits: int) -> dict[str, Any]:
+    names = population.names
+    every = np.concatenate([population.as_recorded(i) for i in range(len(population.people))])
+    live: list[Fidelity] = []
+    later: list[Fidelity] = []
+    for _, sight in sights(population, n, splits):
+        calibration = recalibrated(population, sight.calibrating, n, "klt", way)
+        mechanism = build(calibration, epsilon)
+        yardstick = Yardstick.of(every, names, mechanism.frame.active)
+        released = [session(mechanism, population.as_recorded(i), n) for i in sight.released]
+        for figures_of, column in ((live, 1), (later, 2)):
+            figures_of.append(fidelity(yardstick, [r[0] for r in released], [r[column] for r in released], n))
+    each = {
+        name: {key: mean([getattr(f, key)[i] for f in live]) for key in ("explained", "own", "correlation", "partial")}
+        for i, name in enumerate(names)
+        if np.isfinite(live[0].explained[i])
+    }
+    return {
+        "distinct": mean([f.distinct for f in live]),
+        "distinct_sd": float(np.std([f.distinct for f in live], ddof=1)),
+        "distinct_own": mean([f.distinct_own for f in live]),
+        "distinct_offline": mean([f.distinct for f in later]),
+        "distinct_own_offline": mean([f.distinct_own for f in later]),
+        "coverage": mean([f.coverage for f in live]),
+        "guess_factor": None if mechanism.gain is None else float(mechanism.gain),
+        "features": each,
+    }
+
+
+def session(mechanism: Mechanism, rows: Array, n: int) -> tuple[Array, Array, Array]:
+    """Raw rows (m, F) behind the withheld ones, what a session released of them, and what all of it tells of them."""
+    own, released, states, skipped = mechanism.session(), [], [], 0
+    for chunk in whole_chunks(rows if mechanism.calibration.anchor else rows[WITHHELD_ROWS:], n):
+        if own.awaits_baseline:
+            own.anchor(chunk)
+            skipped += n
+            continue
+        released.append(own.release(chunk).T)
+        states.append(own.state)
+    start = skipped or WITHHELD_ROWS
+    raw = rows[start : start + n * len(released)]
+    better = mechanism.hindsight(states)
+    assert better is not None
+    return raw, np.concatenate(released), np.concatenate([chunk.T for chunk in better])
+
+
+def identity(population: Population, way: dict[str, Any], n: int, epsilon: float, splits: int) -> dict[str, Any]:
+    trials: dict[str, list[Any]] = {name: [] for name in ATTACKERS}
+    for split in range(splits):
+        galleries = []
+        for sight in roles(population, n, split):
+            mechanism = build(recalibrated(population, sight.calibrating, n, "klt", way), epsilon)
+            made = gallery(population, sight, mechanism, n, reverse=bool(split % 2), active=mechanism.frame.active)
+            galleries.append(made)
+        for name in ATTACKERS:
+            assert all(applies(name, one.mechanism) for one in galleries)
+            trials[name].append(trial([(one.people, attack(name, one, seed=split)) for one in galleries], split))
+    found = {name: asdict(figures(own, len(galleries[0].people))) for name, own in trials.items()}
+    strongest = max(found, key=lambda name: float(found[name]["area"]))
+    keep = ("rate", "rate_low", "rate_high", "chance", "area", "area_low", "area_high", "least_area", "people")
+    return {"attacker": strongest} | {key: found[strongest][key] for key in keep}
+
+
+def mean(values: list[float]) -> float | None:
+    known = [float(v) for v in values if np.isfinite(v)]
+    return float(np.mean(known)) if known else None
+
+
+if __name__ == "__main__":
+    main()
