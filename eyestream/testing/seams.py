@@ -116,7 +116,7 @@ SEAMS: dict[str, Seam] = {
     "ledger writing": Seam(_LEDGER, "_writing", "self"),
     "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
     "LedgerFile.sync": Seam("eyestream.rim.ledger.file:LedgerFile", "sync", "self"),
-    "ledger lock": Seam("eyestream.rim.ledger.system:fcntl", "flock"),
+    "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
     "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),
     "tail admits a record": Seam(
         "eyestream.rim.ledger.tail:Tail", "admit", "self, record", ("_first_damaged", "_checksum")

@@ -71,6 +71,7 @@ def test_every_command_and_every_name_can_be_imported() -> None:
     assert told(IMPORTS) == ""
 
 
+@pytest.mark.long
 def test_offline_commands_work_and_the_others_say_why_not(tmp_path: Path) -> None:
     assert told(OFFLINE, str(tmp_path)).endswith("all of it\n")
 

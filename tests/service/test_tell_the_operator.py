@@ -15,8 +15,8 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.ops.metrics import PLANNED, health, metrics
+from eyestream.rim.refusals import AGAIN_S, GAZE_REMEDIES, REMEDIES, Refusals
 from eyestream.rim.sdk.publisher import Publisher
-from eyestream.rim.sidecar.refusals import AGAIN_S, REMEDIES, Refusals
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
@@ -46,7 +46,7 @@ def test_the_same_is_said_once_in_a_while_with_its_remedy(caplog: pytest.LogCapt
     assert "hmd-1" in said[0]
     assert "(schema): the schema number" in said[0]
     assert "99 times since" in said[3]
-    assert REMEDIES.keys() <= REASONS | {"stale_session", "mark", "retained", "oversize"}
+    assert REMEDIES.keys() | GAZE_REMEDIES.keys() <= REASONS | {"stale_session", "mark", "retained", "oversize"}
 
 
 async def test_a_tracker_with_a_smaller_session_number_is_told_of(

@@ -87,7 +87,7 @@ async def test_a_hard_life(mosquitto: Mosquitto) -> None:
     mosquitto.start()
 
 
-async def test_retained_gaze_is_not_live(mosquitto: Mosquitto) -> None:
+async def test_retained_gaze_is_not_live(mosquitto: Mosquitto, caplog: pytest.LogCaptureFixture) -> None:
     payload = encode_gaze(np.array([1.0]), np.zeros((1, 2)), 1)
     async with aiomqtt.Client("127.0.0.1", mosquitto.port) as client:
         await client.publish(gaze_topic(DEVICE), payload, qos=1, retain=True)
@@ -96,6 +96,8 @@ async def test_retained_gaze_is_not_live(mosquitto: Mosquitto) -> None:
             await until(lambda: source.refused["retained"] == 1)
             await client.publish(gaze_topic(DEVICE), payload, qos=1)
             await until(lambda: heard.samples == 1)
+    [line] = [record.getMessage() for record in caplog.records if "its tracker is refused" in record.getMessage()]
+    assert line.endswith("(retained): it publishes with the retain flag; raw rows must not be kept: clear it")
 
 
 async def test_a_publisher_of_gaze_needs_no_features(mosquitto: Mosquitto) -> None:

@@ -159,7 +159,7 @@ def main() -> None:
     options = parser.parse_args()
     people = everyday.corpus(options.gaze)
     known, fresh = (people[::2], people[1::2]) if options.release == "odd" else (people[1::2], people[::2])
-    calibration = calibrate_joint(Corpus.of(known, options.chunk))
+    calibration = calibrate_joint(Corpus.of(known, options.chunk), ranks=False)
     groups = groups_in(calibration, known)
     raw = [whole_chunks(r.features, options.chunk) for r in fresh]
     for epsilon in options.epsilon:

@@ -27,6 +27,7 @@ from eyestream.offline.study.population import finite_rows
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.calibration.redundancy import groups_of
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files.recordings import Recording
@@ -38,9 +39,9 @@ EPSILONS = (0.48, 2.4, 4.8, 9.6, 24.0, 48.0)
 
 
 def calibrations(corpus: Corpus) -> Iterator[tuple[str, Calibration, dict[str, bool]]]:
-    yield "klt", calibrate_joint(corpus), {}
+    yield "klt", calibrate_joint(corpus, ranks=False), {}
     for weight in (1, 4, 32):
-        yield f"klt one {weight}", calibrate_joint(corpus, shed_identity=weight), {}
+        yield f"klt one {weight}", calibrate_joint(corpus, shed_identity=weight, ranks=False), {}
     for name in ("cfpa", "dcfpa", "lpa"):
         calibration = calibrate_per_feature(corpus, name)
         yield name, calibration, {}
@@ -55,23 +56,12 @@ def release(calibration: Calibration, epsilon: float, options: dict[str, Any], p
     return np.array([session.release(c) for part in parts for session in [mechanism.session()] for c in part])
 
 
-def groups_of(rows: Array, limit: float = 0.95) -> NDArray[np.intp]:
-    """(A,) number of the group of each column of finite rows (m, A): connected where |correlation| exceeds `limit`."""
-    joined = np.abs(np.corrcoef(rows.T)) > limit
-    groups = np.arange(len(joined))
-    while True:
-        least = np.array([groups[near].min() for near in joined])
-        if (least == groups).all():
-            return np.unique(groups, return_inverse=True)[1]
-        groups = least
-
-
 def groups_in(calibration: Calibration, known: list[Recording]) -> NDArray[np.intp]:
-    """(A,) groups of the features that are released, in rows of those who calibrate, clipped, where all is there."""
+    """(A,) groups of the features that are released, in rows of those who calibrate, clipped."""
     rows = np.concatenate([r.features for r in known])[:, ~calibration.constant]
     active = ~calibration.constant
     clipped = np.clip(rows, calibration.lo[active], calibration.hi[active])
-    return groups_of(clipped[np.isfinite(clipped).all(axis=1)])
+    return groups_of(clipped)
 
 
 def explained(

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["CACHE", "Host", "finish", "one_line", "say", "wheels"]
+__all__ = ["CACHE", "ROOT", "Host", "finish", "one_line", "say", "wheels"]
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path("/var/tmp/eyestream-trials")
@@ -65,6 +65,7 @@ class Host:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder
+        self._name = f"--machine=trial-{folder.name}-{os.getpid()}"
         self._nspawn: subprocess.Popen[bytes] | None = None
         self._leader = 0
 
@@ -89,7 +90,16 @@ class Host:
 
     def offline(self, command: str) -> subprocess.CompletedProcess[str]:
         """Run a shell command in the root while it is not booted."""
-        words = ["systemd-nspawn", "--quiet", "-D", str(self.root), "--as-pid2", "--register=no", "--keep-unit"]
+        words = [
+            "systemd-nspawn",
+            "--quiet",
+            "-D",
+            str(self.root),
+            "--as-pid2",
+            self._name,
+            "--register=no",
+            "--keep-unit",
+        ]
         words += ["--private-network", "--console=pipe", "sh", "-euc", command]
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=600)
         if done.returncode:
@@ -104,7 +114,16 @@ class Host:
 
     def boot(self) -> None:
         """Boot, and wait until systemd says that everything runs, or that something failed."""
-        words = ["systemd-nspawn", "--quiet", "-D", str(self.root), "--boot", "--register=no", "--keep-unit"]
+        words = [
+            "systemd-nspawn",
+            "--quiet",
+            "-D",
+            str(self.root),
+            "--boot",
+            self._name,
+            "--register=no",
+            "--keep-unit",
+        ]
         words += ["--private-network", "--console=pipe"]
         self._nspawn = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -7,6 +7,10 @@ writer.
 
 **Lock.** It is on the file, not on its name. Whoever waited for the old file's lock looks whether the name still leads
 to it.
+
+**Systems.** Linux has all of it. macOS has no `fdatasync`, and its `fsync` leaves data in the disk's own memory, which
+`F_FULLFSYNC` does not (its fsync(2)). Windows has no lock that ends with its process, and replaces no file that is
+open: there a ledger can be made and read, not spent from.
 """
 
 import errno
@@ -16,11 +20,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eyestream.errors import LedgerError
-from eyestream.rim.ledger import system
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["LedgerFile", "create_file", "read_pieces"]
 
 _PIECE_BYTES = 1 << 22
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY
 
 
 def create_file(path: Path, data: bytes) -> None:
@@ -32,7 +42,7 @@ def create_file(path: Path, data: bytes) -> None:
         There is something at `path` already, or it cannot be written.
     """
     try:
-        fd = os.open(path, system.NEW_FILE, 0o600)
+        fd = os.open(path, _NEW_FILE, 0o600)
     except FileExistsError:
         raise LedgerError(f"{path} exists already; a ledger is never overwritten") from None
     except OSError as error:
@@ -40,10 +50,10 @@ def create_file(path: Path, data: bytes) -> None:
     try:
         try:
             _write(fd, data)
-            system.make_durable_file(fd)
+            _sync_whole(fd)
         finally:
             os.close(fd)
-        system.sync_directory(path.parent)
+        _sync_directory(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
@@ -53,6 +63,48 @@ def _write(fd: int, data: bytes) -> None:
     """All of `data`, or OSError."""
     if os.write(fd, data) != len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _need_locks(path: Path) -> None:
+    """Raise LedgerError where the ledger at `path` cannot be held by one process alone."""
+    if fcntl is None:
+        raise LedgerError(
+            f"{path}: a ledger is spent from on Linux and macOS only; no lock of this system ends with its process"
+        )
+
+
+def _hold(fd: int) -> None:
+    """Hold the file for this process alone; raises BlockingIOError when another one does."""
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sync_data(fd: int) -> None:
+    """Let what was appended outlive a loss of power; raises OSError."""
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(fd)
+    elif fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
+def _sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, where a directory can be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFELY)
+    try:
+        _sync_whole(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_whole(fd: int) -> None:
+    """Let all of a file, its length and times too, outlive a loss of power; raises OSError."""
+    if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(fd)
 
 
 def read_pieces(path: Path) -> Iterator[bytes]:
@@ -72,7 +124,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
 
 def _open(path: Path, flags: int) -> int:
     try:
-        return os.open(path, flags | system.OPEN_SAFELY)
+        return os.open(path, flags | _SAFELY)
     except FileNotFoundError:
         raise LedgerError(
             f"{path}: there is no ledger; make one with `eyestream init` or `eyestream budget --new`"
@@ -111,14 +163,14 @@ class LedgerFile:
     """
 
     def __init__(self, path: Path) -> None:
-        system.need_locks(path)
+        _need_locks(path)
         self._path = path
         self._beside = path.with_name(f".{path.name}.rewritten")
         self._fd = _open(path, os.O_RDWR | os.O_APPEND)
         try:
             _check_rights(path, self._fd)
             self._lock(self._fd)
-            system.make_durable_file(self._fd)
+            _sync_whole(self._fd)
             self._beside.unlink(missing_ok=True)
         except OSError as error:
             os.close(self._fd)
@@ -129,7 +181,7 @@ class LedgerFile:
 
     def _lock(self, fd: int) -> None:
         try:
-            system.lock(fd)
+            _hold(fd)
         except BlockingIOError:
             raise LedgerError(f"{self._path}: the ledger is in use by another process") from None
         if not os.path.samestat(os.fstat(fd), os.stat(self._path)):
@@ -145,7 +197,7 @@ class LedgerFile:
 
     def sync(self) -> None:
         """Make everything appended durable. Raises OSError."""
-        system.make_durable(self._fd)
+        _sync_data(self._fd)
 
     def prepare(self, data: bytes) -> int:
         """Write `data` durably into a locked file beside this one, and give it to `replace`.
@@ -155,11 +207,11 @@ class LedgerFile:
         OSError
             It cannot be written: it is removed, and this file is as it was.
         """
-        fd = os.open(self._beside, system.NEW_FILE | os.O_APPEND, 0o600)
+        fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
         try:
-            system.lock(fd)
+            _hold(fd)
             _write(fd, data)
-            system.make_durable_file(fd)
+            _sync_whole(fd)
         except OSError:
             os.close(fd)
             self._beside.unlink(missing_ok=True)
@@ -175,7 +227,7 @@ class LedgerFile:
             raise
         os.close(self._fd)
         self._fd = prepared
-        system.sync_directory(self._path.parent)
+        _sync_directory(self._path.parent)
 
     def close(self) -> None:
         """Give the file and its lock up; a second call does nothing."""

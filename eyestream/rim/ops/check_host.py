@@ -125,7 +125,7 @@ def _hours(settings: Settings) -> Iterator[Finding]:
         mechanisms = mechanisms_of(settings)
         for stream in settings.stream:
             told = lasting_words(settings, stream, mechanisms)
-            yield good(f"the ceilings let {stream.name} of a device be released: {told}")
+            yield good(f"the ceilings of {stream.name} last: {told}")
     except OperatorError:
         return
 

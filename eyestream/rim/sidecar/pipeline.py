@@ -17,7 +17,7 @@ from eyestream.errors import LedgerError, PayloadError
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Ledger, Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
-from eyestream.rim.sidecar.refusals import Refusals
+from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows, decode_raw

@@ -12,9 +12,11 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
+from eyestream.rim.refusals import GAZE_REMEDIES, Refusals
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of, widths
+from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import decode_gaze
-from eyestream.wire.topics import gaze_topic
+from eyestream.wire.topics import GAZE_STREAM, gaze_topic
 
 __all__ = ["MQTT", "MqttSource"]
 
@@ -37,6 +39,7 @@ class MqttSource:
         self._schema, self._profile, self._widths = options.schema, profile, widths(profile)
         self._endpoint, self._topic = Endpoint.of(place.broker), gaze_topic(place.device)
         self.refused: Counter[str] = Counter()
+        self._refusals, self._key = Refusals(GAZE_REMEDIES), StreamKey(place.device, GAZE_STREAM)
 
     async def run(self, deliver: DeliverGaze) -> None:
         """One link, for as long as it stands."""
@@ -53,14 +56,18 @@ class MqttSource:
 
     def _records(self, message: Message) -> GazeColumns | None:
         if message.retain:  # nothing retained is live
-            self.refused["retained"] += 1
+            self._refuse("retained")
             return None
         try:
             t, values = decode_gaze(message.payload, self._widths, self._schema)
         except PayloadError as error:
-            self.refused[error.reason] += 1
+            self._refuse(error.reason)
             return None
         return columns_of(self._profile, t, values)
+
+    def _refuse(self, reason: str) -> None:
+        self.refused[reason] += 1
+        self._refusals.note(self._key, reason, asyncio.get_running_loop().time())
 
 
 MQTT = GazeKind("mqtt", Options, "mqtt", MqttSource)

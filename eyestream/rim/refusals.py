@@ -4,11 +4,12 @@ The reasons are the words of a fixed list that the metrics count too: nothing he
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eyestream.streams.key import StreamKey
 
-__all__ = ["REMEDIES", "Refusals"]
+__all__ = ["GAZE_REMEDIES", "REMEDIES", "Refusals"]
 
 _LOG = logging.getLogger("eyestream.tracker")
 
@@ -31,6 +32,15 @@ REMEDIES: dict[str, str] = {
 """What to do about a reason, where more can be said than where the format is described."""
 
 
+GAZE_REMEDIES: dict[str, str] = {
+    "schema": "the schema number of its messages is another than [source.options] schema: set one to the other",
+    "shape": "its records have another number of columns than the profile of [source]",
+    "retained": REMEDIES["retained"],
+    "version": REMEDIES["version"],
+}
+"""The same, of a tracker that sends gaze."""
+
+
 @dataclass(slots=True)
 class _Said:
     at: float
@@ -38,9 +48,16 @@ class _Said:
 
 
 class Refusals:
-    """Says what was refused, at most once in `AGAIN_S` for each stream and reason."""
+    """Says what was refused, at most once in `AGAIN_S` for each stream and reason.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    remedies
+        By reason; for one that is not in it, where the format is described.
+    """
+
+    def __init__(self, remedies: Mapping[str, str] = REMEDIES) -> None:
+        self._remedies = remedies
         self._said: dict[tuple[StreamKey, str], _Said] = {}
 
     def note(self, key: StreamKey, reason: str, now: float) -> None:
@@ -51,4 +68,4 @@ class Refusals:
             return
         more = "" if said is None or not said.since else f", and {said.since} times since it was last said"
         self._said[key, reason] = _Said(now)
-        _LOG.warning("%s: its tracker is refused (%s)%s: %s", key, reason, more, REMEDIES.get(reason, _WIRE))
+        _LOG.warning("%s: its tracker is refused (%s)%s: %s", key, reason, more, self._remedies.get(reason, _WIRE))

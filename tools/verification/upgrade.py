@@ -1,0 +1,138 @@
+"""Version 0.1.0 at work, then this version on its configuration, ledger and calibration: nothing spent is forgotten.
+
+    python tools/verification/upgrade.py
+
+Takes 0.1.0 out of the history of this repository (commit 5dc0b13), and runs it with the packages of this environment
+and a mosquitto of its own; then this version in its place. About a minute. The exit code is 1 unless
+
+- the old configuration and ledger start as they are, with one warning that names `init --upgrade`; what `budget` shows
+  before and after is the same sum, and the next session adds to it;
+- `init --upgrade` changes nothing but the form;
+- a calibration of 0.1.0 by its path, and another front end or calibration than before, keep every spend;
+- 0.1.0, put back, refuses the ledger that this version has rewritten, and says so.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from deployment_host import finish, say
+
+from eyestream.testing.mosquitto import Mosquitto
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMIT = "5dc0b13"
+COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
+ROWS_A_CHUNK = 64
+
+
+class Version:
+    """A version of eyestream, started from its sources."""
+
+    def __init__(self, sources: Path) -> None:
+        self._environment = os.environ | {"PYTHONPATH": str(sources), "PYTHONSAFEPATH": "1"}
+        self._sources = sources
+
+    def run(self, *words: object) -> subprocess.CompletedProcess[str]:
+        """A command, to its end."""
+        return subprocess.run(
+            [*COMMAND, *map(str, words)],
+            env=self._environment, capture_output=True, text=True, check=False, timeout=120, cwd=self._sources,
+        )  # fmt: skip
+
+    def serve(self, config: Path, url: str, recording: Path) -> tuple[str, str]:
+        """Start a sidecar, replay a recording as its tracker, stop it; what the two said."""
+        log = config.with_name("log")
+        with log.open("w") as file:
+            sidecar = subprocess.Popen(
+                [*COMMAND, "run", "--config", str(config)],
+                env=self._environment, stderr=file, text=True, cwd=self._sources,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while log.read_text().count("connected to") < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        sent = self.run("replay", recording, "--device", device(config), "--broker", url, "--speed", "max")
+        time.sleep(2)
+        sidecar.terminate()
+        sidecar.wait(timeout=20)
+        return log.read_text(), sent.stderr
+
+
+def device(config: Path) -> str:
+    """The pseudonym in a configuration."""
+    return re.findall(r'^id = "(.*)"', config.read_text(), re.M)[0]
+
+
+def spent(version: Version, ledger: Path, name: str) -> float:
+    """Epsilon of a device since the ledger began, as `budget` of this version says."""
+    done = version.run("budget", "--ledger", ledger, "--json")
+    return float(json.loads(done.stdout)["devices"][name]["epsilon"])
+
+
+def main() -> None:
+    """Try it."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        archive = subprocess.run(["git", "archive", COMMIT], check=True, capture_output=True, cwd=ROOT).stdout
+        with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+            packed.extractall(base / "old", filter="data")
+        broker = Mosquitto(base)
+        broker.start()
+        try:
+            walk(Version(base / "old"), Version(ROOT), base, broker.url)
+        finally:
+            broker.stop()
+    finish()
+
+
+def walk(old: Version, new: Version, base: Path, url: str) -> None:
+    """From one version to the other, and back."""
+    place, people = base / "sidecar", base / "people"
+    new.run("simulate", "--people", "1", "--seconds", "200", "--seed", "5", "--out", people)
+    done = old.run("init", place)
+    say(done.returncode == 0, "0.1.0 makes a configuration and a ledger", done.stderr)
+    config, ledger, recording = place / "sidecar.toml", place / "ledger", people / "sim-000.npz"
+    config.write_text(config.read_text().replace("mqtt://localhost:1883", url))
+    name = device(config)
+    old.serve(config, url, recording)
+    shown = re.search(r"since its beginning\s+epsilon ([\d.]+)", old.run("budget", "--ledger", ledger).stdout)
+    before = spent(new, ledger, name)
+    say(shown is not None and float(shown[1]) == before > 0, "both versions show the same spend", f"epsilon {before}")
+    head = ledger.read_bytes()[:64]
+    said, _ = new.serve(config, url, recording)
+    say("init --upgrade" in said, "the old configuration starts, with a warning that names the command")
+    after = spent(new, ledger, name)
+    say(after >= before + 4.8, "the next session adds to it", f"epsilon {after}")
+    say(ledger.read_bytes()[:64] != head, "the ledger has the format of today")
+    done = old.run("budget", "--ledger", ledger)
+    say(done.returncode == 2 and "Traceback" not in done.stderr, "0.1.0 refuses it, in words", done.stderr)
+    done = new.run("init", "--upgrade", config)
+    say(done.returncode == 0 and (place / "sidecar.toml.0.1.0").exists(), "init --upgrade", done.stderr)
+    said, _ = new.serve(config, url, recording)
+    say("init --upgrade" not in said, "and the warning is gone")
+    third = spent(new, ledger, name)
+    say(third >= after + 4.8, "the ledger goes on", f"epsilon {third}")
+    kept = base / "old" / "eyestream/data/calibrations/everyday-klt-shed-64.npz"
+    config.write_text(config.read_text().replace('"everyday-klt-shed-64"', f'"{kept}"'))
+    done = new.run("guarantee", "--config", config)
+    say(done.returncode == 0, "a calibration of 0.1.0 is read from its file", done.stderr)
+    new.serve(config, url, recording)
+    fourth = spent(new, ledger, name)
+    say(fourth >= third + 4.8, "with it every spend stays", f"epsilon {fourth}")
+    config.write_text(config.read_text().replace(str(kept), "everyday-klt-32"))
+    done = new.run("check", "--laptop", "--config", config)
+    say("in chunks of 64 rows" in done.stdout, "check names another chunk length than the ledger's")
+    new.serve(config, url, recording)
+    fifth = spent(new, ledger, name)
+    say(fifth > fourth, "after the wait that it asks for, releases go on", f"epsilon {fifth}")
+
+
+if __name__ == "__main__":
+    main()
