@@ -45,4 +45,4 @@ def main(options: argparse.Namespace) -> None:
         if len(guarantees) > 1:
             print(f"stream {name}")
         for topic, sentence in guarantee.sentences():
-            print(textwrap.fill(f"{topic:<16}{sentence}", width=100, subsequent_indent=" " * 16))
+            print(textwrap.fill(f"{topic + ' ':<16}{sentence}", width=100, subsequent_indent=" " * 16))

@@ -88,6 +88,11 @@ def test_what_cannot_be_claimed_is_refused(tmp_path: Path) -> None:
     for name, changes, message in (
         ("a", {"correlation": "", "epsilon_prime": "epsilon_prime = 20.0"}, "name one with `correlation`"),
         ("b", {"correlation": 'correlation = "nights"'}, "'nights': not one of everyday"),
+        (
+            "c",
+            {"calibration": 'calibration = "everyday-klt-anchored-64"'},
+            "leave it out for a calibration with a base",
+        ),
     ):
         settings = config.load(written(tmp_path / name, **changes))
         with pytest.raises(ConfigError, match=message):

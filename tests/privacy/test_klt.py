@@ -141,7 +141,7 @@ def test_constants_are_never_read(calibration: Calibration, chunks: Array) -> No
 def explained(calibration: Calibration, epsilon: float, fresh: list[Recording], seeds: int, first: int = 0) -> float:
     """Explained variance, as the study defines it, of chunks from index `first` on."""
     active = ~calibration.constant
-    mean = calibration.tables.mean[active][:, None]
+    mean = calibration.fill[active][:, None]
     error = base = 0.0
     for seed in range(seeds):
         mechanism = build(calibration, epsilon, noise=SeededNoise(seed))
@@ -162,7 +162,7 @@ FOLLOWING = ("rate_large_saccades", "rate_negative_saccades", "ratio_large_sacca
 
 def clipped_share(calibration: Calibration, epsilon: float, fresh: list[Recording], seeds: int) -> Array:
     """(F,) explained variance of rows clipped to the calibration's range, where they have a value."""
-    mean, lo, hi = (a[:, None] for a in (calibration.tables.mean, calibration.lo, calibration.hi))
+    mean, lo, hi = (a[:, None] for a in (calibration.fill, calibration.lo, calibration.hi))
     error = base = np.zeros(len(calibration.names))
     for seed in range(seeds):
         mechanism = build(calibration, epsilon, noise=SeededNoise(seed))

@@ -40,6 +40,7 @@ EPSILONS = (0.48, 2.4, 4.8, 9.6, 24.0, 48.0)
 
 def calibrations(corpus: Corpus) -> Iterator[tuple[str, Calibration, dict[str, bool]]]:
     yield "klt", calibrate_joint(corpus, ranks=False), {}
+    yield "mapped klt", calibrate_joint(corpus), {}
     for weight in (1, 4, 32):
         yield f"klt one {weight}", calibrate_joint(corpus, shed_identity=weight, ranks=False), {}
     for name in ("cfpa", "dcfpa", "lpa"):
@@ -70,7 +71,7 @@ def explained(
     """Of rows as they are, clipped, clipped of distinct features alone, and clipped over groups."""
     tables = calibration.tables
     assert isinstance(tables, JointTables | PerFeatureTables)
-    mean = tables.mean if isinstance(tables, JointTables) else tables.mean.mean(axis=1)
+    mean = calibration.fill if isinstance(tables, JointTables) else tables.mean.mean(axis=1)
     active = ~calibration.constant
     distinct = active & ~np.isin(calibration.names, FOLLOWING)
     shares = []

@@ -82,7 +82,8 @@ def _spread(calibration: Calibration) -> NDArray[np.float64]:
     """(F,) standard deviation of the features in the corpus; NaN where the tables do not have it."""
     tables = calibration.tables
     if isinstance(tables, JointTables):
-        return tables.sd
+        # Knots are evenly spaced quantiles of the corpus: their spread is nearly that of its values.
+        return tables.sd if tables.knots is None else np.where(tables.sd > 0, tables.knots.std(axis=1), 0.0)
     if isinstance(tables, PerFeatureTables):
         return np.asarray(np.sqrt(tables.spread / calibration.n))
     return np.full(len(calibration.names), np.nan)

@@ -45,6 +45,9 @@ IDENTITY = (
 )
 
 
+_NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
+
+
 @dataclass(frozen=True)
 class Wish:
     """What an application needs, and what must not be found out.
@@ -98,7 +101,8 @@ class Advice:
         return (
             "[stream.privacy]\n"
             f'calibration = "{self.calibration}"\n'
-            f"epsilon = {self.epsilon:g}\n\n"
+            f"epsilon = {self.epsilon:g}\n"
+            f"{_NO_CLASS if self.withheld_s else ''}\n"
             "[budget]\n"
             f"window_chunks = {touched}\n"
             f"window_epsilon = {touched * self.epsilon:g}\n"

@@ -32,7 +32,8 @@ def correlated_of(
     Raises
     ------
     ConfigError
-        There is no such class, or a device sends other streams beside this one: the class says nothing of them.
+        There is no such class; or a device sends other streams beside this one, or a baseline is taken off the
+        stream's sessions: the class says nothing of these.
     """
     if stream.privacy.correlation is None:
         return None
@@ -40,6 +41,11 @@ def correlated_of(
         raise ConfigError(
             "[stream.privacy] correlation: a class describes the chunks of one stream; a device here sends several, of "
             "the same eyes, and for these only the plain sum holds"
+        )
+    if mechanism.calibration.anchor is not None:
+        raise ConfigError(
+            "[stream.privacy] correlation: leave it out for a calibration with a baseline: every chunk then depends on "
+            "the first minute of its session too, the class says nothing of that, and only the plain sum holds"
         )
     ceilings = [settings.budget.session_epsilon]
     if stream.budget is not None and stream.budget.session_epsilon is not None:
