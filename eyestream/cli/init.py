@@ -11,9 +11,12 @@ from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import DATA
-from eyestream.rim.sidecar.assembly import new_ledger
+from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "main"]
+
+_MECHANISMS = {"klt": "everyday-klt-shed-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
+_POST_PROCESSING = ("clip", "smooth")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -26,6 +29,13 @@ def add_parser(subparsers: Any) -> None:
         "A new ledger for a configuration that is there already comes from `eyestream budget --new`.",
     )
     parser.add_argument("directory", nargs="?", type=Path, metavar="DIR", help="made if it does not exist")
+    parser.add_argument(
+        "--mechanism",
+        choices=sorted(_MECHANISMS),
+        help="how chunks are released (default: klt, whose calibration codes what changes within people and not "
+        "between them; docs/attacks.md). "
+        "cfpa and dcfpa come with their post-processing on, which costs no privacy",
+    )
     parser.add_argument(
         "--upgrade",
         type=Path,
@@ -46,17 +56,20 @@ def main(options: argparse.Namespace) -> None:
     """
     if (options.directory is None) == (options.upgrade is None):
         raise ConfigError("expected a directory, or --upgrade FILE")
+    if options.upgrade is not None and options.mechanism is not None:
+        raise ConfigError("--mechanism is for a new configuration, not for --upgrade")
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
     path = options.directory / "sidecar.toml"
     if path.exists():
         _refuse(path, config.load(path).sidecar.ledger)
-    _write(path)
+    _write(path, options.mechanism or "klt")
     settings = config.load(path)
     new_ledger(settings, created=int(time.time()))
     print(f"configuration  {path}")
     print(f"ledger         {settings.sidecar.ledger}  (new: nothing spent)")
+    print(f"mechanism      {', '.join(m.name for m in mechanisms_of(settings).values())}")
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
 
@@ -94,10 +107,14 @@ def _refuse(path: Path, ledger: Path) -> NoReturn:
     )
 
 
-def _write(path: Path) -> None:
+def _write(path: Path, mechanism: str) -> None:
     template = (DATA / "sidecar.toml").read_text(encoding="utf-8")
     text = re.sub(r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"', template, flags=re.MULTILINE)
     text = text.replace('\nname = "sidecar"\n', f'\nname = "sidecar-{secrets.token_hex(4)}"\n', 1)
+    text = text.replace(f'"{_MECHANISMS["klt"]}"', f'"{_MECHANISMS[mechanism]}"', 1)
+    if mechanism != "klt":
+        for option in _POST_PROCESSING:
+            text = text.replace(f"# {option} = false", f"{option} = true", 1)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_text(text, encoding="utf-8")

@@ -39,6 +39,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
     parser.add_argument("--labels", type=Path, metavar="FILE", help="CSV recording,person,label... to classify by")
     parser.add_argument("--published", type=Path, metavar="FILE", help="CSV of a paper's NMSE values, to show beside")
+    parser.add_argument(
+        "--only", nargs="+", metavar="PART", help="compute these parts alone and write their tables as CSV"
+    )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
     group = parser.add_argument_group(
@@ -95,13 +98,20 @@ def main(options: argparse.Namespace) -> None:
 def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
     from eyestream.offline.study.population import read_labels  # noqa: PLC0415
-    from eyestream.offline.study.run import run  # noqa: PLC0415
+    from eyestream.offline.study.run import run, run_only  # noqa: PLC0415
+
+    labels = read_labels(options.labels) if options.labels is not None else None
+    plan = QUICK if options.quick else FULL
+    if options.only:
+        return run_only(
+            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_progress
+        )
 
     return run(
         loaded,
         options.out,
-        QUICK if options.quick else FULL,
-        labels=read_labels(options.labels) if options.labels is not None else None,
+        plan,
+        labels=labels,
         published=options.published,
         jobs=options.jobs or None,
         progress=_progress,

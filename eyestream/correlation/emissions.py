@@ -93,7 +93,7 @@ def laplace(points: Array, scales: Array | float, *, snapping: float = 0.0) -> E
     distances = np.abs(places[:, None, :] - places[None, :, :])
     ratio = (distances + snapping * (distances > 0)).sum(axis=2)
     levels = [np.unique(column) for column in places.T]
-    if np.prod([float(len(level)) for level in levels]) > _MOST_OUTPUTS:
+    if np.log([len(level) for level in levels]).sum() > np.log(_MOST_OUTPUTS) + 1e-9:
         return Emission(ratio, -distances.sum(axis=2), False)
     corners = np.stack([axis.ravel() for axis in np.meshgrid(*levels, indexing="ij")], axis=1)
     return Emission(ratio, -np.abs(corners[:, None, :] - places[None, :, :]).sum(axis=2), snapping == 0)

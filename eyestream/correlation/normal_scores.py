@@ -32,6 +32,7 @@ _FINE = 2
 _NEAREST = 2e-3
 _MOST_ENTRIES = 160
 _SWEEPS = 4
+_LARGEST = 1e6  # nats
 _SLOWEST = 0.98  # beyond it the table would be long, and little is won
 _SETTLED = 0.02
 _WINDOWS = (2.5, 4.0, 7.0, 12.0)
@@ -52,7 +53,7 @@ def forward_bound(most: float, epsilon: float, chunks: int, distance: float) -> 
         Of the two scores, in stationary standard deviations.
     """
     plain = chunks * epsilon
-    if chunks == 0 or not 0 < most <= _SLOWEST:
+    if chunks == 0 or not 0 < most <= _SLOWEST or plain > _LARGEST:
         return 0.0 if chunks == 0 or most == 0 else plain
     table = _Table(most, epsilon, plain, distance)
     before = math.inf

@@ -48,6 +48,7 @@ __all__ = ["PublishedClass", "session_claim", "side"]
 
 _OUTWARD = 1 + 2.0**-40
 _BLOCKS = 16
+_NEAR = 20_000  # chunks beyond it count like the last one before
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: 
     if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):
         stretch = 2.0 if isinstance(mechanism, LPA) else 1.0
         grid = _grid_loss(core)
-        return _OUTWARD * sum(min(epsilon, stretch * most**s * epsilon + grid) for s in range(1, chunks + 1))
+        near = min(chunks, _NEAR)
+        terms = [min(epsilon, stretch * most**s * epsilon + grid) for s in range(1, near + 1)]
+        return _OUTWARD * (math.fsum(terms) + (chunks - near) * (terms[-1] if terms else 0.0))
     if isinstance(mechanism, KLT) and isinstance(core, JointCore):
         distance = 2 * process.range_sd * math.sqrt(core.tables.basis.shape[1])
         return forward_bound(most, epsilon, chunks, distance) * _OUTWARD

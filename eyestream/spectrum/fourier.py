@@ -12,12 +12,17 @@ Norm. With the weights w = 1 for Re F_0 and Re F_{n/2} and 2 for the others, Par
 sum_i w_i a_i^2 = n ||x||^2 when all coordinates are kept, and <= n ||x||^2 when k are kept.
 """
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RealFourier", "coordinate_count", "coordinate_weights", "most_coefficients"]
+__all__ = ["RealFourier", "Way", "coordinate_count", "coordinate_weights", "most_coefficients"]
 
 Array = NDArray[np.float64]
+
+Way = Literal["auto", "fftw", "basis"]
+"""How coefficients are computed: by planned FFTs, by the product with a basis, or by whichever is faster."""
 
 _BASIS_UP_TO = 12
 """Largest k for which the product with a basis is faster than planned FFTs, by measurement for n = 32 to 256."""
@@ -61,6 +66,8 @@ class RealFourier:
         Length of each signal.
     k
         Number of one-sided coefficients kept, 1 <= k <= n // 2 + 1.
+    way
+        How; the results differ by rounding alone.
 
     Notes
     -----
@@ -71,12 +78,13 @@ class RealFourier:
     methods return is one of those buffers and is overwritten by the next call.
     """
 
-    def __init__(self, signals: int, n: int, k: int) -> None:
+    def __init__(self, signals: int, n: int, k: int, way: Way = "auto") -> None:
         self.n = n
         self.k = k
         self.count = coordinate_count(n, k)
         self._way: _Basis | _Planned
-        self._way = _Basis(signals, n, k) if k <= _BASIS_UP_TO else _Planned(signals, n, k)
+        by_basis = k <= _BASIS_UP_TO if way == "auto" else way == "basis"
+        self._way = _Basis(signals, n, k) if by_basis else _Planned(signals, n, k)
 
     def coordinates(self, signals: Array) -> Array:
         """First coordinates of (signals, n) real signals, (signals, count), unnormalised."""

@@ -68,7 +68,7 @@ def forget_rows(pipeline: Pipeline, device: str) -> None:
     """Let a pipeline forget which rows of the session it has closed and asked the ledger for: a fault."""
     order = pipeline._served[StreamKey(device, "features")].stream._order
     order._asked = None
-    order._device._session._current = 0  # type: ignore[union-attr]
+    order._device._session._move_to(0)  # type: ignore[union-attr]
 
 
 class _Tap:

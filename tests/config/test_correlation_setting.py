@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.correlation.published import session_claim
 from eyestream.errors import ConfigError
+from eyestream.privacy.mechanisms import build
 from eyestream.rim import config
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.processes import load_process
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.description import guarantee_in, metas
 
@@ -41,6 +45,24 @@ def test_a_new_configuration_says_what_a_session_tells(tmp_path: Path, capsys: p
     assert "the class 'everyday'" in words
     assert "Outside this class only the plain sum holds" in words
     assert f"e^{claim['epsilon_prime']['chunk']:.4g}" in words
+
+
+@pytest.mark.parametrize("name", ["klt", "cfpa", "dcfpa"])
+def test_each_mechanism_has_a_configuration_of_its_own(name: str, tmp_path: Path) -> None:
+    main(["init", str(tmp_path / "a"), "--mechanism", name])
+    settings = config.load(tmp_path / "a" / "sidecar.toml")
+    made = mechanisms_of(settings)["features"]
+    assert (made.name, made.n, made.epsilon) == (name, 64, pytest.approx(4.8))
+    assert made.options == ({} if name == "klt" else {"clip": True, "smooth": True})
+    assert guarantee_in(settings, settings.stream[0], {"features": made}).correlated is not None
+
+
+def test_an_endless_session_is_bounded_in_no_time(tmp_path: Path) -> None:
+    """Ceilings of a million and epsilons near nothing: many chunks, and still an answer."""
+    for name in ("klt-shed", "cfpa"):
+        mechanism = build(calibrations.load(f"everyday-{name}-64"), 1e-3)
+        claim = session_claim(mechanism, load_process("everyday"), 32.0, chunks=10**9, touched=2)
+        assert 1e-3 < claim.chunk <= claim.plain
 
 
 def test_without_a_class_only_the_sum_is_claimed(tmp_path: Path) -> None:

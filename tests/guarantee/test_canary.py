@@ -25,7 +25,13 @@ def test_no_canary_in_anything_that_is_written() -> None:
 
 class PassThrough(Plant):
     def code(self) -> str:
-        lines = ("import eyestream", "KLT = eyestream.KLT", "KLT.session = lambda s: s", "KLT.release = lambda s, c: c")
+        lines = (
+            "import eyestream",
+            "KLT = eyestream.KLT",
+            "KLT.session = lambda s: s",
+            "KLT.awaits_baseline = False",
+            "KLT.release = lambda s, c: c",
+        )
         return "\n".join((*lines, ""))
 
 

@@ -15,7 +15,7 @@ from eyestream.testing.noise import SeededNoise
 from tests.privacy.small_corpus import calibrated, corpus
 
 OURS = ("lpa", "cfpa", "dcfpa", "klt")
-FOURIER = "shrink, clip, smooth, k, fill_band"
+FOURIER = "shrink, clip, smooth, k, fill_band, transform"
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,8 @@ FOURIER = "shrink, clip, smooth, k, fill_band"
         ("cfpa", {"k": 2.5}, "option k of cfpa: expected int, got float"),
         ("cfpa", {"k": True}, "option k of cfpa: expected int, got bool"),
         ("cfpa", {"clip": 1}, "option clip of cfpa: expected bool, got int"),
+        ("cfpa", {"transform": "fft"}, "option transform of cfpa: invalid enum value 'fft'"),
+        ("lpa", {"transform": "basis"}, "lpa has no option transform"),
         ("lpa", {"smooth": True, "shrink": False}, "smooth = true shrinks as well"),
         ("cfpa", {"smooth": True, "fill_band": False}, "fill_band = false cannot be given"),
         ("cfpa", {"shrink": True, "fill_band": False}, "fill_band = false cannot be given"),
@@ -97,3 +99,27 @@ def test_an_unknown_mechanism_and_a_second_one_of_a_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="there is a mechanism cfpa already"):
         register(Entry(Other, NoOptions, PerFeatureTables, calibrate))
     assert entry_of("cfpa").mechanism is CFPA
+
+
+@pytest.mark.parametrize("name", ["cfpa", "dcfpa"])
+@pytest.mark.parametrize("k", [1, 9, 16])
+def test_both_transforms_release_the_same_under_one_noise(name: str, k: int) -> None:
+    """To rounding: a value near the middle of two integers may fall on either side, a step of 2^-20 of the noise."""
+    made = {
+        way: build(calibrated(name), 4.8, noise=SeededNoise(1), k=k, **({} if way is None else {"transform": way}))
+        for way in (None, "auto", "fftw", "basis")
+    }
+    chunk = corpus().chunks[0]
+    released = {way: mechanism.release(chunk) for way, mechanism in made.items()}
+    scale = np.abs(released[None]).max()
+    np.testing.assert_array_equal(released[None], released["auto"])
+    for way in ("fftw", "basis"):
+        np.testing.assert_allclose(released[way], released[None], atol=1e-5 * scale)
+    ways = {way: type(mechanism.core.step().transform._fourier._way).__name__ for way, mechanism in made.items()}
+    assert (ways["fftw"], ways["basis"]) == ("_Planned", "_Basis")
+    assert ways[None] == ways["auto"] == ("_Basis" if k <= 12 else "_Planned")
+
+
+def test_a_transform_that_is_not_there_is_refused_in_python_too() -> None:
+    with pytest.raises(ConfigError, match="one of auto, fftw, basis, not 'fast'"):
+        CFPA(calibrated("cfpa"), 4.8, transform="fast")

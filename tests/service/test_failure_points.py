@@ -126,5 +126,6 @@ async def test_control_a_pass_through_is_seen(tmp_path: Path, monkeypatch: pytes
     rows = rows_of_a_stranger(128, 52)
     monkeypatch.setattr(KLT, "release", lambda self, chunk: chunk)
     monkeypatch.setattr(KLT, "session", lambda self, snapshot=None: self)
+    monkeypatch.setattr(KLT, "awaits_baseline", False, raising=False)
     _, published, _ = await life(tmp_path, "everyday-klt-32", rows)
     assert any(word in b"".join(published) for word in pairs_of(rows))

@@ -41,6 +41,21 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     assert {row["source"] for row in verdicts} >= {"raw", "LPA", "CFPA", "DCFPA", "FPA", "KLT"}
 
 
+@pytest.mark.long
+def test_one_part_alone_writes_its_table_and_keeps_its_cells(tmp_path, capsys):
+    main(["simulate", "--people", "6", "--seconds", "150", "--seed", "3", "--out", str(tmp_path / "people")])
+    words = ["study", str(tmp_path / "people"), "--out", str(tmp_path / "out"), "--quick", "--jobs", "1", "--only"]
+    main([*words, "correlation"])
+    assert sorted(path.name for path in (tmp_path / "out" / "csv").iterdir()) == ["correlation.csv", "settings.json"]
+    with (tmp_path / "out" / "csv" / "correlation.csv").open() as file:
+        assert {row["measured"] for row in csv.DictReader(file)} == {"correlation", "fifth", "leakage"}
+    assert all(path.name.startswith("correlation-") for path in (tmp_path / "out" / "cells").iterdir())
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main([*words, "figures"])
+    assert "the study has no part 'figures': utility, correlation" in capsys.readouterr().err
+
+
 def test_what_cannot_be_studied_is_one_line(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemExit) as ended:

@@ -93,3 +93,23 @@ def test_autocorrelation_of_a_known_process():
         assert correlation.autocorrelation(series, lag)[0] == pytest.approx(0.9**lag, abs=0.03)
         x, y = series[:-lag, 0], series[lag:, 0]
         assert correlation.autocorrelation(series, lag)[0] == pytest.approx(np.corrcoef(x, y)[0, 1])
+
+
+def test_correlation_with_the_fifth_row_is_over_recordings():
+    """Made by hand: levels that differ between recordings stay, and a feature that is noise does not."""
+    rng = np.random.default_rng(5)
+    levels = rng.normal(size=(40, 1, 1))
+    series = np.concatenate([levels + 0.01 * rng.normal(size=(40, 9, 1)), rng.normal(size=(40, 9, 1))], axis=2)
+    found = correlation.with_fifth(series)
+    assert found[:, 0].min() > 0.99
+    assert found[4] == pytest.approx([1.0, 1.0])
+    assert np.abs(np.delete(found[:, 1], 4)).max() < 0.5
+    assert found[7, 1] == pytest.approx(np.corrcoef(series[:, 4, 1], series[:, 7, 1])[0, 1])
+    assert np.isnan(correlation.with_fifth(np.ones((3, 6, 1)))).all()
+
+
+def test_the_fifth_row_of_simulated_people(world):
+    records = [r for r in correlation.measure(world, measured="fifth") if r["signal"] == "raw"]
+    assert [r["row"] for r in records] == list(range(1, 257))
+    assert records[4]["median"] == pytest.approx(1.0)
+    assert records[5]["median"] > records[200]["median"]

@@ -13,10 +13,11 @@ from eyestream.offline.study.sources import World
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.spectrum.difference import difference
 
-__all__ = ["autocorrelation", "cells", "measure", "states_of"]
+__all__ = ["autocorrelation", "cells", "measure", "states_of", "with_fifth"]
 
 Array = NDArray[np.float64]
 
+_FIFTH, _MOST_ROWS = 4, 256
 _LAGS = (1, 2, 4, 8, 16, 24, 32, 48, 60, 64, 96, 128, 192, 256)
 _SERIES: dict[str, Callable[[Array], Array]] = {
     "raw": lambda rows: rows,
@@ -25,8 +26,8 @@ _SERIES: dict[str, Callable[[Array], Array]] = {
 
 
 def cells(plan: Plan, world: World) -> list[Cell]:
-    """One cell for the correlations, one for each chunk length of the leakage."""
-    work: list[Cell] = [Cell("correlation", {"measured": "correlation"})]
+    """One cell for each kind of correlation, one for each chunk length of the leakage."""
+    work: list[Cell] = [Cell("correlation", {"measured": what}) for what in ("correlation", "fifth")]
     for n in plan.chunks:
         settings: dict[str, Any] = {"measured": "leakage", "n": n, "states": plan.states, "epsilons": plan.epsilons}
         work.append(Cell("correlation", settings))
@@ -36,7 +37,10 @@ def cells(plan: Plan, world: World) -> list[Cell]:
 def measure(
     world: World, *, measured: str, n: int = 0, states: tuple[int, ...] = (), epsilons: tuple[float, ...] = ()
 ) -> list[Record]:
-    """Correlation against lag of all people, or the leakage under a Markov model of those who calibrate."""
+    """Correlation against lag of all people, or against the fifth row, or the leakage under a Markov model of those who
+    calibrate."""
+    if measured == "fifth":
+        return [record for name in _SERIES for record in _fifths(world, name)]
     if measured == "correlation":
         return [record for name in _SERIES for record in _correlations(world, name)]
     return [record for count in states for record in _leakages(world, n, count, epsilons)]
@@ -63,6 +67,39 @@ def _correlations(world: World, name: str) -> list[Record]:
             found = found[np.isfinite(found)]
             low, middle, high = np.quantile(found, (0.1, 0.5, 0.9))
             record = {"signal": name, "lag": lag, "lag_s": lag / world.population.rate_hz, "mean": float(found.mean())}
+            records.append(record | {"median": float(middle), "low": float(low), "high": float(high)})
+    return records
+
+
+def with_fifth(series: Array) -> Array:
+    """(m, F) Pearson's coefficient over recordings of each row with the fifth; NaN where a row does not vary.
+
+    As figures 3 to 6 of Bozkir et al. (PLOS ONE 2021) have it: whether who is high in the fifth row is high later.
+
+    Parameters
+    ----------
+    series
+        (R, m, F) recordings, rows, features; m is at least 5.
+    """
+    around = series - series.mean(axis=0)
+    norm = np.sqrt((around**2).sum(axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        coefficient: Array = (around * around[:, [_FIFTH]]).sum(axis=0) / (norm * norm[_FIFTH])
+    return coefficient
+
+
+def _fifths(world: World, name: str) -> list[Record]:
+    population = world.population
+    series = [_SERIES[name](population.recording(r)[:, world.active]) for r in range(len(population.people))]
+    rows = min(_MOST_ROWS, *map(len, series))
+    if rows <= _FIFTH:
+        return []
+    records: list[Record] = []
+    for row, values in enumerate(with_fifth(np.array([s[:rows] for s in series]))):
+        found = values[np.isfinite(values)]
+        if len(found):
+            low, middle, high = np.quantile(found, (0.1, 0.5, 0.9))
+            record = {"signal": name, "row": row + 1, "row_s": row / population.rate_hz, "mean": float(found.mean())}
             records.append(record | {"median": float(middle), "low": float(low), "high": float(high)})
     return records
 

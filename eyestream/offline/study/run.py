@@ -1,5 +1,6 @@
 """A study from recordings to report."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +26,7 @@ from eyestream.offline.study.sources import World, prepare
 from eyestream.privacy.calibration.calibration import product
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["PARTS", "run"]
+__all__ = ["PARTS", "run", "run_only"]
 
 PARTS: dict[str, Any] = {
     "utility": utility,
@@ -80,6 +81,53 @@ def run(
         return write_report(out, sections(records, values), _settings(plan, world, recordings))
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def run_only(
+    recordings: Sequence[Recording],
+    out: Path,
+    plan: Plan,
+    only: Sequence[str],
+    *,
+    labels: dict[str, dict[str, str]] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Compute some parts of a study, as `run` does and with the same cells, and write their tables.
+
+    Parameters
+    ----------
+    only
+        Names out of `PARTS`.
+
+    Returns
+    -------
+    The folder of the tables.
+
+    Raises
+    ------
+    ConfigError, RecordingError, CalibrationError
+        As `run`, or there is no such part.
+    """
+    unknown = [name for name in only if name not in PARTS]
+    if unknown:
+        raise ConfigError(f"the study has no part {unknown[0]!r}: {', '.join(PARTS)}")
+    population = Population.of(recordings, labels)
+    chosen = {name: PARTS[name] for name in PARTS if name in only}
+
+    def count(done: int, total: int) -> None:
+        progress(f"{done} of {total} cells done")
+
+    try:
+        world = prepare(population, plan.chunks, progress, out / "calibrations")
+        cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
+        measures = {name: part.measure for name, part in chosen.items()}
+        records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
+        write_tables(out / "csv", records)
+        (out / "csv" / "settings.json").write_text(json.dumps(_settings(plan, world, recordings), indent=1))
+    except OSError as error:
+        raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+    return out / "csv"
 
 
 def _summaries(records: dict[str, list[Record]]) -> dict[str, list[Record]]:

@@ -10,6 +10,7 @@ differences), pi the projection, C the way back to a chunk, b = 0 as published o
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from eyestream.privacy.additive.core import AdditiveCore, Output, PrivateStep
 from eyestream.privacy.additive.per_feature import Columns, PostProcessing, core_of, law_of
 from eyestream.privacy.additive.transforms import Transform
 from eyestream.privacy.frame import Frame
-from eyestream.spectrum.fourier import coordinate_count, coordinate_weights, most_coefficients
+from eyestream.spectrum.fourier import Way, coordinate_count, coordinate_weights, most_coefficients
 
 __all__ = ["FourierOptions", "Space", "fourier_core"]
 
@@ -36,18 +37,24 @@ class FourierOptions(PostProcessing, frozen=True, kw_only=True, forbid_unknown_f
         Number of coefficients kept; by default the calibration's, else the one that minimises the expected error.
     fill_band
         Fill the coefficients that are not kept with those of the corpus mean instead of zero: post-processing.
+    transform
+        How coefficients are computed: "fftw", "basis", or "auto", whichever is faster. What is released differs by
+        rounding alone, and the proof does not look at it.
 
     Raises
     ------
     ConfigError
-        when `shrink` or `smooth`, which fill the band, come with `fill_band = false`.
+        when `shrink` or `smooth`, which fill the band, come with `fill_band = false`, or there is no such transform.
     """
 
     k: int | None = None
     fill_band: bool | None = None
+    transform: Way | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.transform not in (None, *get_args(Way)):
+            raise ConfigError(f"transform must be one of {', '.join(get_args(Way))}, not {self.transform!r}")
         if (self.shrink or self.smooth) and self.fill_band is False:
             raise ConfigError("shrink and smooth fill the band as well: fill_band = false cannot be given beside them")
 
@@ -64,12 +71,12 @@ class Space:
     Attributes
     ----------
     signal : from chunks (A, n) to signals.
-    transform : for a centre (A, n) and k.
+    transform : for a centre (A, n), k and the way to compute it.
     noise : N(k) of the error model, (K,), for n.
     """
 
     signal: Callable[[Array], Array]
-    transform: Callable[[Array, int], Transform]
+    transform: Callable[[Array, int, Way], Transform]
     noise: Callable[[int], Array]
 
 
@@ -89,7 +96,7 @@ def fourier_core(frame: Frame, space: Space, options: FourierOptions) -> Additiv
     kept = _given(k, frame) if k is not None else _best(columns, noise_factors * unit[:, None] ** 2, options)
     noise_power = noise_factors[kept - 1]
     try:
-        private = _private(frame, columns, space, kept, noise_power)
+        private = _private(frame, columns, space, kept, noise_power, way=options.transform or "auto")
     except OverflowError as error:
         raise ConfigError(f"epsilon {frame.epsilon:g} is outside what the arithmetic can hold: {error}") from None
     released = (private.steps > 0).astype(np.float64)
@@ -121,7 +128,9 @@ def _best(columns: Columns, noise: Array, options: FourierOptions) -> NDArray[np
     return best
 
 
-def _private(frame: Frame, columns: Columns, space: Space, kept: NDArray[np.intp], noise_power: Array) -> PrivateStep:
+def _private(
+    frame: Frame, columns: Columns, space: Space, kept: NDArray[np.intp], noise_power: Array, *, way: Way
+) -> PrivateStep:
     """The private step for `kept` (A,) coefficients; `noise_power` (A,) is N(k)."""
     n, radius, most = frame.n, columns.radius, int(kept.max())
     unit = 2 * radius * len(frame.active) / frame.epsilon
@@ -132,7 +141,7 @@ def _private(frame: Frame, columns: Columns, space: Space, kept: NDArray[np.intp
     lattice = L2Lattice(np.sqrt(n) * radius, steps, weights)
     law = law_of(frame, lattice.l1_diameter, weights.shape[1], lattice.largest)
     return PrivateStep(
-        transform=lambda: space.transform(columns.centre, most),
+        transform=lambda: space.transform(columns.centre, most, way),
         factor=l2_factor,
         radius=radius,
         lattice=lattice,
@@ -146,7 +155,7 @@ def _private(frame: Frame, columns: Columns, space: Space, kept: NDArray[np.intp
 def _base(columns: Columns, space: Space, most: int, released: Array, *, fills: bool) -> Array:
     """(A, n) what the centre contributes by its `released` (A, M) coordinates, and the band that is filled."""
     centre, mean = columns.centre, columns.mean
-    transform = space.transform(np.zeros_like(centre), most)
+    transform = space.transform(np.zeros_like(centre), most, "auto")
     base = transform.chunk(released * transform.coordinates(centre)).copy()
     if fills:  # b is the corpus mean: C (I - P) b
         base += mean - transform.chunk(released * transform.coordinates(space.signal(mean)))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.spectrum.difference import difference, integrate
-from eyestream.spectrum.fourier import RealFourier, coordinate_count
+from eyestream.spectrum.fourier import RealFourier, Way, coordinate_count
 
 __all__ = ["DifferenceFourierTransform", "FourierTransform", "TimeTransform", "Transform"]
 
@@ -58,10 +58,10 @@ class TimeTransform:
 class FourierTransform:
     """First k one-sided Fourier coefficients of every feature (CFPA, FPA); one block per feature."""
 
-    def __init__(self, centre: Array, k: int) -> None:
+    def __init__(self, centre: Array, k: int, way: Way = "auto") -> None:
         self._centre = centre
         self._residual = np.empty_like(centre)
-        self._fourier = RealFourier(centre.shape[0], centre.shape[1], k)
+        self._fourier = RealFourier(centre.shape[0], centre.shape[1], k, way)
 
     def residual(self, chunk: Array) -> Array:
         """(F, n) minus the centre."""
@@ -83,8 +83,8 @@ class DifferenceFourierTransform(FourierTransform):
     the largest k that costs less than the cumulative sum of a chunk alone.
     """
 
-    def __init__(self, centre: Array, k: int) -> None:
-        super().__init__(centre, k)
+    def __init__(self, centre: Array, k: int, way: Way = "auto") -> None:
+        super().__init__(centre, k, way)
         n, count = centre.shape[1], coordinate_count(centre.shape[1], k)
         self._synthesis = integrate(RealFourier(count, n, k).signals(np.eye(count)))
 

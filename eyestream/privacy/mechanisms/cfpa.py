@@ -15,6 +15,7 @@ from eyestream.privacy.frame import Frame
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.protection import additive_protection
+from eyestream.spectrum.fourier import Way
 
 __all__ = ["CFPA", "CHUNKS"]
 
@@ -29,7 +30,7 @@ class CFPA(Mechanism):
     ----------
     calibration, epsilon, noise
         As for every mechanism.
-    k, fill_band, shrink, clip, smooth
+    k, fill_band, shrink, clip, smooth, transform
         See `FourierOptions`.
 
     Raises
@@ -56,7 +57,8 @@ class CFPA(Mechanism):
         clip: bool | None = None,
         smooth: bool | None = None,
         fill_band: bool | None = None,
+        transform: Way | None = None,
     ) -> None:
-        options = FourierOptions(k=k, shrink=shrink, clip=clip, smooth=smooth, fill_band=fill_band)
+        options = FourierOptions(k=k, shrink=shrink, clip=clip, smooth=smooth, fill_band=fill_band, transform=transform)
         frame = Frame.of(self.name, calibration, epsilon)
         super().__init__(frame, fourier_core(frame, CHUNKS, options), noise, given(options))
