@@ -16,7 +16,6 @@ No message carries a raw value, nor anything computed from one.
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 __all__ = [
     "CalibrationError",
@@ -80,5 +79,7 @@ class LinkError(EyestreamError):
 
 def meant(word: str, known: Iterable[str]) -> str:
     """``; did you mean NAME?`` for the end of a message about a `word` that is not `known`; or nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415  for a mistake alone
+
     close = get_close_matches(word, list(known), 1, 0.75)
     return f"; did you mean {close[0]}?" if close else ""

@@ -5,7 +5,6 @@ import asyncio
 import sys
 import time
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
 from eyestream.rim.ops.deployment.accounts import become_owner
 from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
 from eyestream.rim.ops.findings import Finding
+from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
 
@@ -98,7 +98,7 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
     tracker = None if options.tracker is None else config.load_login(options.tracker)
     application = None if options.application is None else config.load_login(options.application)
     root = root_of(options.config)
-    found = [] if root is None else deployment_findings(root, settings, version("eyestream"), datetime.now(UTC))
+    found = [] if root is None else deployment_findings(root, settings, VERSION, datetime.now(UTC))
     others = {} if options.laptop else others_of(settings, tracker, application)
     become_owner(settings.sidecar.ledger)  # root may read every login above, and must not hide what the sidecar cannot
 

@@ -9,7 +9,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from eyestream.rim.ops.deployment.layout import APPLICATION, SETTINGS, TRACKER, 
 from eyestream.rim.ops.deployment.manifest import Manifest, at
 from eyestream.rim.ops.deployment.renewing import renew
 from eyestream.rim.ops.deployment.writing import deploy
+from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
 
@@ -73,7 +73,7 @@ def main(options: argparse.Namespace) -> None:
         if options.host is not None or options.port is not None:
             raise ConfigError("--host and --port are those of the deployment; leave them out with --upgrade")
         program = None if options.program is None else _program(options.program, root)
-        _say_renewed(root, here, renew(root, version=version("eyestream"), program=program, now=now))
+        _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now))
         return
     if options.host is None and options.port is not None:
         raise ConfigError("--port goes with --host NAME")
@@ -83,7 +83,7 @@ def main(options: argparse.Namespace) -> None:
     program = _program(options.program or (_own() if here else Path("/usr/bin/eyestream")), root)
     if here and not any(Path(folder, "mosquitto").exists() for folder in ("/usr/sbin", "/usr/local/sbin")):
         raise ConfigError("mosquitto is not installed: apt install mosquitto")
-    made = deploy(root, version=version("eyestream"), program=program, host=options.host, port=port, now=now)
+    made = deploy(root, version=VERSION, program=program, host=options.host, port=port, now=now)
     _say_made(root, here, made)
 
 

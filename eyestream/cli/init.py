@@ -15,7 +15,7 @@ from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "main"]
 
-_MECHANISMS = {"klt": "everyday-klt-shed-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
+_MECHANISMS = {"klt": "everyday-klt-one-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
 _POST_PROCESSING = ("clip", "smooth")
 
 

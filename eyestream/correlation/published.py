@@ -35,6 +35,7 @@ from fractions import Fraction
 from eyestream.correlation.normal_scores import forward_bound
 from eyestream.errors import ConfigError
 from eyestream.privacy.additive.core import AdditiveCore
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.cfpa import CFPA
@@ -42,7 +43,6 @@ from eyestream.privacy.mechanisms.dcfpa import DCFPA
 from eyestream.privacy.mechanisms.klt import KLT
 from eyestream.privacy.mechanisms.lpa import LPA
 from eyestream.privacy.noise.laws import COORDINATE_DEVIATION
-from eyestream.privacy.scopes import Correlated
 
 __all__ = ["PublishedClass", "session_claim", "side"]
 
@@ -90,7 +90,7 @@ class PublishedClass:
 
 
 def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int) -> float:
-    """What `chunks` chunks on one side of the secret one tell, in nats, at most; infinite for a mechanism not known.
+    """What `chunks` chunks on one side of the secret one tell, in nats; infinite where no bound is known.
 
     Parameters
     ----------
@@ -103,6 +103,8 @@ def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: 
     chunks
         N, how many lie on that side.
     """
+    if mechanism.calibration.anchor is not None:  # the baseline of a session enters every release
+        return math.inf
     most, core = process.most(mechanism, seconds), mechanism.core
     epsilon = float(mechanism.loss.epsilon)
     if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):

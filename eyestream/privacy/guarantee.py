@@ -10,12 +10,13 @@ from fractions import Fraction
 
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.correlated import NO_CLASS, Correlated
 from eyestream.privacy.evaluation import SOURCE, answers
 from eyestream.privacy.leakage import leakage
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
-from eyestream.privacy.scopes import Correlated, Deployment, Scope, allowed_chunks, chunks_within, scopes_of
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 
 __all__ = [
     "NOT_PROTECTED",
@@ -96,7 +97,7 @@ class Guarantee:
             ("odds", self._odds()),
             *([("streams", self._streams())] if self.streams else []),
             ("guessing", self._guessing()),
-            ("correlation", self._correlation()),
+            ("correlation", NO_CLASS if self.correlated is None else self.correlated.words()),
             *((scope.unit, scope.why) for scope in self.scopes),
             (
                 "person",
@@ -158,44 +159,6 @@ class Guarantee:
             "said of a chunk. Later releases and other chunks tell of the same moments and of the same person too, and "
             "what they tell comes on top: for a session only the sum over its chunks is a bound"
         )
-
-    def _correlation(self) -> str:
-        """epsilon' in words, and what holds outside the class."""
-        if self.correlated is None:
-            return (
-                "chunks of one person resemble each other, so a whole session tells more about a chunk than its own "
-                "release does. The configuration names no class of processes: the sum over the chunks of a session is "
-                "the only bound"
-            )
-        found = self.correlated
-        low = f"below the plain sum, {found.plain:g}"
-        what = low if found.chunk < found.plain else f"no less than the plain sum, {found.plain:g}"
-        return (
-            f"if the chunks follow the class {found.name!r}, a whole session of at most {found.chunks} chunks changes "
-            f"the odds between two contents of one chunk by a factor of at most e^{found.chunk:.4g} (epsilon' = "
-            f"{found.chunk:.4g}, {what}), and between two contents of one second of gaze by at most "
-            f"e^{found.second:.4g}. The class: about a level of the person's own, which the attacker may know, chunks "
-            "are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
-            f"{found.most:.3g} from one chunk to the next (time constant at most {found.time_constant_s:g} s); rows "
-            f"are complete; and the two contents lie in a range: {found.within}. {found.about}. Outside this class "
-            "only the plain sum holds, and of the level itself it says nothing"
-        )
-
-    def _correlation_claim(self) -> dict[str, object] | None:
-        found = self.correlated
-        if found is None:
-            return None
-        return {
-            "class": found.name,
-            "about": found.about,
-            "process": "stationary Gaussian autoregressive of order one, about a level of the person that is known",
-            "a_max": found.most,
-            "time_constant_s": found.time_constant_s,
-            "within": found.within,
-            "chunks": found.chunks,
-            "epsilon_prime": {"chunk": found.chunk, "second_of_gaze": found.second},
-            "outside_the_class": {"epsilon": found.plain, "of": "plain sum over the chunks"},
-        }
 
     def _guessing(self) -> str:
         """Maximal leakage in words (`eyestream.privacy.leakage`)."""
@@ -264,7 +227,7 @@ class Guarantee:
                 for scope in self.scopes
             ],
             "guess_factor": self._guess_claim(),
-            "correlation": self._correlation_claim(),
+            "correlation": None if self.correlated is None else self.correlated.claim(),
             "floating_point": {"protection": self.protection.floating_point, "exact": self.protection.exact},
             "law": self.protection.law,
             "sampler": self.protection.sampler,
@@ -328,13 +291,11 @@ def _power(gain: Fraction, chunks: int) -> str:
     return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"
 
 
-def describe(
-    mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None
-) -> list[tuple[str, str]]:
+def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:
     """The guarantee as (topic, sentence) pairs, in the order in which they should be read."""
-    return guarantee_of(mechanism, deployment, correlated).sentences()
+    return guarantee_of(mechanism, deployment).sentences()
 
 
-def text(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> str:
+def text(mechanism: Mechanism, deployment: Deployment) -> str:
     """`describe` as lines of text."""
-    return guarantee_of(mechanism, deployment, correlated).text()
+    return guarantee_of(mechanism, deployment).text()

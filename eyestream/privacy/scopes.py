@@ -20,7 +20,6 @@ from eyestream.streams.spec import StreamSpec
 
 __all__ = [
     "Beside",
-    "Correlated",
     "Deployment",
     "Scope",
     "allowed_chunks",
@@ -57,31 +56,6 @@ class Beside:
     def name(self) -> str:
         """Of the stream."""
         return self.stream.name
-
-
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """What a whole session tells if its chunks follow a published class of processes (`eyestream.correlation`).
-
-    Attributes
-    ----------
-    name, about : of the class: what it is called, and where its margins come from.
-    most, time_constant_s : a_max from one chunk to the next, and the time constant that it follows from.
-    within : the range that the compared contents lie in, in words.
-    chunks : of the session, at most.
-    plain : sum of the losses of so many chunks, which holds without the class.
-    chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`.
-    """
-
-    name: str
-    about: str
-    most: float
-    time_constant_s: float
-    within: str
-    chunks: int
-    plain: float
-    chunk: float
-    second: float
 
 
 @dataclass(frozen=True, slots=True)

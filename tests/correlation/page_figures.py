@@ -142,7 +142,7 @@ def seconds_of_gaze() -> Iterable[Row]:
 def an_hour() -> Iterable[Row]:
     """What the shipped class says of an hour of the shipped calibrations."""
     process = load_process("everyday")
-    for name in ("lpa", "cfpa", "dcfpa", "klt", "klt-shed"):
+    for name in ("lpa", "cfpa", "dcfpa", "klt", "klt-one"):
         for n in (32, 64, 128):
             made = [build(calibrations.load(f"everyday-{name}-{n}"), epsilon) for epsilon in (0.48, 4.8, 48.0)]
             claims = [session_claim(m, process, n / 2, chunks=7200 // n, touched=2) for m in made]

@@ -58,7 +58,7 @@ def test_dcfpa_charges_levels_less_than_cfpa():
     assert dcfpa < 0.5 * cfpa
 
 
-@pytest.mark.parametrize("name", ["everyday-klt-32", "everyday-klt-shed-64"])
+@pytest.mark.parametrize("name", ["everyday-klt-32", "everyday-klt-one-64"])
 def test_every_word_that_is_released_has_a_cell(name):
     """Whatever the released past was: the chunks that share a word are one of the cells, for several bits too."""
     mechanism, chunks = levels(name, 24.0)
@@ -90,7 +90,7 @@ def test_boxes():
 
 
 def test_what_has_no_law_is_refused():
-    mechanism, chunks = levels("everyday-klt-shed-64", 4.8)
+    mechanism, chunks = levels("everyday-klt-one-64", 4.8)
     with pytest.raises(ConfigError, match="are needed, not"):
         emission_of(mechanism, chunks[:, :, :5])
     with pytest.raises(ConfigError, match="from 2 to 9"):

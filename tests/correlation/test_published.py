@@ -153,7 +153,7 @@ def test_scores_that_never_change_or_never_stay() -> None:
 def test_the_shipped_class_and_what_it_claims_of_the_default() -> None:
     process = load_process("everyday")
     assert SHIPPED == ("everyday",)
-    mechanism = build(calibrations.load("everyday-klt-shed-64"), 4.8)
+    mechanism = build(calibrations.load("everyday-klt-one-64"), 4.8)
     claim = session_claim(mechanism, process, 32.0, chunks=240, touched=2)
     assert claim.most == pytest.approx(math.exp(-32 / process.score_time_constant_s))
     assert 4.8 < claim.chunk < 0.2 * claim.plain
@@ -183,3 +183,12 @@ def test_what_is_no_class_is_refused(text: str, message: str, tmp_path: Path) ->
         load_process("elsewhere")
     with pytest.raises(ConfigError, match="cannot read"):
         load_process(str(tmp_path / "none.toml"))
+
+
+def test_a_baseline_enters_every_release_so_only_the_sum_holds() -> None:
+    """What is taken off every chunk ties all of them to the session's first minute: nothing here covers that."""
+    mechanism = build(calibrations.load("everyday-klt-anchored-64"), 4.8)
+    assert side(mechanism, CLASS, 32.0, 3) == math.inf
+    claim = session_claim(mechanism, CLASS, 32.0, chunks=9, touched=2)
+    assert claim.chunk == claim.second == claim.plain == pytest.approx(9 * 4.8)
+    assert "no less than the plain sum" in claim.words()

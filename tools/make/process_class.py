@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.offline.study.population import Population
-from eyestream.privacy.calibration import JointTables
+from eyestream.privacy.joint.core import JointCore
+from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 
 Array = NDArray[np.float64]
@@ -41,18 +42,16 @@ RESAMPLES = 2000
 
 
 def series(population: Population, people: Sequence[int]) -> list[Array]:
-    """For each person (T, M) chunk means of the features and scores, standardised by the calibration."""
+    """For each person (T, M) chunk means of the clamped features, and scores."""
     made = []
     calibration = calibrations.load(f"everyday-klt-{ROWS}")
-    tables = calibration.tables
-    assert isinstance(tables, JointTables)
-    active = np.flatnonzero(~calibration.constant)
+    mechanism = build(calibration, 4.8)
+    assert isinstance(mechanism.core, JointCore)
+    step, active = mechanism.core.step(), mechanism.frame.active
     for person in people:
         rows = np.clip(population.recording(person), calibration.lo, calibration.hi)[:, active]
         chunks = rows[: len(rows) // ROWS * ROWS].reshape(-1, ROWS, len(active)).transpose(0, 2, 1)
-        standard = (chunks - tables.mean[active][:, None]) / tables.sd[active][:, None]
-        scores = (standard @ tables.modes.T).reshape(len(chunks), -1) @ tables.basis
-        made.append(np.hstack([standard.mean(axis=2), scores]))
+        made.append(np.hstack([chunks.mean(axis=2), np.array([step.scores(chunk) for chunk in chunks])]))
     return made
 
 

@@ -37,7 +37,7 @@ MECHANISMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("cfpa, k = 4", "cfpa", {"k": 4}),
     ("dcfpa, k = 4", "dcfpa", {"k": 4}),
     ("klt", "klt", {}),
-    ("klt-shed", "klt-shed", {}),
+    ("klt-one", "klt-one", {}),
 )
 TARGET = Path(__file__).resolve().parents[2] / "docs/correlations-corpus.md"
 

@@ -103,7 +103,7 @@ class Host:
         words += ["--private-network", "--console=pipe", "sh", "-euc", command]
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=600)
         if done.returncode:
-            raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
+            raise RuntimeError(f"{command}: code {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
     def install(self, folder: Path) -> None:

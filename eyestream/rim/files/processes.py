@@ -1,16 +1,16 @@
 """Classes of processes: shipped ones by name, others by path."""
 
-from importlib import resources
 from pathlib import Path
 
 import msgspec
 
 from eyestream.correlation.published import PublishedClass
 from eyestream.errors import ConfigError
+from eyestream.rim.files.package_data import DATA
 
 __all__ = ["SHIPPED", "load_process"]
 
-_FOLDER = Path(str(resources.files("eyestream"))) / "data" / "processes"
+_FOLDER = DATA / "processes"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 """Names of the classes that come with eyestream."""

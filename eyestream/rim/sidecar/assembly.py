@@ -8,11 +8,11 @@ from types import MappingProxyType
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.odometer import Odometer
-from eyestream.privacy.scopes import Correlated
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from eyestream.correlation.published import session_claim
 from eyestream.errors import ConfigError
 from eyestream.privacy.charge import ceiling_units, charge_units
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.scopes import Correlated
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files.processes import load_process
 from eyestream.streams.spec import StreamSpec

@@ -92,7 +92,7 @@ LIVES = (
         (("session_epsilon = 1152.0", "session_epsilon = 9.6"), _JSON),
         chunks=4,
         released=2,
-        says='"message": ".*/features: session"',
+        says='"message": ".*what the budget allows a session is spent',
         hostile=True,
         metrics=True,
     ),
