@@ -54,8 +54,7 @@ class Guarantee:
     Attributes
     ----------
     statement : the claim about one chunk in words; begins with "none" for noise of a test.
-    certified : whether anything is claimed.
-    loss : of one chunk.
+    certified, loss : whether anything is claimed, and what one chunk costs.
     scopes : of larger units.
     protection : what the mechanism's claim rests on, in its own words.
     mechanism, calibration, version : name, content hash, product.
