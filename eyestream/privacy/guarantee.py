@@ -5,7 +5,7 @@ protected. What a deployment counts is counted as the ledger counts it: losses r
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from eyestream.privacy.calibration import Calibration
@@ -54,8 +54,7 @@ class Guarantee:
     Attributes
     ----------
     statement : the claim about one chunk in words; begins with "none" for noise of a test.
-    certified : whether anything is claimed.
-    loss : of one chunk.
+    certified, loss : whether anything is claimed, and what one chunk costs.
     scopes : of larger units.
     protection : what the mechanism's claim rests on, in its own words.
     mechanism, calibration, version : name, content hash, product.
@@ -244,25 +243,14 @@ class Guarantee:
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    return Guarantee(
-        statement=mechanism.guarantee,
-        certified=mechanism.noise.certified,
-        loss=mechanism.loss,
+    session = deployment.session_epsilon, deployment.session_delta
+    return replace(
+        guarantee_of_recording(mechanism, mechanism.calibration),
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
-        baseline_chunks=0 if mechanism.calibration.anchor is None else mechanism.calibration.anchor.chunks,
         streams=tuple(other.name for other in deployment.beside),
-        gain=mechanism.gain if mechanism.noise.certified else None,
         window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=None
-        if deployment.session_epsilon is None
-        else chunks_within(mechanism.loss, deployment.session_epsilon, deployment.session_delta),
-        protection=mechanism.protection,
-        mechanism=mechanism.name,
-        calibration=mechanism.calibration.content_hash,
-        version=product(),
-        n=mechanism.n,
+        session_chunks=None if session[0] is None else chunks_within(mechanism.loss, session[0], session[1]),
         seconds=mechanism.n / deployment.stream.rate_hz,
-        features=mechanism.features,
         correlated=correlated,
     )
 
@@ -274,6 +262,7 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration) -> Gu
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
         scopes=(),
+        baseline_chunks=0 if calibration.anchor is None else calibration.anchor.chunks,
         gain=mechanism.gain if mechanism.noise.certified else None,
         protection=mechanism.protection,
         mechanism=mechanism.name,
