@@ -141,9 +141,10 @@ async def test_what_is_released_crosses_and_nothing_raw(parts: Parts) -> None:
             for _ in range(5):
                 assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
         wanted = private_topic("hmd-1")
-        await until(lambda: sum(message.topic == wanted for message in far) == 5, PATIENCE_SECONDS)
-        chunks = [[message.payload for message in side if message.topic == wanted] for side in (near, far)]
-        assert chunks[0] == chunks[1]
+        for side in (near, far):
+            await until(lambda side=side: sum(message.topic == wanted for message in side) == 5, PATIENCE_SECONDS)
+        payloads = [[message.payload for message in side if message.topic == wanted] for side in (near, far)]
+        assert payloads[0] == payloads[1]
         assert any(message.topic == raw_topic("hmd-1") for message in near)  # control: they are there to be seen
         claims = {message.more.user for message in far if message.topic == wanted}
         assert {name for [(name, _)] in claims} == {"claim"}
