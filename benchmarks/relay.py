@@ -8,6 +8,7 @@ the released chunk has).
 import asyncio
 import sys
 
+from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, connect
@@ -39,13 +40,18 @@ async def main() -> None:
     port, device, n, features = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     endpoint = Endpoint.of(BrokerSettings(f"mqtt://127.0.0.1:{port}"))
     relay = Relay(device, n, features)
-    async with (
-        connect(endpoint, client_id="relay-raw", deliver=relay.take) as raw,
-        connect(endpoint, client_id="relay", deliver=lambda message: None) as relay.private,
-    ):
-        await raw.subscribe(raw_topic(device), 1)
-        print("up", flush=True)
-        await asyncio.Event().wait()
+    while True:
+        try:
+            async with (
+                connect(endpoint, client_id="relay-raw", deliver=relay.take) as raw,
+                connect(endpoint, client_id="relay", deliver=lambda message: None) as relay.private,
+            ):
+                await raw.subscribe(raw_topic(device), 1)
+                print("up", flush=True)
+                await asyncio.Event().wait()
+        except LinkError:  # amqtt drops links when somebody subscribes beside them; a sidecar comes back, too
+            relay.private = None
+            await asyncio.sleep(0.1)
 
 
 if __name__ == "__main__":
