@@ -1,8 +1,10 @@
 """Rows that can be recognised wherever they turn up, and the search for them.
 
 Every value is a random number of full precision. What is looked for, at any alignment: two neighbouring values (of a
-row, or of a feature) as a pair of float32, and each value as float64, both little- and big-endian: 64 random bits, so
-that chance hits nothing in a gigabyte; and each value in decimal digits, six of them or more, rounded or cut.
+row, or of a feature) as a pair of float32, and each value as float64, both little- and big-endian; and each value in
+decimal digits, six of them or more, rounded or cut. A pair has 64 bits, so that chance hits nothing in a gigabyte. A
+float64 of such a value has 29 zeros at its end: four bytes of zero before any float32 from 2 to 8 could be mistaken for
+one. So the last bit of every value is a one, and the byte before the zeros is none.
 """
 
 import re
@@ -25,6 +27,7 @@ class Canary:
 
     def __init__(self, rows: int, features: int, seed: int) -> None:
         self.rows = np.random.default_rng(seed).uniform(2.0, 99.0, (rows, features)).astype(np.float32)
+        self.rows.view(np.uint32)[...] |= np.uint32(1)
         self._values = np.sort(self.rows.astype(np.float64).ravel())
         words = [*_pairs(self.rows), *_doubles(self.rows)]
         self._words = np.unique(np.concatenate([word.ravel() for word in words]))
