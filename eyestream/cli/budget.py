@@ -77,11 +77,9 @@ def main(args: argparse.Namespace) -> None:
         The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
         `--export` and `--import`: the device cannot be moved.
     """
-    left: dict[StreamKey, list[tuple[Left, float]]] = {}
-    if args.config is not None:
-        settings = load(args.config)
+    settings = None if args.config is None else load(args.config)
+    if settings is not None:
         args.ledger = settings.sidecar.ledger
-        left = {} if args.new else _left(settings, int(time.time()) // _SECONDS_A_DAY)
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
@@ -91,20 +89,23 @@ def main(args: argparse.Namespace) -> None:
         _give_away(args.ledger, args.export[0], Path(args.export[1]))
     elif args.taken:
         _take_over(args.ledger, args.taken)
-    elif args.json:
-        print(json.dumps(_as_json(read_ledger(args.ledger), left), indent=1))
     else:
-        _show(args.ledger, left)
+        reading = read_ledger(args.ledger)
+        left = {} if settings is None else _left(settings, reading, int(time.time()) // _SECONDS_A_DAY)
+        if args.json:
+            print(json.dumps(_as_json(reading, left), indent=1))
+        else:
+            _show(args.ledger, reading, left)
 
 
-def _left(settings: Settings, today: int) -> dict[StreamKey, list[tuple[Left, float]]]:
+def _left(settings: Settings, reading: LedgerReading, today: int) -> dict[StreamKey, list[tuple[Left, float]]]:
     """What is left of every configured stream, and how many seconds of rows that is."""
     mechanisms = mechanisms_of(settings)
-    ceilings, odometers = ceilings_of(settings, mechanisms), read_ledger(settings.sidecar.ledger).odometers
+    ceilings = ceilings_of(settings, mechanisms)
     found = {}
     for served, mechanism in served_streams(settings, mechanisms):
         charge = Charge.of(mechanism.epsilon, mechanism.delta)
-        lefts = left_of(odometers.get(served.id), ceilings, charge, today)
+        lefts = left_of(reading.odometers.get(served.id), ceilings, charge, today)
         found[served.key] = [(left, left.chunks * mechanism.n / served.rate_hz) for left in lefts]
     return found
 
@@ -132,8 +133,8 @@ def _take_over(path: Path, parcel: Path) -> None:
     print(f"{path}: {moved.line.device} is here, with everything that it has spent; {parcel} is removed")
 
 
-def _show(path: Path, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> None:
-    header, odometers, streams, gone, _ = read_ledger(path)
+def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> None:
+    header, odometers, streams, gone, _ = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
     print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
@@ -153,9 +154,8 @@ def _show(path: Path, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> Non
 def _left_words(left: Left, seconds: float) -> str:
     if left.chunks == 0:
         return "nothing; resumes: " + left.resumes
-    return f"{left.chunks} chunks, {duration(seconds)}; more with {left.resumes}".replace(
-        "more with never", "then never"
-    )
+    then = "then never" if left.resumes == "never" else f"more with {left.resumes}"
+    return f"{left.chunks} chunks, {duration(seconds)}; {then}"
 
 
 def _print_lines(lines: list[tuple[str, str]], indent: str) -> None:

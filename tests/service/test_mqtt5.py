@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,20 +151,26 @@ async def test_why_a_filter_is_refused() -> None:
             await link.subscribe("t", 1)
 
 
-async def test_what_is_refused_costs_no_link(mosquitto: Mosquitto, tmp_path: Path) -> None:
-    acl = tmp_path / "acl"
-    acl.write_text("topic readwrite open\n")
-    (tmp_path / "broker").mkdir()
-    broker = Mosquitto(tmp_path / "broker", f"acl_file {acl}")
+@contextlib.contextmanager
+def broker_that_lets(folder: Path, acl: str) -> Iterator[Mosquitto]:
+    """A broker at which everybody may do what `acl` says, and nothing else."""
+    (folder / "broker").mkdir()
+    (folder / "acl").write_text(acl)
+    broker = Mosquitto(folder / "broker", f"acl_file {folder / 'acl'}")
     broker.start()
     try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+async def test_what_is_refused_costs_no_link(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    with broker_that_lets(tmp_path, "topic readwrite open\n") as broker:
         async with connect(endpoint(broker.url), client_id=None, deliver=print) as link:
             with pytest.raises(RefusedError, match=r"published at closed: not authorised \(0x87\)"):
                 await link.publish("closed", b"", qos=1)
             assert list(await link.state([("open", b"1"), ("closed", b"2")])) == ["closed"]
             await link.publish("open", b"", qos=1)
-    finally:
-        broker.stop()
 
 
 async def test_a_chunk_says_when_it_is_over_and_what_is_claimed(mosquitto: Mosquitto, tmp_path: Path) -> None:
@@ -285,18 +291,11 @@ async def test_a_tracker_is_told_once_why_its_rows_are_refused(
     mosquitto: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "eyestream.link")
-    acl = tmp_path / "acl"
-    acl.write_text("topic read #\n")
-    (tmp_path / "broker").mkdir()
-    broker = Mosquitto(tmp_path / "broker", f"acl_file {acl}")
-    broker.start()
-    try:
+    with broker_that_lets(tmp_path, "topic read #\n") as broker:
         async with Publisher(broker.url, "hmd-1", NAMES, 2.0) as publisher:
             for _ in range(3):
                 assert not await publisher.send(rows_of_a_stranger(2, len(NAMES)))
             assert publisher.lost == 6
-    finally:
-        broker.stop()
     [line] = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
     assert "not authorised (0x87)" in line
 
@@ -305,12 +304,8 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
     mosquitto: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "eyestream.link")
-    acl = tmp_path / "acl"
-    acl.write_text("topic readwrite eyestream/v1/+/features/raw\ntopic write eyestream/v1/+/+/status\n")
-    (tmp_path / "broker").mkdir()
-    broker = Mosquitto(tmp_path / "broker", f"acl_file {acl}")
-    broker.start()
-    try:
+    acl = "topic readwrite eyestream/v1/+/features/raw\ntopic write eyestream/v1/+/+/status\n"
+    with broker_that_lets(tmp_path, acl) as broker:
         async with running(settings_for(broker.url, tmp_path)) as sidecar:
             await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
             async with Publisher(broker.url, "hmd-1", NAMES, 2.0) as publisher:
@@ -320,8 +315,6 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
             assert sidecar.pipeline.counters.released == 3
             assert (len(sidecar.outbox), sidecar.outbox.delivered) == (0, 0)
             assert sidecar.links["private"] == 1
-    finally:
-        broker.stop()
     lines = sorted(line for line in caplog.messages if "refuses what is published" in line and "sidecar/" not in line)
     assert [line.partition("published at ")[2] for line in lines] == [
         f"eyestream/v1/hmd-1/features/{leaf}: not authorised (0x87)" for leaf in ("meta", "private")
