@@ -1,8 +1,6 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
-import re
-import secrets
 import time
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,7 +8,7 @@ from typing import Any, NoReturn
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files.package_data import fresh_configuration
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "main"]
@@ -108,9 +106,7 @@ def _refuse(path: Path, ledger: Path) -> NoReturn:
 
 
 def _write(path: Path, mechanism: str) -> None:
-    template = (DATA / "sidecar.toml").read_text(encoding="utf-8")
-    text = re.sub(r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"', template, flags=re.MULTILINE)
-    text = text.replace('\nname = "sidecar"\n', f'\nname = "sidecar-{secrets.token_hex(4)}"\n', 1)
+    text = fresh_configuration()
     text = text.replace(f'"{_MECHANISMS["klt"]}"', f'"{_MECHANISMS[mechanism]}"', 1)
     if mechanism != "klt":
         for option in _POST_PROCESSING:

@@ -10,13 +10,13 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from eyestream.errors import ConfigError
 from eyestream.offline.study.fidelity import price_of
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.package_data import DATA
 from eyestream.streams.spec import StreamSpec
 
 __all__ = ["ANCHORED", "Advice", "Wish", "advise", "load_table", "markdown"]
@@ -113,7 +113,7 @@ class Advice:
 
 def load_table() -> dict[str, Any]:
     """The saved figures."""
-    text = (resources.files("eyestream") / "data" / "advice.json").read_text(encoding="utf-8")
+    text = (DATA / "advice.json").read_text(encoding="utf-8")
     table: dict[str, Any] = json.loads(text)
     return table
 

@@ -1,12 +1,10 @@
 """Classes of processes: shipped ones by name, others by path."""
 
-from pathlib import Path
-
 import msgspec
 
 from eyestream.correlation.published import PublishedClass
 from eyestream.errors import ConfigError
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files.package_data import DATA, path_of
 
 __all__ = ["SHIPPED", "load_process"]
 
@@ -34,12 +32,7 @@ def load_process(name: str) -> PublishedClass:
     ConfigError
         when there is none, or it is not a class of processes.
     """
-    if name in SHIPPED:
-        path = _FOLDER / f"{name}.toml"
-    elif "/" in name or name.endswith(".toml"):
-        path = Path(name)
-    else:
-        raise ConfigError(f"correlation {name!r}: not one of {', '.join(SHIPPED)}, and not a path (./{name}.toml)")
+    path = path_of("correlation", name, _FOLDER, SHIPPED)
     try:
         read = msgspec.toml.decode(path.read_bytes(), type=_File)
     except OSError as error:

@@ -1,11 +1,9 @@
 """Profiles of eye trackers: shipped ones by name, others by path."""
 
-from pathlib import Path
-
-from eyestream.errors import ConfigError, meant
+from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files.package_data import DATA, path_of
 
 __all__ = ["SHIPPED", "load_profile"]
 
@@ -23,13 +21,7 @@ def load_profile(name: str) -> Profile:
     ConfigError
         when there is none, or it is not a profile.
     """
-    if name in SHIPPED:
-        path = _FOLDER / f"{name}.toml"
-    elif "/" in name or name.endswith(".toml"):
-        path = Path(name)
-    else:
-        known = f"not one of {', '.join(SHIPPED)}, and not a path (./{name}.toml){meant(name, SHIPPED)}"
-        raise ConfigError(f"profile {name!r}: {known}")
+    path = path_of("profile", name, _FOLDER, SHIPPED)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

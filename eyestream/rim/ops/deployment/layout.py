@@ -7,10 +7,10 @@ Directories below `/etc` are root's, so that systemd-tmpfiles dares to mend what
 """
 
 import re
-import secrets
 from dataclasses import dataclass
-from importlib import resources
 from typing import Literal
+
+from eyestream.rim.files.package_data import DATA, fresh_configuration
 
 __all__ = [
     "APPLICATION",
@@ -176,12 +176,10 @@ def acl_text(side: str) -> str:
 
 def settings_text() -> str:
     """A configuration of the sidecar for both brokers, with names of its own."""
-    text = resources.files("eyestream").joinpath("data/sidecar.toml").read_text(encoding="utf-8")
+    text = fresh_configuration()
     private = 'url = "unix:///run/eyestream-private/private.sock"\nusername = "sidecar"\npassword_file = "{}"'
     raw = '[raw]\nurl = "unix:///run/eyestream-raw/raw.sock"\nusername = "sidecar"\npassword_file = "{}"\n'
     for pattern, new in (
-        (r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"'),
-        (r'^name = "sidecar"$', f'name = "sidecar-{secrets.token_hex(4)}"'),
         (r'^ledger = "ledger"$', f'ledger = "{LEDGER}"'),
         (r'^url = "mqtt://localhost:1883".*$', private.format("/etc/eyestream/sidecar/private.password")),
         (r"^# \[raw\]\n# url = .*\n", raw.format("/etc/eyestream/sidecar/raw.password")),
@@ -192,4 +190,4 @@ def settings_text() -> str:
 
 
 def _shipped(name: str) -> str:
-    return resources.files("eyestream").joinpath(f"data/deployment/{name}").read_text(encoding="utf-8")
+    return (DATA / "deployment" / name).read_text(encoding="utf-8")
