@@ -29,7 +29,12 @@ __all__ = [
     "text",
 ]
 
-TRUSTED = ("the tracker", "this process", "its ledger file", "the way from tracker to sidecar")
+TRUSTED = (
+    "the tracker (its rates are as stated, and its sessions share no gaze)",
+    "this process",
+    "its ledger file",
+    "the way from tracker to sidecar",
+)
 
 NOT_PROTECTED = (
     "that a device is in use, when and for how long, and its pseudonym",
