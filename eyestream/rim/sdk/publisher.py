@@ -37,8 +37,9 @@ class Publisher:
     """Publishes the rows of one tracker, or its gaze; an async context manager.
 
     It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
-    was seen, and no row over gaze from before the session. Send a row of NaN for a lost eye; pass `seq` to leave numbers out. While the broker is away rows are lost,
-    counted in `lost`, and numbered all the same, so that the receiver sees the gap.
+    was seen, and no row is over gaze from before the session. Send a row of NaN for a lost eye; pass `seq` to leave
+    numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
+    receiver sees the gap.
 
     A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
