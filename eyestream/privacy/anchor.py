@@ -16,6 +16,19 @@ it differ in the input of one release: epsilon of a chunk. Neighbours that diffe
 the input of *every* release of the session, and only the sum over the session bounds that. Rows describe windows, so
 gaze of the baseline also enters the first chunks behind it.
 
+**What it costs.** Let x and x' differ in rows of the baseline, and o_1 .. o_m be what the session releases behind it,
+each by a mechanism that is epsilon_i-DP in its own chunk, whatever came out before. Which chunks are withheld does not
+depend on values, and nothing else leaves. So P(o | x) = prod_i P(o_i | o_1 .. o_(i-1), chunk i less the baseline), and
+as a change of the baseline is no more than a change of each of these inputs, P(o | x) <= e^(sum epsilon_i) P(o | x').
+The sum runs over *released* chunks. The withheld ones have no factor in it: what they tell is told by later releases,
+and charged there. So nothing is charged for them. Each takes a slot of cost 0, as every chunk that falls due and is not
+released. The sums over session, day and lifetime bound what they did, as they sum over all factors there are. A window
+never bounded a change of the baseline, charged or not, because the releases that it enters lie behind the window.
+
+**A restart inside the baseline** loses it with the process; nothing had been released that depended on it. The new life
+takes the next chunks. Slots of cost 0 are not waited for, so a row of the lost baseline may come again: it has been in
+no release then, as the first chunk behind a baseline is durable, with all rows before it, before it is released.
+
 **Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
 same in every session, and names the wearer. So it belongs to the session object, and ends with it.
 
