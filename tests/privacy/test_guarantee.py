@@ -290,9 +290,10 @@ def test_a_baseline_tells_both_sides() -> None:
         assert behind.loss is not None
         assert behind.loss == {s.unit: s.loss for s in guarantee().scopes}[unit]
     words = dict(made.sentences())["baseline"]
-    assert "the first 4 chunks of each session (64 s) are charged and never released" in words
+    assert "the first 4 chunks of each session (64 s) are never released and cost nothing" in words
     assert "the loss is 0" in words
-    assert "changes every chunk of its session, and costs up to the sum over the session" in words
+    assert "every later release of its session, and costs up to the sum over them" in words
+    assert "charged" not in words
     assert "behind the baseline" in made.statement
     assert made.claim()["baseline_chunks"] == 4
     open_ended = replace(DEPLOYMENT, session_epsilon=None)
