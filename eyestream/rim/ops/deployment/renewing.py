@@ -11,7 +11,7 @@ from eyestream.rim.ops.deployment import layout
 from eyestream.rim.ops.deployment.accounts import make_accounts
 from eyestream.rim.ops.deployment.credentials import days_left
 from eyestream.rim.ops.deployment.layout import MANIFEST, Place
-from eyestream.rim.ops.deployment.manifest import Manifest, at, digest, read_manifest
+from eyestream.rim.ops.deployment.manifest import at, digest, manifest_of, read_manifest
 from eyestream.rim.ops.deployment.writing import new_broker_certificate, owners_of, program_files
 
 __all__ = ["RENEW_DAYS", "renew"]
@@ -19,7 +19,7 @@ __all__ = ["RENEW_DAYS", "renew"]
 RENEW_DAYS = 90
 """A certificate that is valid for fewer days gets a successor."""
 
-_CERTIFICATES = "/etc/eyestream/certificates"
+_AUTHORITY = "/etc/eyestream/certificates/ca.pem"
 
 
 def renew(root: Path, *, version: str, program: str | None, now: datetime.datetime) -> list[str]:
@@ -44,8 +44,8 @@ def renew(root: Path, *, version: str, program: str | None, now: datetime.dateti
     if old is None:
         raise ConfigError(f"{root}: there is no deployment; `eyestream deploy {root}` makes one")
     program = program or old.program
-    files = program_files(program, old.port)
-    manifest = Manifest(version, program, old.host, old.port, {path: digest(data) for path, data in files.items()})
+    files = program_files(program, old.outside)
+    manifest = manifest_of(version, program, old.outside, files)
     make_accounts(root, layout.sysusers_text())
     owners = owners_of(root, manifest.places)
     known = {place.path: place for place in manifest.places}
@@ -53,8 +53,8 @@ def renew(root: Path, *, version: str, program: str | None, now: datetime.dateti
     try:
         for path, data in files.items():
             lines += _renew_file(root, known[path], owners[known[path]], data, old.written.get(path))
-        if old.host is not None:
-            for path, data in _certificate(root, old.host, now).items():
+        for side, (host, _) in old.outside.items():
+            for path, data in _certificate(root, side, host, now).items():
                 _replace(at(root, path), data, known[path], owners[known[path]])
                 lines.append(f"renewed  {path}")
         head = Place(MANIFEST, "root", "root", 0o644, "")
@@ -77,12 +77,13 @@ def _renew_file(root: Path, place: Place, owner: tuple[int, int], data: bytes, b
     return [f"kept     {place.path}: edited here; the new one is {place.path}.new"]
 
 
-def _certificate(root: Path, host: str, now: datetime.datetime) -> dict[str, bytes]:
-    """A new certificate of the private broker when the old one ends soon; none when it does not."""
-    folder = at(root, _CERTIFICATES)
-    if days_left((folder / "broker.pem").read_bytes(), now) >= RENEW_DAYS or not (folder / "ca.key").exists():
+def _certificate(root: Path, side: str, host: str, now: datetime.datetime) -> dict[str, bytes]:
+    """A new certificate of a broker when the old one ends soon; none when it does not."""
+    authority, old = at(root, _AUTHORITY), at(root, layout.CERTIFICATES[side])
+    key = authority.with_suffix(".key")
+    if days_left(old.read_bytes(), now) >= RENEW_DAYS or not key.exists():
         return {}
-    return new_broker_certificate((folder / "ca.pem").read_bytes(), (folder / "ca.key").read_bytes(), host, now)
+    return new_broker_certificate(side, authority.read_bytes(), key.read_bytes(), host, now)
 
 
 def _replace(target: Path, data: bytes, place: Place, owner: tuple[int, int]) -> None:
