@@ -54,7 +54,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--upgrade", action="store_true",
         help="renew a deployment that is there: units, broker files and a certificate that ends soon are written "
-        "anew, configuration, logins and ledger stay; what was edited is kept, with the new one beside it",
+        "anew, configuration, logins and ledger stay; what was edited is kept, with the new one beside it. With hosts: "
+        "other machines reach the brokers so from now on",
     )  # fmt: skip
 
 
@@ -73,12 +74,11 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError("expected to be run as root (sudo): the files belong to several users")
     now = datetime.now(UTC)
     if options.upgrade:
-        if any(option is not None for _, host, port in _asked(options) for option in (host, port)):
-            raise ConfigError("hosts and ports are those of the deployment; leave them out with --upgrade")
         program = None if options.program is None else _program(options.program, root)
-        _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now))
+        outside = _outside(options, probe=False)  # what is taken may be ours
+        _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now, outside=outside))
         return
-    outside = _outside(options, here)
+    outside = _outside(options, probe=here)
     program = _program(options.program or (_own() if here else Path("/usr/bin/eyestream")), root)
     if here and not any(Path(folder, "mosquitto").exists() for folder in ("/usr/sbin", "/usr/local/sbin")):
         raise ConfigError("mosquitto is not installed: apt install mosquitto")
@@ -95,7 +95,7 @@ def _asked(options: argparse.Namespace) -> Iterator[tuple[str, str | None, int |
     yield "private", options.host, options.port
 
 
-def _outside(options: argparse.Namespace, here: bool) -> dict[str, tuple[str, int]]:
+def _outside(options: argparse.Namespace, *, probe: bool) -> dict[str, tuple[str, int]]:
     """How other machines shall reach which broker."""
     found: dict[str, tuple[str, int]] = {}
     for side, host, number in _asked(options):
@@ -106,7 +106,7 @@ def _outside(options: argparse.Namespace, here: bool) -> dict[str, tuple[str, in
             continue
         if not re.fullmatch(r"[A-Za-z0-9.:-]{1,253}", host):
             raise ConfigError(f"{named} {host}: expected a name or an address, without a port")
-        port = _port(PORTS[side] if number is None else number, numbered, here)
+        port = _port(PORTS[side] if number is None else number, numbered, probe)
         if any(port == other for _, other in found.values()):
             raise ConfigError(f"{numbered} {port}: expected another port than that of {_OPTIONS['raw'][1]}")
         found[side] = (host, port)
@@ -135,14 +135,14 @@ def _program(path: Path, root: Path) -> str:
     return str(path)
 
 
-def _port(port: int, option: str, here: bool) -> int:
+def _port(port: int, option: str, probe: bool) -> int:
     if not 1 <= port <= 65535:
         raise ConfigError(f"{option} {port}: expected a port between 1 and 65535")
-    if here:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if probe:
+        with socket.socket() as own:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(("", port))
+                own.bind(("", port))
             except OSError as error:
                 raise ConfigError(f"port {port} cannot be opened: {error.strerror}; {option} gives another") from None
     return port

@@ -196,8 +196,7 @@ def test_the_next_version_renews_what_is_its_own(tmp_path: Path) -> None:
         (["/", "--host", "a", "--port", "99999"], "expected a port between"),
         (["/nowhere-at-all"], "with a directory etc"),
         (["/tmp", "--program", "eyestream"], "expected an absolute path"),
-        (["/", "--upgrade", "--host", "a"], "leave them out with --upgrade"),
-        (["/", "--upgrade", "--tracker-port", "1"], "leave them out with --upgrade"),
+        (["/nowhere-at-all", "--upgrade", "--tracker-port", "1"], "--tracker-port goes with --tracker-host"),
         (["/", "--tracker-port", "1"], "--tracker-port goes with --tracker-host"),
         (["/", "--tracker-host", "a/b"], "--tracker-host a/b: expected a name or an address"),
         (
@@ -315,3 +314,28 @@ def test_a_deployment_of_before_there_were_far_trackers_is_read(tmp_path: Path) 
     manifest = read_manifest(tmp_path)
     assert manifest is not None
     assert manifest.outside == {"private": BOTH["private"]}
+
+
+@needs_root
+def test_other_machines_can_be_let_in_later_and_under_another_name(tmp_path: Path) -> None:
+    laid_out(tmp_path, {})
+    logins = at(tmp_path, "/etc/eyestream/raw/raw.passwd").read_bytes()
+    lines = renew(tmp_path, version="1", program=None, now=NOW, outside={"raw": BOTH["raw"]})
+    assert any("eyestream-raw.service" in line for line in lines)
+    assert faults(tmp_path) == []
+    authority = at(tmp_path, "/etc/eyestream/certificates/ca.pem").read_bytes()
+    other = {"raw": ("other.example", 9999)}
+    assert any("raw.pem" in line for line in renew(tmp_path, version="1", program=None, now=NOW, outside=other))
+    assert read_manifest(tmp_path).outside == other
+    assert "listener 9999" in at(tmp_path, "/etc/eyestream/raw/raw.conf").read_text()
+    assert faults(tmp_path) == []
+    assert at(tmp_path, "/etc/eyestream/certificates/ca.pem").read_bytes() == authority, "trackers have a copy"
+    assert at(tmp_path, "/etc/eyestream/raw/raw.passwd").read_bytes() == logins
+    assert renew(tmp_path, version="1", program=None, now=NOW) == []
+    at(tmp_path, "/etc/eyestream/certificates/ca.key").unlink()
+    before = tree(tmp_path)
+    with pytest.raises(ConfigError, match="one port"):
+        renew(tmp_path, version="1", program=None, now=NOW, outside={"private": ("eyes.example", 9999)})
+    with pytest.raises(ConfigError, match=r"ca\.key: is not there"):
+        renew(tmp_path, version="1", program=None, now=NOW, outside=BOTH)
+    assert tree(tmp_path) == before
