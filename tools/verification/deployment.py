@@ -24,7 +24,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from deployment_host import CACHE, Host, finish, one_line, say, wheels
+from deployment_host import CACHE, ROOT, Host, finish, one_line, say, wheels
 
 UNITS = ("eyestream-raw", "eyestream-private", "eyestream")
 CONFIG = "/etc/eyestream/sidecar.toml"
@@ -46,6 +46,7 @@ def main() -> None:
         people(host)
         analyse(host)
         flow(host, "after the first start")
+        documented(host)
         elsewhere(host)
         host.reboot()
         say(host.wait_active(*UNITS), "after a reboot every unit is active by itself")
@@ -135,6 +136,17 @@ def flow(host: Host, when: str) -> None:
         )
     spent = json.loads(host.run("eyestream budget --json --ledger /var/lib/eyestream/ledger").stdout)
     print(f"       spent: epsilon {spent['devices'][device(host)]['epsilon']}")
+
+
+def documented(host: Host) -> None:
+    """The commands under "Try it" of docs/deployment.md, as they stand there."""
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    commands = page.split("## 5. Try it")[1].split("```")[1]
+    (host.root / "srv/try.sh").write_text(commands)
+    done = host.run("timeout 60 sh -eu /srv/try.sh 2>&1")
+    chunks = re.findall(r"^ +(\d+) ", done.stdout, re.M)
+    fine = done.returncode == 0 and chunks == ["0", "1", "2"] and "left: " in done.stdout
+    say(fine, "what the page proposes to try works as it stands there", "" if fine else done.stdout)
 
 
 def elsewhere(host: Host) -> None:
