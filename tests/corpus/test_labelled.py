@@ -7,7 +7,7 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.labelled import AGES, DOCUMENTS, GENDERS, simulate_labelled
+from eyestream.offline.corpus.labelled import AGES, DOCUMENTS, GENDERS, LEAD_S, simulate_labelled
 from eyestream.offline.corpus.simulation import NAMES, TRAITS, load_statistics
 from eyestream.offline.study.population import read_labels
 from eyestream.rim.files import recordings
@@ -22,12 +22,14 @@ def test_labels_move_the_features_that_they_name_and_people_stay_the_same_in_any
     amplitude, pupil = NAMES.index("mean_saccade_amplitude"), NAMES.index("mean_mean_diameter")
 
     def median(column: int, **wanted: str) -> float:
-        rows = [m.rows[:, column] for m in made if wanted.items() <= m.labels.items()]
+        rows = [m.rows[int(2 * LEAD_S) :, column] for m in made if wanted.items() <= m.labels.items()]
         return float(np.nanmedian(np.concatenate(rows)))
 
     assert median(amplitude, document="comic") > median(amplitude, document="newspaper")
     assert median(amplitude, document="newspaper") > median(amplitude, document="textbook")
     assert median(pupil, age="younger") > median(pupil, age="older")
+    lead = [m.rows[: int(2 * LEAD_S), amplitude] for m in made if m.labels["document"] == "comic"]
+    assert np.nanmedian(np.concatenate(lead)) < median(amplitude, document="comic")
     other = NAMES.index("var_saccade_amplitude")
     spread = np.nanstd(np.concatenate([m.rows[:, other] for m in made]))
     assert abs(median(other, document="comic") - median(other, document="textbook")) < 0.3 * spread

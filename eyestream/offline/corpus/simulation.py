@@ -160,8 +160,8 @@ def draw_person(statistics: Statistics, rng: np.random.Generator) -> tuple[Float
 def rows_of(
     statistics: Statistics, level: Floats, rows: int, rng: np.random.Generator, *, has_pupil: bool
 ) -> NDArray[np.float32]:
-    """`rows` successive rows (rows, 52) of a person whose scores lie around `level` (T,)."""
-    scores = level[:, None] + statistics.basis @ _processes(statistics.shares @ windowed(), rows, rng)
+    """`rows` successive rows (rows, 52) of a person whose scores lie around `level`, (T,) or (T, rows)."""
+    scores = level.reshape(len(TRAITS), -1) + statistics.basis @ _processes(statistics.shares @ windowed(), rows, rng)
     values = {}
     for name, quantiles in zip((*TRAITS, *FOLLOWERS), statistics.quantiles, strict=True):
         score = scores[TRAITS.index(FOLLOWERS.get(name, name))]
