@@ -13,6 +13,8 @@ from eyestream.offline.study import (
     coefficients,
     correlation,
     identification,
+    linkage,
+    linkage_page,
     recovery,
     tables,
     tables_page,
@@ -38,6 +40,7 @@ PARTS: dict[str, Any] = {
     "coefficients": coefficients,
     "classification": classification,
     "tables": tables,
+    "linkage": linkage,
     "identification": identification,
     "recovery": recovery,
     "timing": timing,
@@ -46,7 +49,7 @@ PARTS: dict[str, Any] = {
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
 
 
-PAGES: dict[str, Callable[[Sequence[Record]], str]] = {"tables": tables_page.page}
+PAGES: dict[str, Callable[[Sequence[Record]], str]] = {"tables": tables_page.page, "linkage": linkage_page.page}
 """Parts that have a page of their own, in Markdown."""
 
 

@@ -11,6 +11,7 @@ from math import ceil
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.offline.study.cells import Cell, Record
 from eyestream.offline.study.classification import PERSON, Outcome, label_folds, outcomes, person_folds
@@ -21,7 +22,9 @@ from eyestream.offline.study.population import Population
 from eyestream.offline.study.sources import BEST_FORMS, RAW, SOURCES, World
 from eyestream.privacy.anchor import BASELINE_S
 
-__all__ = ["TABLED", "cells", "epsilon_of", "measure"]
+__all__ = ["TABLED", "cells", "epsilon_of", "measure", "without_lead"]
+
+Array = NDArray[np.float64]
 
 TABLED = (RAW, *(source for source in SOURCES if source.attacked), *BEST_FORMS)
 """Raw, the plain forms and the best ones."""
@@ -47,6 +50,11 @@ def epsilon_of(population: Population, per_minute: float, n: int, *, chunked: bo
     return float(per_minute * rows / population.rate_hz / 60)
 
 
+def without_lead(rows: Array, rate_hz: float, n: int) -> Array:
+    """Rows (m, F) of a recording without the chunks that a session's baseline takes, withheld or not."""
+    return rows[ceil(BASELINE_S * rate_hz / n) * n :]
+
+
 def measure(
     world: World, *, task: str, source: str, mechanism: str, n: int, per_minute: float, stride: int, seed: int
 ) -> list[Record]:
@@ -55,8 +63,7 @@ def measure(
     chunked = next(s for s in TABLED if s.label == source).chunked
     epsilon = epsilon_of(population, per_minute, n, chunked=chunked)
     release = world.releases(source, n, epsilon, seed=seed)
-    lead = ceil(BASELINE_S * population.rate_hz / n) * n
-    rows = {r: release(r)[lead:, world.active] for r in population.released}
+    rows = {r: without_lead(release(r)[:, world.active], population.rate_hz, n) for r in population.released}
     if task == PERSON:
         classes, folds = person_folds(population.people, rows, n, max(stride // 2, 1))
     else:

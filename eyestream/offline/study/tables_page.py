@@ -9,7 +9,7 @@ from eyestream.offline.study.classification import PERSON
 from eyestream.offline.study.classifiers import CLASSIFIERS
 from eyestream.offline.study.published_accuracy import DATA_SET, PUBLISHED
 
-__all__ = ["MARGIN", "page", "verdict"]
+__all__ = ["MARGIN", "groups", "page", "two", "verdict"]
 
 MARGIN = 0.15
 """A task is kept when its accuracy is at most this below that on raw rows."""
@@ -37,7 +37,7 @@ def _strongest(records: Sequence[Record]) -> Record:
     return max(records, key=lambda record: (record["voted"], record["per_window"]))
 
 
-def _groups(records: Sequence[Record], *names: str) -> list[tuple[tuple[Any, ...], list[Record]]]:
+def groups(records: Sequence[Record], *names: str) -> list[tuple[tuple[Any, ...], list[Record]]]:
     """In the order of their first appearance."""
     order = list(dict.fromkeys(tuple(r[name] for name in names) for r in records))
     return [(key, [r for r in records if tuple(r[name] for name in names) == key]) for key in order]
@@ -52,8 +52,8 @@ def _summary(records: Sequence[Record]) -> str:
         "| source | rows a chunk | epsilon a minute | " + " | ".join(tasks) + " | verdict |",
         "|---|---|---|" + "---|" * len(tasks) + "---|",
     ]
-    for (source, n, per_minute), own in _groups(whole, "source", "n", "per_minute"):
-        best = {task: _strongest(group) for (task,), group in _groups(own, "task")}
+    for (source, n, per_minute), own in groups(whole, "source", "n", "per_minute"):
+        best = {task: _strongest(group) for (task,), group in groups(own, "task")}
         cells = " | ".join(_figure(best[task]) if task in best else "" for task in tasks)
         lines.append(f"| {source} | {n} | {_epsilon(per_minute)} | {cells} | {_both(source, best, raw)} |")
     return "## In one look\n\n" + "\n".join(lines)
@@ -74,22 +74,22 @@ def _both(source: str, best: dict[str, Record], raw: dict[str, Record]) -> str:
 def _task(task: str, records: Sequence[Record]) -> str:
     first = records[0]
     raw = _strongest([record for record in records if record["source"] == "raw"])["voted"]
-    head = f"## {task}\n\nChance {_two(first['chance'])}, largest class {_two(first['largest'])}; "
+    head = f"## {task}\n\nChance {two(first['chance'])}, largest class {two(first['largest'])}; "
     head += f"{first['people']} people, {first['recordings']} recordings. {_protocol(task)} Published: {DATA_SET}.\n\n"
     lines = [
         "| source | rows | epsilon a minute | epsilon of a chunk | a window, best | k-NN | SVM | tree | forest | "
         "published | verdict of the best |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for (source, n, per_minute), own in _groups(records, "source", "n", "per_minute"):
+    for (source, n, per_minute), own in groups(records, "source", "n", "per_minute"):
         best, by_name = _strongest(own), {record["classifier"]: record for record in own}
         window = max(own, key=lambda record: record["per_window"])
         voted = " | ".join(_figure(by_name[name]) for name in CLASSIFIERS)
         epsilon = best["epsilon"] if per_minute else 0.0
         told = PUBLISHED.get((task, source, 0 if source == "FPA" else n, round(epsilon, 6)))
-        beside = "/".join(_two(value) for value in told) if told else ""
+        beside = "/".join(two(value) for value in told) if told else ""
         words = "" if source == "raw" else verdict(best, raw)
-        key = f"| {source} | {n} | {_epsilon(per_minute)} | {_epsilon(epsilon)} | {_two(window['per_window'])} "
+        key = f"| {source} | {n} | {_epsilon(per_minute)} | {_epsilon(epsilon)} | {two(window['per_window'])} "
         lines.append(f"{key}| {voted} | {beside} | {words} |")
     return head + "\n".join(lines)
 
@@ -109,7 +109,7 @@ def _within(records: Sequence[Record]) -> str:
         "| source | rows | epsilon a minute | " + " | ".join(places) + " |",
         "|---|---|---|" + "---|" * len(places),
     ]
-    for (source, n, per_minute), own in _groups(records, "source", "n", "per_minute"):
+    for (source, n, per_minute), own in groups(records, "source", "n", "per_minute"):
         by_place = {key: list(group) for key, group in groupby(sorted(own, key=_where), key=_where)}
         cells = " | ".join(_figure(_strongest(by_place[place])) if place in by_place else "" for place in places)
         lines.append(f"| {source} | {n} | {_epsilon(per_minute)} | {cells} |")
@@ -122,10 +122,11 @@ def _where(record: Record) -> str:
 
 def _figure(record: Record) -> str:
     """Accuracy by majority with half of its 95 % interval over people."""
-    return f"{_two(record['voted'])} ± {_two(record['voted_interval'])}"
+    return f"{two(record['voted'])} ± {two(record['voted_interval'])}"
 
 
-def _two(value: float) -> str:
+def two(value: float) -> str:
+    """Two decimals."""
     return f"{value:.2f}"
 
 
