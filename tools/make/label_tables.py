@@ -21,7 +21,7 @@ from eyestream.offline.study.run import run_only
 from eyestream.rim.files.recordings import Recording
 
 SEED, SECONDS = 2023, 660.0
-PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), stride=30)
+PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), stride=60)
 PARTS = {"tables": ("person", "document", "gender"), "linkage": ("person", "gender", "age")}
 """What is computed, and of which labels."""
 
@@ -30,17 +30,18 @@ END = "<!-- end of what tools/make/label_tables.py writes -->"
 HEAD = """# The papers' tables, on labels
 
 Made by `tools/make/label_tables.py`. **Nobody here exists**: the corpus has no labels, so these are {people} simulated
-people who read a comic, a newspaper and a textbook, {minutes:g} minutes each, the first of them before the document. They
-vary as the 30 people of the corpus do; how much a label moves them was fixed before any mechanism was looked at
-(`eyestream/offline/corpus/labelled.py`). So a figure says how a mechanism treats a signal of that size beside another
-one, and not how well real documents are told apart.
+people who read a comic, a newspaper and a textbook, {minutes:g} minutes each, of which the first one comes before the
+document. They vary as the 30 people of the corpus do; how much a label moves them was fixed before any mechanism was
+looked at (`eyestream/offline/corpus/labelled.py`). So a figure says how a mechanism treats a signal of that size beside
+another mechanism, and not how well real documents are told apart.
 
-Half of the people calibrate, the other half is released and attacked. Every source costs the same epsilon a minute:
+Half of the people calibrate; the other half is released and attacked. Every source costs the same epsilon a minute:
 1.8, 18 and 180 are 0.48, 4.8 and 48 for a chunk of 32 rows (16 s), the papers' own. FPA spends a whole recording's
-epsilon at once. A figure is accuracy with half of its 95 % interval over people. Windows are rows, every 15 s. The
-verdict takes the best of four classifiers (nearest neighbours, support vectors, tree, forest; each learns from, and is
-tested on, the same release), counts as *at chance* what is not above chance by more than its interval, and as *kept* a
-task within 15 points of raw.
+epsilon at once. A figure is accuracy by majority with half of its 95 % interval over people. Windows are rows of 30 s:
+none overlaps the next for labels, and there is one each 15 s for people. A verdict takes the best of four classifiers
+(nearest neighbours, support vectors, tree, forest; each learns from, and is tested on, the same release). *At chance*
+is what is not above chance by more than its interval: with this few people a weak effect hides there. A task is *kept*
+when it is at most 15 points below raw.
 """
 
 
