@@ -9,6 +9,8 @@ from typing import Any
 from eyestream.errors import ConfigError
 from eyestream.offline.study import (
     baseline,
+    central,
+    central_page,
     classification,
     coefficients,
     correlation,
@@ -45,11 +47,16 @@ PARTS: dict[str, Any] = {
     "recovery": recovery,
     "timing": timing,
     "baseline": baseline,
+    "central": central,
 }
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
 
 
-PAGES: dict[str, Callable[[Sequence[Record]], str]] = {"tables": tables_page.page, "linkage": linkage_page.page}
+PAGES: dict[str, Callable[[Sequence[Record]], str]] = {
+    "tables": tables_page.page,
+    "linkage": linkage_page.page,
+    "central": central_page.page,
+}
 """Parts that have a page of their own, in Markdown."""
 
 
