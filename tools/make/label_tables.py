@@ -1,6 +1,6 @@
 """The tables on labels and the linkage of demographics and gaze, on simulated people who read three documents each.
 
-python tools/make/label_tables.py --out DIR [--people 40] [--only PART...]
+python tools/make/label_tables.py --out DIR [--people 24] [--only PART...]
 
 DIR keeps cells and calibrations: what is there is not computed again. `eyestream simulate --labels` makes the same
 people, and `eyestream study --labels FILE --only tables linkage` the same tables of any recordings. When both parts are
@@ -48,7 +48,7 @@ when it is at most 15 points below raw.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--people", type=int, default=40)
+    parser.add_argument("--people", type=int, default=24)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     options = parser.parse_args()
     made = list(simulate_labelled(load_statistics(), options.people, SECONDS, SEED))
