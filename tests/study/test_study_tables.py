@@ -39,7 +39,7 @@ def record(source, voted, *, per_minute=18.0, **told):
 def test_cells_compare_every_source_at_the_same_epsilon_a_minute(labelled, world):
     assert tables.cells(QUICK, world) == []  # nobody is labelled
     work = tables.cells(QUICK, labelled)
-    assert {cell.settings["task"] for cell in work} == {"person", "pace", "site"}
+    assert {cell.settings["task"] for cell in work} == {"person", "person, anew", "pace", "site"}
     assert {cell.settings["source"] for cell in work} >= {"raw", "CFPA", "DCFPA", "KLT", "KLT, anchored"}
     assert tables.epsilon_of(labelled.population, 18.0, 32, chunked=True) == pytest.approx(4.8)
     assert tables.epsilon_of(labelled.population, 18.0, 128, chunked=True) == pytest.approx(19.2)
@@ -60,6 +60,16 @@ def test_raw_tells_a_label_that_a_private_release_hides(labelled):
     assert all(r["epsilon"] == pytest.approx(0.48) for r in private)
 
 
+def test_people_are_recognised_by_their_noise_within_one_release_and_not_in_another(labelled):
+    told = {"source": "FPA", "mechanism": "fpa", "n": 32, "per_minute": 0.5, "stride": 20, "seed": 0}
+    found = {
+        task: max(r["voted"] for r in tables.measure(labelled, task=task, **told) if not r["where"])
+        for task in ("person", tables.PERSON_ANEW)
+    }
+    assert found["person"] == 1.0
+    assert found[tables.PERSON_ANEW] < 0.9
+
+
 def test_withheld_rows_are_neither_learned_nor_tested():
     rows = {r: np.arange(80.0).reshape(40, 2) + r for r in range(4)}
     rows[0][:10] = np.nan
@@ -77,7 +87,7 @@ def test_withheld_rows_are_neither_learned_nor_tested():
 def test_the_page_says_what_is_kept_what_was_published_and_who_is_recognised():
     records = record("raw", 0.97, per_minute=0.0, epsilon=0.0)
     records += record("CFPA", 0.4) + record("KLT", 0.85) + record("KLT", 0.75, per_minute=1.8)
-    person = {"task": "person", "chance": 0.05, "largest": 0.05, "classes": 20}
+    person = {"task": "person, anew", "chance": 0.05, "largest": 0.05, "classes": 20}
     records += record("raw", 0.9, per_minute=0.0, epsilon=0.0, **person)
     records += (
         record("CFPA", 0.12, **person) + record("KLT", 0.3, **person) + record("KLT", 0.05, per_minute=1.8, **person)

@@ -1,9 +1,13 @@
 """The papers' tables on any labels: every mechanism beside raw at equal epsilon a minute, a window and voted.
 
 Every label column is learned from all other people (leave one person out), and who a person is from the first half of
-each recording. The minute that a session's baseline takes is left out of every source. Accuracy is of windows (single
-rows, every stride-th) and of recordings by majority; both also within each value of every other label column, so that
-there is a table for each stimulus. One release of each recording; intervals are over people.
+each recording. That is tested on the same release, as the papers do, and on a second one of the same rows: a mechanism
+that filters over a session, or spreads one draw of noise over a recording, is recognised by its noise within one
+release, which tells nothing of anybody's eyes.
+
+The minute that a session's baseline takes is left out of every source. Accuracy is of windows (single rows, every
+stride-th) and of recordings by majority; both also within each value of every other label column, so that there is a
+table for each stimulus. Intervals are over people.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +26,12 @@ from eyestream.offline.study.population import Population
 from eyestream.offline.study.sources import BEST_FORMS, RAW, SOURCES, World
 from eyestream.privacy.anchor import BASELINE_S
 
-__all__ = ["TABLED", "cells", "epsilon_of", "measure", "without_lead"]
+__all__ = ["PERSON_ANEW", "TABLED", "cells", "epsilon_of", "measure", "without_lead"]
 
 Array = NDArray[np.float64]
+
+PERSON_ANEW = "person, anew"
+"""Who a person is, tested on another release."""
 
 TABLED = (RAW, *(source for source in SOURCES if source.attacked), *BEST_FORMS)
 """Raw, the plain forms and the best ones."""
@@ -35,7 +42,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     if not world.population.labels:
         return []
     work = []
-    for task in (PERSON, *world.population.labels):
+    for task in (PERSON, PERSON_ANEW, *world.population.labels):
         for source in TABLED:
             for n in plan.attack_chunks if source.chunked else plan.attack_chunks[:1]:
                 for per_minute in plan.per_minute if source is not RAW else (0.0,):
@@ -63,12 +70,19 @@ def measure(
     chunked = next(s for s in TABLED if s.label == source).chunked
     epsilon = epsilon_of(population, per_minute, n, chunked=chunked)
     release = world.releases(source, n, epsilon, seed=seed)
-    rows = {r: without_lead(release(r)[:, world.active], population.rate_hz, n) for r in population.released}
-    if task == PERSON:
+
+    def released() -> dict[int, Array]:
+        return {r: without_lead(release(r)[:, world.active], population.rate_hz, n) for r in population.released}
+
+    rows, about_people = released(), task in (PERSON, PERSON_ANEW)
+    if about_people:
         classes, folds = person_folds(population.people, rows, n, max(stride // 2, 1))
+        if task == PERSON_ANEW:
+            _, again = person_folds(population.people, released(), n, max(stride // 2, 1))
+            folds = [(folds[0][0], again[0][1])]
     else:
         classes, folds = label_folds(population.people, population.labels[task], rows, stride)
-    own = population.people if task == PERSON else population.labels[task]
+    own = population.people if about_people else population.labels[task]
     shares = [sum(own[r] == value for r in rows) / len(rows) for value in classes]
     base: Record = {"epsilon": epsilon, "classes": len(classes), "chance": 1 / len(classes), "largest": max(shares)}
     others = {column: values for column, values in population.labels.items() if column != task}

@@ -8,6 +8,7 @@ from eyestream.offline.study.cells import Record
 from eyestream.offline.study.classification import PERSON
 from eyestream.offline.study.classifiers import CLASSIFIERS
 from eyestream.offline.study.published_accuracy import DATA_SET, PUBLISHED
+from eyestream.offline.study.tables import PERSON_ANEW
 
 __all__ = ["MARGIN", "groups", "page", "two", "verdict"]
 
@@ -26,10 +27,9 @@ def page(records: Sequence[Record]) -> str:
 
 def verdict(record: Record, raw: float) -> str:
     """What an accuracy by majority says: whether it is above chance, and how far below the one on raw rows."""
-    chance = max(record["chance"], record["largest"])
-    words = "at chance" if record["voted"] - record["voted_interval"] <= chance else "above chance"
+    words = "above chance" if _above(record) else "at chance"
     lost = round(100 * (raw - record["voted"]))
-    return f"{words}, {lost} points below raw" if lost > 0 else f"{words}, no less than raw"
+    return f"{words}, {lost} point{'s' * (lost != 1)} below raw" if lost > 0 else f"{words}, no less than raw"
 
 
 def _strongest(records: Sequence[Record]) -> Record:
@@ -62,20 +62,26 @@ def _summary(records: Sequence[Record]) -> str:
 def _both(source: str, best: dict[str, Record], raw: dict[str, Record]) -> str:
     if source == "raw":
         return "nothing is protected"
-    kept = [task for task in best if task != PERSON and best[task]["voted"] >= raw[task]["voted"] - MARGIN]
+    tasks = [task for task in best if task not in (PERSON, PERSON_ANEW)]
+    kept = [t for t in tasks if _above(best[t]) and best[t]["voted"] >= raw[t]["voted"] - MARGIN]
     words = f"keeps {', '.join(kept)}" if kept else "keeps no task"
-    if PERSON not in best:
+    person = best.get(PERSON_ANEW)
+    if person is None:
         return words
-    person = best[PERSON]
-    hidden = person["voted"] - person["voted_interval"] <= person["chance"]
-    return f"{words}; people {'at chance' if hidden else 'recognised'}"
+    return f"{words}; people {'recognised' if _above(person) else 'at chance'}"
+
+
+def _above(record: Record) -> bool:
+    """Whether an accuracy is above chance by more than its interval."""
+    return bool(record["voted"] - record["voted_interval"] > max(record["chance"], record["largest"]))
 
 
 def _task(task: str, records: Sequence[Record]) -> str:
     first = records[0]
     raw = _strongest([record for record in records if record["source"] == "raw"])["voted"]
     head = f"## {task}\n\nChance {two(first['chance'])}, largest class {two(first['largest'])}; "
-    head += f"{first['people']} people, {first['recordings']} recordings. {_protocol(task)} Published: {DATA_SET}.\n\n"
+    head += f"{first['people']} people, {first['recordings']} recordings. {_protocol(task)}"
+    head += f" Published: {DATA_SET}.\n\n" if any(key[0] == task for key in PUBLISHED) else "\n\n"
     lines = [
         "| source | rows | epsilon a minute | epsilon of a chunk | a window, best | k-NN | SVM | tree | forest | "
         "published | verdict of the best |",
@@ -96,7 +102,9 @@ def _task(task: str, records: Sequence[Record]) -> str:
 
 def _protocol(task: str) -> str:
     if task == PERSON:
-        return "First half of each recording against its second half, by majority."
+        return "First half of each recording against its second half, of one release, by majority."
+    if task == PERSON_ANEW:
+        return "First half of each recording against its second half as released once more, by majority."
     return "Leave one person out, by majority of the windows of a recording."
 
 
