@@ -1,7 +1,7 @@
 """The picture of the transforms is of the table in RESULTS.md, and `auto` takes the faster one there, or nearly."""
 
+from benchmarks.crossover import BENCHMARKS, records
 from eyestream.spectrum.fourier import BASIS_UP_TO
-from tools.make.crossover import BENCHMARKS, records
 
 
 def test_auto_takes_the_way_that_was_measured_to_be_faster():

@@ -1,6 +1,6 @@
 """The picture of where planned FFTs overtake the product with a basis, from the table of benchmarks/RESULTS.md.
 
-python -m tools.make.crossover
+python -m benchmarks.crossover
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import plots
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parent
 _TITLE = "signals to k coefficients and back, us: basis / planned FFTW"
 
 
