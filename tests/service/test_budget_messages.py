@@ -100,6 +100,10 @@ async def test_it_depends_on_no_value(mosquitto: Mosquitto, tmp_path: Path) -> N
                         await until(
                             lambda device=device, start=start: len(spy.leaf("budget", device)) == start // 32 + 2
                         )
+    for device in devices:
+        order = [topic.rpartition("/")[2] for topic, _, _ in spy.messages if f"/{device}/" in topic]
+        told = [leaf for leaf in order if leaf in ("private", "budget")]
+        assert told == ["budget", *["private", "budget"] * 4], "behind its chunk, and at no other moment"
     said = [[payload for topic, payload, _ in spy.messages if topic == budget_topic(device)] for device in devices]
     assert len(said[0]) == 5
     assert len(set(said[0])) == 5
