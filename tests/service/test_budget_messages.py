@@ -203,8 +203,9 @@ class OneLink:
         await self.answer.wait()
         return {}
 
-    def send(self, topic: str, payload: bytes, *more: object, **said: object) -> None:
+    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None], *more: object, **said: object) -> None:
         self.said.append(topic)
+        self.acknowledge = acknowledged
 
 
 async def test_no_chunk_waits_for_it() -> None:
@@ -215,6 +216,22 @@ async def test_no_chunk_waits_for_it() -> None:
     await until(lambda: link.said == ["budget"])
     sender.post("chunk", b"")
     assert link.said == ["budget", "chunk"]
+    serving.cancel()
+
+
+async def test_it_overtakes_no_chunk_that_waits() -> None:
+    """So who has heard that nothing is left has all chunks."""
+    sender, link = Sender(Outbox(8, 60.0)), OneLink()
+    serving = asyncio.create_task(sender.serve(link))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    for chunk in ("chunk 0", "chunk 1"):  # a new link has one under way
+        sender.post(chunk, b"")
+    sender.retain_behind("budget", b"1")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert link.said == ["chunk 0"]
+    link.acknowledge()
+    await until(lambda: link.said == ["chunk 0", "chunk 1", "budget"])
     serving.cancel()
 
 
