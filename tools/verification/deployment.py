@@ -236,8 +236,8 @@ def faults(host: Host) -> None:
         conf.write_bytes(head + b"allow_anonymous true" + tail)
         host.run(f"systemctl restart eyestream-{side}")
         done = host.run(f"{CHECK} {LOGINS}")
-        named = f"fail  {side} broker, from other machines: nobody gets in without a login" in done.stdout
-        say(named, f"check names a port of the {side} broker that is open to all", "" if named else done.stdout)
+        seen = f"fail  {side} broker, from other machines: nobody gets in without a login" in done.stdout
+        say(seen, f"check names a port of the {side} broker that is open to all", "" if seen else done.stdout)
         conf.write_bytes(text)
         host.run(f"systemctl restart eyestream-{side}")
     done = host.run(CHECK, user="someone")
