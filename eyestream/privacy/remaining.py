@@ -59,18 +59,20 @@ def left_of(
     for scope, resumes in reversed(_RESUMES.items()):
         chunks = [
             max(ceiling - so_far, 0) // cost
-            for limits, sums in ((ceilings, spent[scope]), (own, own_spent[scope]))
+            for limits, sums in ((ceilings, spent), (own, own_spent))
             for ceiling, cost, so_far in zip(
-                (getattr(limits, scope), getattr(limits, f"{scope}_delta")),
-                (charge.epsilon, charge.delta),
-                sums,
-                strict=True,
+                _limits(limits, scope), (charge.epsilon, charge.delta), sums[scope], strict=True
             )
             if ceiling is not None and cost
         ]
         if chunks:
             found.append(Left(scope, min(chunks), resumes, (day + 1) * _SECONDS_A_DAY if scope == "day" else None))
     return sorted(found, key=lambda left: left.chunks)
+
+
+def _limits(ceilings: Ceilings, scope: str) -> tuple[int | None, int | None]:
+    """Of epsilon and of delta."""
+    return getattr(ceilings, scope), getattr(ceilings, f"{scope}_delta")
 
 
 def _spent(known: Odometer | StreamOdometer | None, this_day: bool) -> dict[str, tuple[int, int]]:
@@ -95,9 +97,9 @@ def without(odometer: Odometer, held: Mapping[str, tuple[int, int]]) -> Odometer
         Epsilon and delta of these charges, by stream. They count as of the current session and day; where those have
         begun since, what is left of their sums is zero at least.
     """
-    streams = {name: _less(stream, *held.get(name, (0, 0))) for name, stream in odometer.streams.items()}
+    less = {name: _less(odometer.streams[name], *charges) for name, charges in held.items()}
     epsilon, delta = (sum(charge[kind] for charge in held.values()) for kind in (0, 1))
-    return dataclasses.replace(_less(odometer, epsilon, delta), streams=streams)
+    return dataclasses.replace(_less(odometer, epsilon, delta), streams={**odometer.streams, **less})
 
 
 def _less(known: _Known, epsilon: int, delta: int) -> _Known:

@@ -70,5 +70,6 @@ class Spending:
         held = {}
         for key, (known, charge) in self._streams[device].items():
             chunks = self._granted[key] - known.released - known.withheld["baseline"] - known.dropped["mechanism"]
-            held[key.stream] = (chunks * charge.epsilon, chunks * charge.delta)
-        return without(odometer, held)
+            if chunks:
+                held[key.stream] = (chunks * charge.epsilon, chunks * charge.delta)
+        return without(odometer, held) if held else odometer
