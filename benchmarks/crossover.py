@@ -1,16 +1,19 @@
 """The picture of where planned FFTs overtake the product with a basis, from the table of benchmarks/RESULTS.md.
 
-python -m tools.make.crossover
+python -m benchmarks.crossover            # draws it
+python -m benchmarks.crossover --json     # prints what it is drawn from
 """
 
+import json
 import re
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks import plots
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parent
 _TITLE = "signals to k coefficients and back, us: basis / planned FFTW"
 
 
@@ -30,7 +33,11 @@ def records(text: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    made = [{"benchmark": "kernel"} | record for record in records((BENCHMARKS / "RESULTS.md").read_text())]
+    found = records((BENCHMARKS / "RESULTS.md").read_text())
+    if sys.argv[1:] == ["--json"]:
+        print(json.dumps(found))
+        return
+    made = [{"benchmark": "kernel"} | record for record in found]
     with tempfile.TemporaryDirectory() as folder:
         plots.draw(made, Path(folder))
         picture = (Path(folder) / "crossover.svg").read_text()
