@@ -1,7 +1,9 @@
 """`eyestream study`: what the mechanisms cost and what they stop, measured on recordings."""
 
 import argparse
+import math
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ __all__ = ["add_parser", "main"]
 
 _NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
+
+_EVERY_S = 10.0
 
 _ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "spread", "deep")
 
@@ -104,7 +108,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     plan = QUICK if options.quick else FULL
     if options.only:
         return run_only(
-            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_progress
+            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_Progress()
         )
 
     return run(
@@ -114,7 +118,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=labels,
         published=options.published,
         jobs=options.jobs or None,
-        progress=_progress,
+        progress=_Progress(),
     )
 
 
@@ -144,7 +148,7 @@ def _attack(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=read_labels(options.labels) if options.labels is not None else None,
         jobs=options.jobs or None,
         table=options.table,
-        progress=_progress,
+        progress=_Progress(),
     )
 
 
@@ -158,6 +162,16 @@ def _files(paths: list[Path]) -> list[Path]:
     return files
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+class _Progress:
+    """A line that changes in a terminal; in a pipe or a file a line each `_EVERY_S` seconds."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if sys.stderr.isatty():
+            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+        elif now - self._last >= _EVERY_S:
+            print(text, file=sys.stderr, flush=True)
+            self._last = now
