@@ -138,10 +138,10 @@ class Guarantee:
         return (
             f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are never released and "
             "cost nothing by themselves. Their mean is taken off all later ones. So a constant that is added to a "
-            "feature through a whole session, in steps of the grid, changes nothing that is released: of such constants, a "
-            "wearer's stable means among them, the loss is 0, over any number of sessions. The other side: a change of "
-            "a row in these chunks changes the input of every later release of its session, and costs up to the sum "
-            "over them. Nothing is claimed of what is not constant"
+            "feature through a whole session, in steps of the grid, changes nothing that is released: of such "
+            "constants, a wearer's stable means among them, the loss is 0, over any number of sessions. The other "
+            "side: a change of a row in these chunks changes the input of every later release of its session, and "
+            "costs up to the sum over them. Nothing is claimed of what is not constant"
         )
 
     def _odds(self) -> str:

@@ -68,6 +68,7 @@ class Deployment:
     window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
     session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
     window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
+    lifetime_levels : of a lifetime that fades (`eyestream.privacy.fading`); 1: it stops.
     beside : the other streams of the device.
     """
 
@@ -81,6 +82,7 @@ class Deployment:
     session_delta: float | None = None
     day_delta: float | None = None
     lifetime_delta: float | None = None
+    lifetime_levels: int = 1
     beside: tuple[Beside, ...] = ()
 
 
@@ -130,6 +132,8 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = Fa
             (deployment.lifetime_epsilon, deployment.lifetime_delta),
         )
     ]
+    if lasting[2] is not None:  # each level lasts half as long as the ceiling without them, the last one as long
+        lasting[2] *= (deployment.lifetime_levels + 1) / 2
     what = "the sum over the chunks of all its streams" if deployment.beside else "the sum over its chunks"
     return (
         *touched,
@@ -146,9 +150,22 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = Fa
         _limited(
             "lifetime",
             (deployment.lifetime_epsilon, deployment.lifetime_delta),
-            "the sum over everything since the ledger began",
+            "the sum over everything since the ledger began" + _fading(loss, lasting[2], deployment.lifetime_levels),
             lasting[2],
         ),
+    )
+
+
+def _fading(loss: Loss, seconds: float | None, levels: int) -> str:
+    """How a lifetime fades, in words; `seconds`: how long it lasts in all."""
+    if levels == 1 or seconds is None:
+        return ""
+    first, last = float(loss.epsilon), float(loss.epsilon / 2 ** (levels - 1))
+    return (
+        f", which fades: a chunk costs epsilon {first:g} until half of the ceiling is spent "
+        f"({duration(seconds / (levels + 1))} of releases), then half as much for as long again, and so on: "
+        f"{levels} levels, on the last of which, twice as long, a chunk costs {last:.3g}. The level follows from what "
+        "the ledger has charged, and from nothing else; no word is kept and sent again"
     )
 
 

@@ -71,6 +71,7 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
         session_delta=budget.session_delta,
         day_delta=budget.day_delta,
         lifetime_delta=budget.lifetime_delta,
+        lifetime_levels=budget.levels,
         beside=tuple(
             Beside(
                 _without_units(settings, other),
@@ -90,8 +91,9 @@ def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mappin
     What the window withholds is said behind it.
     """
     mechanism, deployment = mechanisms[stream.name], deployment_of(settings, stream, mechanisms)
+    levels = {"lifetime": deployment.lifetime_levels}
     found = [
-        f"a {scope.unit} {duration(scope.seconds)}"
+        f"a {scope.unit} {duration(scope.seconds)}" + levels_words(scope.seconds, levels.get(scope.unit, 1))
         for scope in scopes_of(mechanism.loss, mechanism.n, deployment)
         if scope.seconds is not None
     ]
@@ -100,6 +102,14 @@ def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mappin
     if not deployment.beside and allowed < chunks:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
     return text
+
+
+def levels_words(seconds: float, levels: int) -> str:
+    """`` on 8 levels (each 50 min ...)``: how a lifetime fades that lasts `seconds`; nothing for one level."""
+    if levels == 1:
+        return ""
+    each = duration(seconds / (levels + 1))
+    return f" on {levels} levels (each {each} at half the epsilon of the one before, the last twice as long)"
 
 
 def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Guarantee:

@@ -98,6 +98,7 @@ class Sidecar:
             today=today,
             publish=self._sender.post,
             changed=self._note_change,
+            levels=settings.budget.levels,
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.retain)
