@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -10,9 +11,12 @@ import pytest
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings, spendable
 from eyestream.privacy.fading import LEVELS, bounds, faded, level_of, levels_of
+from eyestream.privacy.loss import Loss
 from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.reservation import Granted, Request
+from eyestream.privacy.scopes import Deployment, level_seconds, scopes_of
 from eyestream.streams.key import StreamKey
+from eyestream.streams.spec import StreamSpec
 
 L = 10**14  # epsilon 100
 
@@ -144,3 +148,46 @@ def test_levels_are_refused_without_a_lifetime() -> None:
     assert low.within(high)
     assert not high.within(low)
     assert not Ceilings.of(lifetime=1.0).within(high)
+
+
+def most_of(chunks: int, deployment: Deployment, epsilon: float) -> Fraction:
+    """The largest sum of so many consecutive slots in a life."""
+    ceilings = Ceilings.of(deployment.window_chunks, deployment.window_epsilon, lifetime=200.0, levels=LEVELS)
+    ledger = MemoryLedger(ceilings)
+    spent = []
+    for index in range(400):
+        [answer] = ledger.reserve([ask(index, epsilon)], 1)
+        spent.append(faded(epsilon, answer.level) if isinstance(answer, Granted) else 0.0)
+    return max(sum((Fraction(e) for e in spent[i : i + chunks]), Fraction(0)) for i in range(len(spent)))
+
+
+@pytest.mark.parametrize("epsilon", [4.8, 3.0])
+def test_what_an_event_is_said_to_cost_holds_on_every_level(epsilon: float) -> None:
+    """A window that lets one chunk through lets two or three of a later level: together more than the one."""
+    stream = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
+    still = Deployment(stream, 3, 9.4, lifetime_epsilon=200.0)
+    fading = replace(still, lifetime_levels=LEVELS)
+    loss = Loss("chunk", Fraction(spendable(epsilon)))
+    said, wrong = ({scope.unit: scope for scope in scopes_of(loss, 32, one)} for one in (fading, still))
+    event, less = said["gaze event"], wrong["gaze event"]
+    assert event.chunks is not None
+    assert event.loss is not None
+    assert less.loss is not None
+    most = most_of(event.chunks, fading, epsilon)
+    assert most <= event.loss.epsilon
+    assert (most > less.loss.epsilon) == (epsilon == 4.8), "the control: without levels the claim is lower"
+    assert (said["window"].loss, said["window"].ceiling) == (None, 9.4)
+
+
+@pytest.mark.parametrize("window", [9.6, 5.0])
+def test_hours_of_levels_are_those_of_a_life(window: float) -> None:
+    stream = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
+    deployment = Deployment(stream, 2, window, lifetime_epsilon=200.0, lifetime_levels=3)
+    told = level_seconds(Loss("chunk", Fraction(5)), 64, deployment)
+    ledger, slots = MemoryLedger(Ceilings.of(2, window, lifetime=200.0, levels=3)), [0] * 3
+    for index in range(400):
+        [answer] = ledger.reserve([ask(index, 5.0, levels=3)], 1)
+        if isinstance(answer, Granted):
+            slots[answer.level] = index
+    lived = [32.0 * (b - a) for a, b in zip([-1, *slots], slots, strict=False)]
+    assert told == pytest.approx(lived, abs=64.0)

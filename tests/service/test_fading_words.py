@@ -59,18 +59,32 @@ def test_the_guarantee_and_the_start_line_say_when_levels_begin(path: Path) -> N
     told = guarantee_in(settings, settings.stream[0], mechanisms)
     words = dict(told.sentences())["lifetime"]
     assert "a chunk costs epsilon 4.8 until half of the ceiling is spent (53 min of releases)" in words
-    assert "8 levels, on the last of which, twice as long, a chunk costs 0.0375" in words
+    assert "8 levels, on the last of which (1 h 46 min) a chunk costs 0.0375" in words
     assert "no word is kept and sent again" in words
+    assert (told.window_chunks, told.session_chunks) == (None, None), "on a later level there are more"
+    assert told.gain == max(mechanisms["features"].faded(level).gain or 0 for level in range(LEVELS))
     assert "enough for 8 h 00 min of releases" in words
     assert next(scope.seconds for scope in told.scopes if scope.unit == "lifetime") == 900 * 32
-    assert "a lifetime 8 h 00 min on 8 levels (each 53 min at half" in lasting_words(
-        settings, settings.stream[0], mechanisms
-    )
+    start = lasting_words(settings, settings.stream[0], mechanisms)
+    assert "a lifetime 8 h 00 min of releases; the lifetime fades on 8 levels" in start
+    assert start.count("53 min") == 7
     plain = load(changed(path, '"fade"', '"stop"'))
     assert (
         "enough for 1 h 46 min of releases"
         in dict(guarantee_in(plain, plain.stream[0], mechanisms).sentences())["lifetime"]
     )
+
+
+def test_a_session_of_the_last_level_has_most_chunks_and_the_plain_sum_stays(path: Path) -> None:
+    """1152 is 240 chunks of 4.8 and 30,720 of a 128th: what a class says of fewer would be too low there."""
+    settings, plain = load(path), load(changed(path.with_name("sidecar.toml"), '"fade"', '"stop"'))
+    mechanisms = mechanisms_of(settings)
+    faded, still = (guarantee_in(one, one.stream[0], mechanisms).correlated for one in (settings, plain))
+    assert faded is not None
+    assert still is not None
+    assert (still.chunks, faded.chunks) == (240, 240 * 128)
+    assert still.plain == pytest.approx(faded.plain) == pytest.approx(1152.0)
+    assert still.chunk < faded.chunk < 1.1 * still.chunk
 
 
 def test_budget_lists_the_present_level_and_those_behind_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

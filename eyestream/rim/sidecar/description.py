@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Guarantee, guarantee_of
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, scopes_of
+from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, level_seconds, scopes_of
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.sidecar.correlated import correlated_of
 from eyestream.rim.sources.registry import front_end_of
@@ -91,25 +91,20 @@ def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mappin
     What the window withholds is said behind it.
     """
     mechanism, deployment = mechanisms[stream.name], deployment_of(settings, stream, mechanisms)
-    levels = {"lifetime": deployment.lifetime_levels}
     found = [
-        f"a {scope.unit} {duration(scope.seconds)}" + levels_words(scope.seconds, levels.get(scope.unit, 1))
+        f"a {scope.unit} {duration(scope.seconds)}"
         for scope in scopes_of(mechanism.loss, mechanism.n, deployment)
         if scope.seconds is not None
     ]
     text = ", ".join(found) + " of releases"
+    levels = level_seconds(mechanism.loss, mechanism.n, deployment)
+    if len(levels) > 1:
+        text += f"; the lifetime fades on {len(levels)} levels, each at half the epsilon of the one before: "
+        text += ", ".join(map(duration, levels))
     allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
-    if not deployment.beside and allowed < chunks:
+    if not deployment.beside and allowed < chunks and len(levels) < 2:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
     return text
-
-
-def levels_words(seconds: float, levels: int) -> str:
-    """`` on 8 levels (each 50 min ...)``: how a lifetime fades that lasts `seconds`; nothing for one level."""
-    if levels == 1:
-        return ""
-    each = duration(seconds / (levels + 1))
-    return f" on {levels} levels (each {each} at half the epsilon of the one before, the last twice as long)"
 
 
 def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Guarantee:
