@@ -1,5 +1,6 @@
 """On every level of a lifetime that fades a chunk is released with what was charged for it, and never with more."""
 
+import dataclasses
 import random
 from pathlib import Path
 
@@ -7,11 +8,9 @@ import numpy as np
 import pytest
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.fading import LEVELS, faded, levels_of
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.memory_ledger import MemoryLedger
@@ -20,10 +19,9 @@ from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
-from eyestream.testing.calibrations import few_features
+from eyestream.testing.calibrations import few_features, synthetic_joint
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
-from tests.privacy.small_corpus import NAMES, person, recordings
 
 N, F, EPSILON = 4, 3, 4.0
 KEYS = [StreamKey("d", "a"), StreamKey("d", "b")]
@@ -171,18 +169,19 @@ def test_a_snapshot_keeps_the_level(mechanism: Mechanism) -> None:
 
 def test_a_baseline_outlives_a_level_and_the_filter_begins_anew() -> None:
     """klt with a baseline: one baseline a session; behind a change of level the schedule is that of its first chunk."""
-    calibration: Calibration = calibrate_joint(Corpus.of(recordings(), 32), anchored=True)
-    one = build(calibration, EPSILON)
-    stream = StreamRelease(settings("features", 32, NAMES), one, lambda: 1, levels=LEVELS)
-    outcome = stream.feed(RawRows(1, 0, person(1)[: 9 * 32], end=True), 0.0)
+    joint = synthetic_joint(8)
+    steps, rows = np.zeros(len(joint.names), dtype=np.int64), np.random.default_rng(1).normal(size=(72, 3))
+    one = build(dataclasses.replace(joint, anchor=Anchor(4, steps, steps)), EPSILON)
+    stream = StreamRelease(settings("features", 8, joint.names), one, lambda: 1, levels=LEVELS)
+    outcome = stream.feed(RawRows(1, 0, rows, end=True), 0.0)
     grants = [Granted(request, level) for request, level in zip(outcome.requests, [0] * 6 + [1] * 3, strict=True)]
     released = [decode_private(payload) for payload in stream.answer(grants).payloads]
     assert [(chunk.chunk, chunk.epsilon) for chunk in released] == [(4, 4.0), (5, 4.0), (6, 2.0), (7, 2.0), (8, 2.0)]
     assert stream.counters.withheld == {"baseline": 4}
     session = one.session()
-    for chunk in np.split(person(1)[: 4 * 32], 4):
+    for chunk in np.split(rows[:32], 4):
         session.anchor(chunk.T)
-    session.release(person(1)[4 * 32 : 5 * 32].T)
+    session.release(rows[32:40].T)
     moved = one.faded(1).continue_session(session)
     assert not moved.awaits_baseline
     np.testing.assert_array_equal(moved.state, one.faded(1).core.start)
