@@ -51,13 +51,14 @@ PARTS: dict[str, Any] = {
 }
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
 
-
 PAGES: dict[str, Callable[[Sequence[Record]], str]] = {
     "tables": tables_page.page,
     "linkage": linkage_page.page,
     "central": central_page.page,
 }
-"""Parts that have a page of their own, in Markdown."""
+"""Parts that have a page of their own, in Markdown; they are computed when they are asked for."""
+
+_NEEDS = {"tables": "labels", "linkage": "labels that are the same in all recordings of a person"}
 
 
 def run(
@@ -86,16 +87,16 @@ def run(
     """
     population = Population.of(recordings, labels)
     values = utility.published_values(published) if published is not None else []
-    measures = {name: part.measure for name, part in PARTS.items()}
+    chosen = {name: part for name, part in PARTS.items() if name not in PAGES}
+    measures = {name: part.measure for name, part in chosen.items()}
 
     def count(done: int, total: int) -> None:
         progress(f"{done} of {total} cells done")
 
     try:
-        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(population))
-        cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
+        world = prepare(population, plan.chunks, progress, out / "calibrations")
+        cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
         records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
-        _write_pages(out, records)
         write_tables(out / "csv", records | _summaries(records) | ({"published": values} if values else {}))
         progress("drawing the figures")
         return write_report(out, sections(records, values), _settings(plan, world, recordings))
@@ -127,19 +128,23 @@ def run_only(
     Raises
     ------
     ConfigError, RecordingError, CalibrationError
-        As `run`, or there is no such part.
+        As `run`, or there is no such part, or it needs labels.
     """
     unknown = [name for name in only if name not in PARTS]
     if unknown:
         raise ConfigError(f"the study has no part {unknown[0]!r}: {', '.join(PARTS)}")
     population = Population.of(recordings, labels)
+    there = {"tables": population.labels, "linkage": linkage.demographics(population)}
+    for name in only:
+        if name in _NEEDS and not there[name]:
+            raise ConfigError(f"part {name!r} of the study needs {_NEEDS[name]}: --labels FILE")
     chosen = {name: PARTS[name] for name in PARTS if name in only}
 
     def count(done: int, total: int) -> None:
         progress(f"{done} of {total} cells done")
 
     try:
-        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(population))
+        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(only))
         cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
         measures = {name: part.measure for name, part in chosen.items()}
         records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
@@ -157,9 +162,9 @@ def _write_pages(out: Path, records: dict[str, list[Record]]) -> None:
             (out / f"{name}.md").write_text(page(records[name]), encoding="utf-8")
 
 
-def _calibrators(population: Population) -> dict[str, Callable[[Corpus], Calibration]]:
-    """Those of the tables on labels beside the usual ones, where there are labels."""
-    return CALIBRATORS | (dict([ANCHORED]) if population.labels else {})
+def _calibrators(only: Sequence[str]) -> dict[str, Callable[[Corpus], Calibration]]:
+    """The usual ones, and for the parts that compare mechanisms at their best one more."""
+    return CALIBRATORS | (dict([ANCHORED]) if set(only) & set(_NEEDS) else {})
 
 
 def _summaries(records: dict[str, list[Record]]) -> dict[str, list[Record]]:
