@@ -34,7 +34,7 @@ from eyestream.offline.study.verdict import verdict
 from eyestream.privacy.calibration.calibration import product
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["PARTS", "run", "run_only"]
+__all__ = ["PARTS", "computed", "run", "run_only", "tables_of"]
 
 PARTS: dict[str, Any] = {
     "frontier": frontier,
@@ -76,7 +76,7 @@ def run(
     """
     values = utility.published_values(published) if published is not None else []
     try:
-        world, records = _computed(recordings, out, plan, tuple(PARTS), labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(recordings, out, plan, tuple(PARTS), labels=labels, jobs=jobs, progress=progress)
         tables = tables_of(records, world) | ({"published": values} if values else {})
         write_tables(out / "csv", tables)
         settings = _settings(plan, world, recordings)
@@ -118,7 +118,7 @@ def run_only(
     if unknown:
         raise ConfigError(f"the study has no part {unknown[0]!r}: {', '.join(PARTS)}")
     try:
-        world, records = _computed(recordings, out, plan, only, labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(recordings, out, plan, only, labels=labels, jobs=jobs, progress=progress)
         write_tables(out / "csv", tables_of(records, world))
         (out / "csv" / "settings.json").write_text(json.dumps(_settings(plan, world, recordings), indent=1))
     except OSError as error:
@@ -126,7 +126,7 @@ def run_only(
     return out / "csv"
 
 
-def _computed(
+def computed(
     recordings: Sequence[Recording],
     out: Path,
     plan: Plan,
