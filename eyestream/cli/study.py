@@ -24,7 +24,7 @@ _SUFFIXES = (".npz", ".csv", ".csv.gz")
 _ATTACK_OPTIONS = ("attack", "mechanism", "calibration", "epsilon", "splits")
 _EVERY_S = 10.0
 
-_ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "deep")
+_ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "spread", "deep")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -95,7 +95,7 @@ def main(options: argparse.Namespace) -> None:
     missing = [name for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise ConfigError(f"{', '.join(missing)} not installed: pip install 'eyestream[study]'")
-    from eyestream.offline.study import tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+    from eyestream.offline.study import one_table as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
 
     if options.table == "list":
         print(tables.listed())
@@ -135,9 +135,9 @@ def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None,
 
 
 def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, file: Path | None) -> Path:
+    from eyestream.offline.study.one_table import make_table  # noqa: PLC0415
     from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415
     from eyestream.offline.study.population import read_labels  # noqa: PLC0415
-    from eyestream.offline.study.tables import make_table  # noqa: PLC0415
 
     return make_table(
         loaded,

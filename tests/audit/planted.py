@@ -341,6 +341,12 @@ def reused_seed(chunk: Array) -> Array:
     return _plus(chunk, STEP * np.rint(_seeded.laplace(scale=SCALE, size=chunk.shape) / STEP))
 
 
+def few_seeds(chunk: Array) -> Array:
+    """Seeded anew by each call, with ten random bits: the same noise comes again at no fixed distance."""
+    generator = np.random.default_rng(secrets.randbits(10))
+    return _plus(chunk, STEP * np.rint(generator.laplace(scale=SCALE, size=chunk.shape) / STEP))
+
+
 _global = np.random.default_rng()
 
 

@@ -8,7 +8,7 @@ import pytest
 from eyestream.cli import study
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.offline.study import tables
+from eyestream.offline.study import one_table as tables
 from eyestream.offline.study.report import figure_text
 from eyestream.offline.study.run import PARTS
 

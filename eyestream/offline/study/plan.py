@@ -21,6 +21,8 @@ class Plan:
     stride : rows between the windows that classifiers see, 10 as published for this rate.
     states : numbers of states of the Markov models.
     repeats : largest number of repeated releases that are averaged.
+    per_minute : epsilon a minute at which mechanisms are compared on labels; the papers' smallest, middle and largest
+        for chunks of 32 rows.
     minutes : epsilons a minute of the stream, at which utility stands against identity.
     verdict_chunk, verdict_minute : rows a chunk and epsilon a minute that the verdict is about.
     frontier_chunks : rows a chunk there.
@@ -38,6 +40,7 @@ class Plan:
     stride: int
     states: tuple[int, ...]
     repeats: int
+    per_minute: tuple[float, ...]
     minutes: tuple[float, ...]
     verdict_chunk: int
     verdict_minute: float
@@ -57,6 +60,7 @@ FULL = Plan(
     stride=10,
     states=(2, 4, 8),
     repeats=300,
+    per_minute=(1.8, 18.0, 180.0),
     minutes=(9.0, 18.0, 36.0, 90.0),
     verdict_chunk=64,
     verdict_minute=18.0,
@@ -82,6 +86,7 @@ QUICK = Plan(
     stride=10,
     states=(2, 4),
     repeats=10,
+    per_minute=(18.0,),
     minutes=(18.0,),
     verdict_chunk=32,
     verdict_minute=18.0,

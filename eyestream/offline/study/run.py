@@ -12,13 +12,19 @@ from threadpoolctl import threadpool_limits
 from eyestream.errors import ConfigError
 from eyestream.offline.study import (
     baseline,
+    central,
+    central_page,
     classification,
     coefficients,
     correlation,
     frontier,
     frontier_summary,
     identification,
+    linkage,
+    linkage_page,
     recovery,
+    tables,
+    tables_page,
     timing,
     utility,
 )
@@ -29,12 +35,14 @@ from eyestream.offline.study.population import Population
 from eyestream.offline.study.prices import with_prices
 from eyestream.offline.study.report import write_report, write_summary, write_tables
 from eyestream.offline.study.sections import sections
-from eyestream.offline.study.sources import BASELINES, SOURCES, World, prepare
+from eyestream.offline.study.sources import ANCHORED, BASELINES, CALIBRATORS, SOURCES, World, prepare
 from eyestream.offline.study.verdict import verdict
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["PARTS", "computed", "run", "run_only", "tables_of"]
+__all__ = ["PAGES", "PARTS", "computed", "run", "run_only", "tables_of"]
 
 PARTS: dict[str, Any] = {
     "frontier": frontier,
@@ -42,12 +50,23 @@ PARTS: dict[str, Any] = {
     "correlation": correlation,
     "coefficients": coefficients,
     "classification": classification,
+    "tables": tables,
+    "linkage": linkage,
     "identification": identification,
     "recovery": recovery,
     "timing": timing,
     "baseline": baseline,
+    "central": central,
 }
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
+
+
+PAGES: dict[str, Callable[[Sequence[Record]], str]] = {
+    "tables": tables_page.page,
+    "linkage": linkage_page.page,
+    "central": central_page.page,
+}
+"""Parts that have a page of their own, in Markdown."""
 
 
 def run(
@@ -81,6 +100,7 @@ def run(
         write_tables(out / "csv", tables)
         settings = _settings(plan, world, recordings)
         write_summary(out / "summary.json", summary_of(records, plan, world.population.rate_hz), settings)
+        _write_pages(out, records)
         progress("drawing the figures")
         first = opening(records["frontier"], plan, world.population.rate_hz, _said(settings, recordings, plan))
         return write_report(out, [*first, *sections(tables, values)], settings, quick=plan == QUICK)
@@ -120,10 +140,22 @@ def run_only(
     try:
         world, records = computed(recordings, out, plan, only, labels=labels, jobs=jobs, progress=progress)
         write_tables(out / "csv", tables_of(records, world))
+        _write_pages(out, records)
         (out / "csv" / "settings.json").write_text(json.dumps(_settings(plan, world, recordings), indent=1))
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
     return out / "csv"
+
+
+def _write_pages(out: Path, records: dict[str, list[Record]]) -> None:
+    for name, page in PAGES.items():
+        if records.get(name):
+            (out / f"{name}.md").write_text(page(records[name]), encoding="utf-8")
+
+
+def _calibrators(population: Population) -> dict[str, Callable[[Corpus], Calibration]]:
+    """Those of the tables on labels beside the usual ones, where there are labels."""
+    return CALIBRATORS | (dict([ANCHORED]) if population.labels else {})
 
 
 def computed(
@@ -142,8 +174,9 @@ def computed(
         progress(how_far(done, total, left))
 
     chosen = {name: PARTS[name] for name in PARTS if name in parts}
+    population = Population.of(recordings, labels)
     with threadpool_limits(1):
-        world = prepare(Population.of(recordings, labels), plan.chunks, progress, out / "calibrations")
+        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(population))
     cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
     measures = {name: part.measure for name, part in chosen.items()}
     return world, compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)

@@ -1,146 +1,115 @@
-"""Any one table or figure of the report, from saved cells; what is not there yet is computed first."""
+"""The papers' tables on any labels: every mechanism beside raw at equal epsilon a minute, a window and voted.
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+Every label column is learned from all other people (leave one person out), and who a person is from the first half of
+each recording. That is tested on the same release, as the papers do, and on a second one of the same rows: a mechanism
+that filters over a session, or spreads one draw of noise over a recording, is recognised by its noise within one
+release, which tells nothing of anybody's eyes.
 
-from eyestream.errors import ConfigError, meant
-from eyestream.offline.study import utility
-from eyestream.offline.study.cells import Record
-from eyestream.offline.study.figures import to_png
-from eyestream.offline.study.opening import opening
+The minute that a session's baseline takes is left out of every source. Accuracy is of windows (single rows, every
+stride-th) and of recordings by majority; both also within each value of every other label column, so that there is a
+table for each stimulus. Intervals are over people.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.offline.study.cells import Cell, Record
+from eyestream.offline.study.classification import PERSON, Outcome, label_folds, outcomes, person_folds
+from eyestream.offline.study.classifiers import CLASSIFIERS
+from eyestream.offline.study.measures import mean_and_error
 from eyestream.offline.study.plan import Plan
-from eyestream.offline.study.report import figure_text, write_tables
-from eyestream.offline.study.run import computed, tables_of
-from eyestream.offline.study.section import Section, Table
-from eyestream.offline.study.sections import sections_of
-from eyestream.rim.files.recordings import Recording
+from eyestream.offline.study.population import Population
+from eyestream.offline.study.sources import BEST_FORMS, RAW, SOURCES, World
+from eyestream.privacy.anchor import BASELINE_S
 
-__all__ = ["ATTACKS", "ELSEWHERE", "TABLES", "known", "listed", "make_table", "markdown"]
+__all__ = ["PERSON_ANEW", "TABLED", "cells", "epsilon_of", "measure", "without_lead"]
 
-ATTACKS = "attacks"
-"""The name of the page of the attacks on people, which has options of its own."""
+Array = NDArray[np.float64]
 
-TABLES: dict[str, tuple[tuple[str, ...], str]] = {
-    "frontier": (("frontier",), "table and figure: utility against identity at equal epsilon a minute"),
-    "frontier-own": (("frontier",), "the same figure with each person's own mean taken off"),
-    "limits": (("frontier",), "what causal rate-distortion allows, under klt's model"),
-    "features": (("frontier",), "explained variance, correlations within people and NMSE of each feature"),
-    "traces": (("frontier",), "figure: raw rows and what was released of them, one person"),
-    "utility": (("utility",), "NMSE, its utility, and explained variance, as published and as they behave"),
-    "error": (("utility",), "figure: mean squared error over variance against epsilon"),
-    "nmse": (("utility",), "figure: |NMSE| against epsilon"),
-    "published": (("utility",), "figure: NMSE beside a paper's values (needs --published)"),
-    "correlation": (("correlation",), "table and figure: correlation within recordings against the lag"),
-    "fifth": (("correlation",), "correlation over recordings with the fifth row (Bozkir et al. 2021, figures 3 to 6)"),
-    "leakage": (("correlation",), "table and figure: temporal privacy leakage under a Markov chain"),
-    "error-k": (("coefficients",), "figure: error against the number of coefficients"),
-    "choice": (("coefficients",), "table and figure: ways to choose k, and what they leak"),
-    "classification-person": (("classification",), "accuracy of the published classifiers: who it is"),
-    "classification-person-voted": (("classification",), "figure of it, by majority vote"),
-    "classification-person-per_window": (("classification",), "figure of it, a window at a time"),
-    "recognised": (("identification",), "who is recognised by the published classifiers, all protocols"),
-    "identification": (("identification",), "figure of it"),
-    "match": (("identification",), "figure: cumulative match curves"),
-    "averaging": (("recovery", "timing"), "figure: what averaging many releases recovers"),
-    "filtering": (("recovery", "timing"), "table and figure: what knowledge of the corpus recovers"),
-    "timing": (("recovery", "timing"), "what timing and metadata tell"),
-    "baseline": (("baseline",), "table and figure: the noise of Steil et al. as printed, and repaired"),
-    ATTACKS: (
-        (),
-        "page of all attackers on shipped calibrations (docs/attacks-figures.md); options: attacks on people",
-    ),
-}
-"""For each name the parts of the study that it needs, and what it is. With labels also classification-LABEL."""
+PERSON_ANEW = "person, anew"
+"""Who a person is, tested on another release."""
 
-ELSEWHERE = {
-    "docs/advice.md": "eyestream advise --table (made anew by tools/make/advice.py)",
-    "docs/correlations-corpus.md": "tools/make/session_curves.py, tools/make/session_frontier.py",
-    "eyestream/privacy/KLT.md, README 'What to expect'": "tools/make/frontier.py, tools/make/alternatives.py",
-    "benchmarks/RESULTS.md": "python -m benchmarks",
-}
-"""Tables of the documentation that other commands make."""
+TABLED = (RAW, *(source for source in SOURCES if source.attacked), *BEST_FORMS)
+"""Raw, the plain forms and the best ones."""
 
 
-def known(name: str) -> bool:
-    """Whether there is such a table; those of labels are known by their beginning."""
-    return name in TABLES or name.startswith("classification-")
+def cells(plan: Plan, world: World) -> list[Cell]:
+    """One cell for each task, source, chunk length and epsilon a minute; none where nobody is labelled."""
+    if not world.population.labels:
+        return []
+    work = []
+    for task in (PERSON, PERSON_ANEW, *world.population.labels):
+        for source in TABLED:
+            for n in plan.attack_chunks if source.chunked else plan.attack_chunks[:1]:
+                for per_minute in plan.per_minute if source is not RAW else (0.0,):
+                    told = {"source": source.label, "mechanism": source.mechanism, "n": n, "per_minute": per_minute}
+                    work.append(Cell("tables", {"task": task, "stride": plan.stride, "seed": 0} | told))
+    return work
 
 
-def listed() -> str:
-    """All names and what they are."""
-    width = max(map(len, TABLES)) + 2
-    lines = [f"{name:<{width}}{said}" for name, (_, said) in TABLES.items()]
-    lines += [f"{'classification-LABEL':<{width}}accuracy for a column of --labels"]
-    return "\n".join([*lines, "", "made by other commands:", *(f"  {k}: {v}" for k, v in ELSEWHERE.items())])
+def epsilon_of(population: Population, per_minute: float, n: int, *, chunked: bool) -> float:
+    """Epsilon of a chunk of `n` rows, or of a recording of middle length, when a minute may cost `per_minute`."""
+    rows = n if chunked else median(np.diff(population.starts).tolist())
+    return float(per_minute * rows / population.rate_hz / 60)
 
 
-def make_table(
-    recordings: Sequence[Recording],
-    out: Path,
-    plan: Plan,
-    name: str,
-    *,
-    target: Path | None = None,
-    labels: dict[str, dict[str, str]] | None = None,
-    published: Path | None = None,
-    jobs: int | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-) -> Path:
-    """Write one table (Markdown, and CSV beside it) or one figure (PNG), or both.
-
-    Parameters
-    ----------
-    name
-        Out of `TABLES`, but not `ATTACKS`.
-    target
-        Of the table; by default `out`/tables/NAME.md. Its figure has the same name and ends in .png.
-
-    Returns
-    -------
-    The path of the table, or of the figure where there is no table.
-
-    Raises
-    ------
-    ConfigError, RecordingError, CalibrationError
-        As `run`, or there is no such table.
-    """
-    if not known(name) or name == ATTACKS:
-        raise ConfigError(f"there is no table {name!r}{meant(name, TABLES)}: eyestream study --table list")
-    parts = TABLES[name][0] if name in TABLES else ("classification",)
-    values = utility.published_values(published) if published is not None else []
-    try:
-        world, records = computed(recordings, out, plan, parts, labels=labels, jobs=jobs, progress=progress)
-        rate = world.population.rate_hz
-        if "frontier" in parts:
-            made = opening(records["frontier"], plan, rate, {})
-        else:
-            made = sections_of(parts[0], tables_of(records, world), values)
-        return _written(made, name, target if target is not None else out / "tables" / f"{name}.md")
-    except OSError as error:
-        raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
+def without_lead(rows: Array, rate_hz: float, n: int) -> Array:
+    """Rows (m, F) of a recording without the chunks that a session's baseline takes, withheld or not."""
+    return rows[ceil(BASELINE_S * rate_hz / n) * n :]
 
 
-def _written(sections: Sequence[Section], name: str, target: Path) -> Path:
-    figures = [figure for section in sections for key, (_, figure) in section.figures.items() if key == name]
-    tables = [table for section in sections for table in section.tables if table.name == name]
-    if not figures and not tables:
-        raise ConfigError(f"there is no table {name!r} of these recordings (labels, or --published, are missing?)")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for figure in figures:
-        target.with_suffix(".png").write_bytes(to_png(figure))
-    if not tables:
-        return target.with_suffix(".png")
-    command = f"<!-- eyestream study RECORDINGS --out DIR --table {name} -->\n\n"
-    target.write_text(command + "\n".join(map(markdown, tables)), encoding="utf-8")
-    rows: list[Record] = [{"table": table.caption} | dict(row) for table in tables for row in table.records]
-    write_tables(target.parent, {target.stem: rows})
-    return target
+def measure(
+    world: World, *, task: str, source: str, mechanism: str, n: int, per_minute: float, stride: int, seed: int
+) -> list[Record]:
+    """Accuracy of each classifier on one private release, of all recordings and within each value of other labels."""
+    population = world.population
+    chunked = next(s for s in TABLED if s.label == source).chunked
+    epsilon = epsilon_of(population, per_minute, n, chunked=chunked)
+    release = world.releases(source, n, epsilon, seed=seed)
+
+    def released() -> dict[int, Array]:
+        return {r: without_lead(release(r)[:, world.active], population.rate_hz, n) for r in population.released}
+
+    rows, about_people = released(), task in (PERSON, PERSON_ANEW)
+    if about_people:
+        classes, folds = person_folds(population.people, rows, n, max(stride // 2, 1))
+        if task == PERSON_ANEW:
+            _, again = person_folds(population.people, released(), n, max(stride // 2, 1))
+            folds = [(folds[0][0], again[0][1])]
+    else:
+        classes, folds = label_folds(population.people, population.labels[task], rows, stride)
+    own = population.people if about_people else population.labels[task]
+    shares = [sum(own[r] == value for r in rows) / len(rows) for value in classes]
+    base: Record = {"epsilon": epsilon, "classes": len(classes), "chance": 1 / len(classes), "largest": max(shares)}
+    others = {column: values for column, values in population.labels.items() if column != task}
+    return [
+        {"classifier": name} | base | record
+        for name in CLASSIFIERS
+        for record in _records(population, others, outcomes(name, folds, seed))
+    ]
 
 
-def markdown(table: Table) -> str:
-    """The columns of a table."""
-    lines = [f"**{table.caption}**", "", "| " + " | ".join(heading for _, heading in table.columns) + " |"]
-    lines.append("|" + "---|" * len(table.columns))
-    for record in table.records:
-        lines.append("| " + " | ".join(figure_text(record.get(key)) for key, _ in table.columns) + " |")
-    return "\n".join(lines) + "\n"
+def _records(population: Population, others: Mapping[str, Sequence[str]], found: Sequence[Outcome]) -> list[Record]:
+    records = [{"where": ""} | _accuracy(population, found)]
+    for column, values in others.items():
+        for value in sorted({values[outcome.recording] for outcome in found}):
+            part = [outcome for outcome in found if values[outcome.recording] == value]
+            records.append({"where": f"{column} = {value}"} | _accuracy(population, part))
+    return records
+
+
+def _accuracy(population: Population, found: Sequence[Outcome]) -> Record:
+    """Means over people, with half the width of their 95 % intervals."""
+    people = sorted({population.people[outcome.recording] for outcome in found})
+
+    def each(value: Callable[[Sequence[Outcome]], float]) -> list[float]:
+        return [value([o for o in found if population.people[o.recording] == person]) for person in people]
+
+    window, _, window_half = mean_and_error(each(lambda own: sum(o.right for o in own) / sum(o.windows for o in own)))
+    voted, _, voted_half = mean_and_error(each(lambda own: float(np.mean([o.vote for o in own]))))
+    accuracy: Record = {"per_window": window, "per_window_interval": window_half}
+    return accuracy | {"voted": voted, "voted_interval": voted_half, "people": len(people), "recordings": len(found)}
