@@ -37,7 +37,7 @@ _NOISE = {"cfpa": cfpa_noise, "dcfpa": dcfpa_noise}
 def cells(plan: Plan, world: World) -> list[Cell]:
     """One cell for each mechanism, chunk length, epsilon and way of choosing."""
     work = []
-    for epsilon in (*plan.epsilons, *plan.wall, 10 * plan.wall[-1], 100 * plan.wall[-1]):
+    for epsilon in (*plan.epsilons, *plan.wall, 10 * plan.wall[-1]):
         for mechanism in _NOISE:
             settings = {
                 "mechanism": mechanism,

@@ -33,7 +33,7 @@ __all__ = ["ATTACKED_BY", "TRACED", "cells", "measure"]
 
 Array = NDArray[np.float64]
 
-VERSION = 1
+VERSION = 2
 """Of what these cells compute."""
 
 ATTACKED_BY = tuple(name for name in ATTACKERS if name != "deep")
@@ -51,7 +51,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     work = []
     for n in plan.frontier_chunks:
         minutes = plan.minutes if n == plan.verdict_chunk else (plan.verdict_minute,)
-        base: dict[str, Any] = {"version": VERSION, "minutes": list(minutes)}
+        base: dict[str, Any] = {"version": VERSION, "attackers": list(ATTACKED_BY), "minutes": list(minutes)}
         for split in range(plan.frontier_splits):
             work.append(Cell("frontier", base | {"measured": "raw", "way": RAW_ROWS, "n": n, "split": split}))
             for name, way in WAYS.items():

@@ -64,8 +64,8 @@ def _attacks(group: Sequence[Record]) -> list[Record]:
 
 
 def _trial(kept: dict[str, Any]) -> Trial:
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
-    return Trial(**values)
+    told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
+    return Trial(**told)
 
 
 def _utility(group: Sequence[Record]) -> Record:
@@ -76,12 +76,24 @@ def _utility(group: Sequence[Record]) -> Record:
     row: Record = {}
     for name, error, base in (("explained", sums[0], sums[1]), ("own", sums[2], sums[3])):
         row[name] = yardstick.distinct(_share(error.sum(axis=0), base.sum(axis=0)))
-        several = [yardstick.distinct(_share(error[one].sum(axis=0), base[one].sum(axis=0))) for one in drawn]
+        several = row[name] - _influence(yardstick, error, base)[drawn].sum(axis=1)
         row[f"{name}_low"], row[f"{name}_high"] = (float(v) for v in np.quantile(several, (0.025, 0.975)))
     active = yardstick.group >= 0
     row["every"] = float(np.nanmean(_share(sums[0].sum(axis=0), sums[1].sum(axis=0))[active]))
     nmse = mean_of_known([record["nmse"] for record in group])[active]
     return row | {"nmse": float(np.nanmedian(nmse)), "coverage": min(record["coverage"] for record in group)}
+
+
+def _influence(yardstick: Yardstick, error: Array, base: Array) -> Array:
+    """(P,) what each person takes from the explained share, to first order: (e_p - (E / B) b_p) / B of every feature.
+
+    People drawn anew are summed over this, not over e and b: where one person has most of a feature's variance, B of a
+    draw without that person is next to nothing, and the ratio no figure of anything.
+    """
+    whole, against = error.sum(axis=0), base.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = np.where(against > 0, (error - whole / against * base) / against, np.nan)
+    return np.array([yardstick.distinct(own) for own in each])
 
 
 def _sums(group: Sequence[Record]) -> Array:

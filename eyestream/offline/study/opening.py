@@ -124,7 +124,7 @@ def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, reco
 
 def frontier_table(rows: Sequence[Record]) -> Table:
     """Every way, length and epsilon."""
-    return Table("Utility against identity", FRONTIER_COLUMNS, [row | _in_words(row) for row in rows])
+    return Table("frontier", "Utility against identity", FRONTIER_COLUMNS, [row | _in_words(row) for row in rows])
 
 
 def limits_table(limits: Sequence[Record]) -> Table:
@@ -135,14 +135,14 @@ def limits_table(limits: Sequence[Record]) -> Table:
         ("n", "rows a chunk"),
         ("explained", "explained, at most"),
     )
-    return Table("Limit of utility: causal rate-distortion under klt's model", columns, limits)
+    return Table("limits", "Limit of utility: causal rate-distortion under klt's model", columns, limits)
 
 
 def features_table(records: Sequence[Record], n: int, minute: float) -> list[Table]:
     """One for each way, at one price."""
     rows = frontier_summary.by_feature(records, n, minute)
     return [
-        Table(f"Features, {label}, {minute:g} epsilon a minute, chunks of {n} rows", FEATURE_COLUMNS, own)
+        Table("features", f"Features, {label}, {minute:g} epsilon a minute, chunks of {n} rows", FEATURE_COLUMNS, own)
         for label in dict.fromkeys(row["label"] for row in rows)
         if (own := [row for row in rows if row["label"] == label])
     ]

@@ -42,7 +42,7 @@ from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["PARTS", "run", "run_only"]
+__all__ = ["PAGES", "PARTS", "computed", "run", "run_only", "tables_of"]
 
 PARTS: dict[str, Any] = {
     "frontier": frontier,
@@ -96,7 +96,7 @@ def run(
     """
     values = utility.published_values(published) if published is not None else []
     try:
-        world, records = _computed(recordings, out, plan, _of_report(), labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(recordings, out, plan, _of_report(), labels=labels, jobs=jobs, progress=progress)
         tables = tables_of(records, world) | ({"published": values} if values else {})
         write_tables(out / "csv", tables)
         settings = _settings(plan, world, recordings)
@@ -138,7 +138,7 @@ def run_only(
     if unknown:
         raise ConfigError(f"the study has no part {unknown[0]!r}: {', '.join(PARTS)}")
     try:
-        world, records = _computed(recordings, out, plan, only, labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(recordings, out, plan, only, labels=labels, jobs=jobs, progress=progress)
         write_tables(out / "csv", tables_of(records, world))
         _write_pages(out, records)
         (out / "csv" / "settings.json").write_text(json.dumps(_settings(plan, world, recordings), indent=1))
@@ -163,7 +163,7 @@ def _calibrators(only: Sequence[str]) -> dict[str, Callable[[Corpus], Calibratio
     return CALIBRATORS | (dict([ANCHORED]) if set(only) & set(_NEEDS) else {})
 
 
-def _computed(
+def computed(
     recordings: Sequence[Recording],
     out: Path,
     plan: Plan,

@@ -12,8 +12,9 @@ __all__ = ["Section", "Table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of some records; a column is (name, heading)."""
+    """Some columns of some records; a column is (name, heading). Tables that belong together share a name."""
 
+    name: str
     caption: str
     columns: tuple[tuple[str, str], ...]
     records: Sequence[Record]
