@@ -45,6 +45,9 @@ TABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "filtering": (("recovery", "timing"), "table and figure: what knowledge of the corpus recovers"),
     "timing": (("recovery", "timing"), "what timing and metadata tell"),
     "baseline": (("baseline",), "table and figure: the noise of Steil et al. as printed, and repaired"),
+    "tables": (("tables",), "page: the papers' tables on --labels, every mechanism at equal epsilon a minute"),
+    "linkage": (("linkage",), "page: linkage of demographics and gaze"),
+    "central": (("central",), "page: what a trusted aggregator would release"),
     ATTACKS: (
         (),
         "page of all attackers on shipped calibrations (docs/attacks-figures.md); options: attacks on people",
