@@ -21,6 +21,7 @@ from eyestream.gaze.live import DELAY_S, LiveFrontEnd
 from eyestream.gaze.samples import Samples
 from eyestream.offline.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources.gaze import pulse_s
 from eyestream.testing.footprint import heap_bytes
 from eyestream.wire.messages import encode_gaze, encode_raw
 from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
@@ -59,8 +60,9 @@ def _velocity(samples: Samples) -> float:
 
 
 def _live(rate_hz: float, samples: Samples) -> int:
-    """As a sidecar does: a tenth of a second at a time, through the map of clocks."""
-    live, rows, portion = LiveFrontEnd(load_profile("mqtt").at_rate(rate_hz)), 0, max(1, round(rate_hz / 10))
+    """As a sidecar does: in its portions, through the map of clocks."""
+    profile, rows = load_profile("mqtt").at_rate(rate_hz), 0
+    live, portion = LiveFrontEnd(profile), round(rate_hz * pulse_s(profile))
     for begin in range(0, len(samples), portion):
         part = samples[begin : begin + portion]
         live.take(part, part.t)
@@ -90,7 +92,7 @@ def _throughput(result: Result, seconds: float, each_s: float) -> None:
     columns = ["gaze at", "samples/s, whole", "samples/s, live", "whole / velocity", "live / velocity"]
     result.tables.append(Table("samples that one core takes, with their rows", columns, rows))
     result.notes.append(
-        f"{seconds:g} s of simulated gaze; live: in portions of 0.1 s, through the map of clocks; velocity: what "
+        f"{seconds:g} s of simulated gaze; live: in the sidecar's portions, through the map of clocks; velocity: what "
         "`numpy.gradient` takes for the speed of the same samples as whole arrays, the least that any detector does"
     )
 

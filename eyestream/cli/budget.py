@@ -23,7 +23,7 @@ from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of
+from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
 from eyestream.rim.sidecar.description import served_streams
 from eyestream.streams.key import StreamKey
 
@@ -110,13 +110,14 @@ class _Rest(NamedTuple):
 def _left(settings: Settings, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
     """What is left of every configured stream."""
     mechanisms = mechanisms_of(settings)
-    ceilings = ceilings_of(settings, mechanisms)
+    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     found = {}
     for served, mechanism in served_streams(settings, mechanisms):
         charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
+        beneath = own.get(served.stream, Ceilings())
         odometer = reading.odometers.get(served.id)
         levels = levels_left(odometer, ceilings, charges) if ceilings.levels > 1 else []
-        lefts = left_of(odometer, ceilings, charges, today)
+        lefts = left_of(odometer, ceilings, charges, today, stream=served.stream, own=beneath)
         found[served.key] = _Rest(lefts, levels, mechanism.n / served.rate_hz)
     return found
 

@@ -97,12 +97,15 @@ class FrontEnd:
             self._pending[-1] = samples.copy()  # the caller may fill its arrays anew
         return self._rows([])
 
-    def advance(self, now_s: float) -> Rows:
+    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
         """The rows that are due when the tracker's clock shows `now_s`, whether samples came or not.
 
+        `samples`, none behind `now_s`, are taken first, in the same step (`feed` would work twice).
         Samples at or before `now_s` that come later are dropped, so leave them the time that they need on their way.
         Rows are made for at most the longest step in one call; what is not a number, or goes backward, is no progress.
         """
+        if samples is not None and len(samples):
+            self._pending.append(samples)
         rows = self._work(now_s)
         tick = self._timeline.tick_of(now_s)
         if tick > self._timeline.clock:

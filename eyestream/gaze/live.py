@@ -124,8 +124,9 @@ class LiveFrontEnd:
         rows: list[LiveRows] = []
         while self._front is not None:
             end = self._end(self._steps)
-            self._feed(self._front, end)
             if now_s < end + DELAY_S - _ON_TIME_S:
+                # what lies behind it would make the row before its moment
+                self._front.feed(self._until(end - _ON_TIME_S))
                 break
             rows += self._row(self._front, end)
             self._steps += 1
@@ -177,20 +178,18 @@ class LiveFrontEnd:
     def _end(self, step: int) -> float:
         return self._origin + step * STEP_S
 
-    def _feed(self, front: FrontEnd, end: float) -> None:
-        """Hand on what lies before `end`: samples behind it would make the row at once, before its moment."""
-        if len(self._waiting) == 0:
-            return
-        early = ~(self._waiting.t > end - _ON_TIME_S)  # NaN is early, and dropped by the front end
+    def _until(self, end: float) -> Samples:
+        """Take from what waits the samples at or before `end`."""
+        early = ~(self._waiting.t > end)  # NaN is early, and dropped by the front end
         if early.all():
-            waiting, self._waiting = self._waiting, self._waiting[:0]
-            front.feed(waiting)
-        elif early.any():
-            front.feed(_picked(self._waiting, early))
-            self._waiting = _picked(self._waiting, ~early)
+            taken, self._waiting = self._waiting, self._waiting[:0]
+        else:
+            taken, self._waiting = _picked(self._waiting, early), _picked(self._waiting, ~early)
+        return taken
 
     def _row(self, front: FrontEnd, end: float) -> list[LiveRows]:
-        made = front.advance(end + _ON_TIME_S)
+        """The row of the window that ends at `end`; a sample of that very moment belongs to it."""
+        made = front.advance(end + _ON_TIME_S, self._until(end + _ON_TIME_S))
         if len(made) == 0:
             return []
         return [LiveRows(self._session, self._number, np.array([self.clock.tracker_s(end)]), made.values)]

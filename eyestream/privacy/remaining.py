@@ -1,13 +1,20 @@
 """What is left of a budget: a function of what was spent, of the ceilings and of the day alone."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.fading import bounds, level_of
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.odometer import Odometer, StreamOdometer
 
-__all__ = ["Left", "LevelLeft", "left_of", "levels_left"]
+__all__ = ["Left", "LevelLeft", "left_of", "levels_left", "without"]
+
+_Known = TypeVar("_Known", Odometer, StreamOdometer)
+_SECONDS_A_DAY = 86_400
+_NO_CEILINGS = Ceilings()
+_RESUMES = {"session": "the tracker's next session", "day": "midnight UTC", "lifetime": "never"}
+"""By scope, the one that lasts longest last."""
 
 
 class Left(NamedTuple):
@@ -17,6 +24,8 @@ class Left(NamedTuple):
     chunks: int
     resumes: str
     """When there is more again, in words."""
+    resumes_at: int | None = None
+    """Seconds since 1970; None where no clock brings more."""
 
 
 class LevelLeft(NamedTuple):
@@ -49,8 +58,16 @@ def levels_left(odometer: Odometer | None, ceilings: Ceilings, charges: Sequence
     return found
 
 
-def left_of(odometer: Odometer | None, ceilings: Ceilings, charge: Charge | Sequence[Charge], today: int) -> list[Left]:
-    """What each ceiling on the sums of a device leaves, the one that is spent first in front.
+def left_of(
+    odometer: Odometer | None,
+    ceilings: Ceilings,
+    charge: Charge | Sequence[Charge],
+    today: int,
+    *,
+    stream: str = "",
+    own: Ceilings = _NO_CEILINGS,
+) -> list[Left]:
+    """What each ceiling leaves a stream, the one that is spent first in front; of several, the one that lasts longest.
 
     Parameters
     ----------
@@ -62,26 +79,69 @@ def left_of(odometer: Odometer | None, ceilings: Ceilings, charge: Charge | Sequ
         Of one chunk; or on each level of a lifetime that fades. Session and day are counted at the present level.
     today
         Days since 1970, UTC. What damaged records may have cost counts on the next day too, which is not seen here.
+    stream, own
+        Name of the stream, and its own ceilings beneath: where both are set, the lower figure is told.
     """
-    o = odometer
     levels = levels_left(odometer, ceilings, (charge,) if isinstance(charge, Charge) else charge)
     if not isinstance(charge, Charge):
         charge = levels[0].charge if levels else charge[0]
-    this_day = o is not None and today <= o.day
-    spent = {
-        "session": (0, 0) if o is None else (o.session_epsilon, o.session_delta),
-        "day": (o.day_epsilon, o.day_delta) if o is not None and this_day else (0, 0),
-        "lifetime": (0, 0) if o is None else (o.epsilon, o.delta),
-    }
+    day = today if odometer is None else max(today, odometer.day)
+    spent = _spent(odometer, odometer is not None and odometer.day == day)
+    beneath = None if odometer is None else odometer.streams.get(stream)
+    own_spent = _spent(beneath, odometer is not None and odometer.day == day)
     found = []
-    for scope, resumes in (("session", "the tracker's next session"), ("day", "midnight UTC"), ("lifetime", "never")):
-        limits = (
-            (getattr(ceilings, scope), charge.epsilon, spent[scope][0]),
-            (getattr(ceilings, f"{scope}_delta"), charge.delta, spent[scope][1]),
-        )
-        chunks = [max(ceiling - so_far, 0) // cost for ceiling, cost, so_far in limits if ceiling is not None and cost]
+    for scope, resumes in reversed(_RESUMES.items()):
+        chunks = [
+            max(ceiling - so_far, 0) // cost
+            for limits, sums in ((ceilings, spent), (own, own_spent))
+            for ceiling, cost, so_far in zip(
+                _limits(limits, scope), (charge.epsilon, charge.delta), sums[scope], strict=True
+            )
+            if ceiling is not None and cost
+        ]
         if scope == "lifetime" and len(levels) > 1:
             chunks = [sum(level.chunks for level in levels)]
         if chunks:
-            found.append(Left(scope, min(chunks), resumes))
+            found.append(Left(scope, min(chunks), resumes, (day + 1) * _SECONDS_A_DAY if scope == "day" else None))
     return sorted(found, key=lambda left: left.chunks)
+
+
+def _limits(ceilings: Ceilings, scope: str) -> tuple[int | None, int | None]:
+    """Of epsilon and of delta."""
+    return getattr(ceilings, scope), getattr(ceilings, f"{scope}_delta")
+
+
+def _spent(known: Odometer | StreamOdometer | None, this_day: bool) -> dict[str, tuple[int, int]]:
+    """Epsilon and delta so far, by scope."""
+    if known is None:
+        return dict.fromkeys(_RESUMES, (0, 0))
+    return {
+        "session": (known.session_epsilon, known.session_delta),
+        "day": (known.day_epsilon, known.day_delta) if this_day else (0, 0),
+        "lifetime": (known.epsilon, known.delta),
+    }
+
+
+def without(odometer: Odometer, held: Mapping[str, tuple[int, int]]) -> Odometer:
+    """What a device had spent without some of its charges.
+
+    Parameters
+    ----------
+    odometer
+        Of the device.
+    held
+        Epsilon and delta of these charges, by stream. They count as of the current session and day; where those have
+        begun since, what is left of their sums is zero at least.
+    """
+    less = {name: _less(odometer.streams[name], *charges) for name, charges in held.items()}
+    epsilon, delta = (sum(charge[kind] for charge in held.values()) for kind in (0, 1))
+    return dataclasses.replace(_less(odometer, epsilon, delta), streams={**odometer.streams, **less})
+
+
+def _less(known: _Known, epsilon: int, delta: int) -> _Known:
+    less = {
+        f"{scope}{kind}": max(getattr(known, f"{scope}{kind}") - amount, 0)
+        for scope in ("", "session_", "day_")
+        for kind, amount in (("epsilon", epsilon), ("delta", delta))
+    }
+    return dataclasses.replace(known, **less)

@@ -38,7 +38,7 @@ def test_the_interval_holds_the_true_median_as_often_as_it_says_and_a_narrower_o
     assert (ratios, order) == ("True", "True")
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_a_checkout_against_itself() -> None:
     if shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin") is None:
         pytest.skip("mosquitto is not installed")

@@ -12,9 +12,15 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 MUST = {"benchmark", "mechanism", "n", "F", "median_us", "p99_us"}
 
 
-@pytest.mark.alone
+ALONE = ("kernel", "hop", "clients", "ingest", "fleet", "footprint", "offline", "ledger")
+
+
 @pytest.mark.parametrize(
-    "name", ["kernel", "hop", "clients", "ingest", "gaze", "fleet", "footprint", "offline", "ledger"]
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.alone) for name in ALONE),
+        pytest.param("gaze", marks=pytest.mark.long),  # it waits for 46 s of gaze, mostly
+    ],
 )
 def test_the_quick_form_runs_and_gives_its_records(name: str, tmp_path: Path) -> None:
     found = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin")

@@ -156,3 +156,18 @@ def test_a_burst_of_what_waited_is_not_too_fast() -> None:
         live.take(part, np.full(len(part), part.t[-1]))
         live.due(float(part.t[-1]))
     assert live.too_fast == 0
+
+
+def test_a_sample_at_the_end_of_a_window_belongs_to_it() -> None:
+    """A regular tracker has one at every end: each would be dropped as late, and leave a gap, if the row came first."""
+    live, rows = LiveFrontEnd(profile(RATE_HZ)), []
+    samples, _ = gaze(RATE_HZ, 36.0, 3)
+    regular = Samples(np.arange(len(samples)) / RATE_HZ, samples.x, samples.y, samples.pupil_mm, samples.valid)
+    for begin in range(0, len(samples), 25):
+        part = regular[begin : begin + 25]
+        live.take(part, part.t)
+        rows += live.due(float(part.t[-1]))
+    whole = FrontEnd(profile(RATE_HZ)).feed(regular)
+    assert len(rows) >= 11
+    for made, values in zip(rows[2:], whole.values[2:], strict=False):  # the first sample only says where the grid is
+        np.testing.assert_array_equal(made.values[0], values)

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.gaze.features import STEP_S
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
@@ -28,10 +29,16 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.source import Deliver, Feeder
 from eyestream.wire.messages import RawRows
 
-__all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "columns_of", "widths"]
+__all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "columns_of", "pulse_s", "widths"]
 
-PULSE_S = 0.1
-"""Samples wait no longer for the front end."""
+_PORTION = 256
+"""Samples of one portion: a few make most of the cost of a portion, many make a row late."""
+
+
+def pulse_s(profile: Profile) -> float:
+    """How long samples wait for the front end, in seconds: for a portion, and never longer than for the next row."""
+    return min(_PORTION / profile.fixed_rate_hz, STEP_S)
+
 
 DeliverGaze = Callable[[GazeColumns], None]
 """Takes records, at once; none at all says that the link stands."""
@@ -103,6 +110,7 @@ class GazeFeeder(Feeder):
     def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0) -> None:
         self.source, self._profile, self._speed = source, profile, speed
         self._inbox: deque[tuple[float, GazeColumns]] = deque()
+        self._pulse_s = pulse_s(profile)
         self._held, self._most = 0, math.ceil(2 * profile.fixed_rate_hz) + 64
         self._came = asyncio.Event()
         self._over = asyncio.Event()
@@ -149,7 +157,7 @@ class GazeFeeder(Feeder):
         due = self.live.next_due
         limit, event = None, self._came
         if due is not None:
-            limit, event = min(due - self._now(), PULSE_S) / self._speed, self._over
+            limit, event = min(due - self._now(), self._pulse_s) / self._speed, self._over
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 await event.wait()

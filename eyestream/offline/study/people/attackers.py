@@ -10,6 +10,8 @@ exemplar, raw
 matcher, lda, nearest, forest
     Know nothing of the mechanism and learn from the labelled released chunks: distance of means, linear discriminants
     with shrunk covariance, the nearest chunk, 100 trees.
+spread
+    Knows nothing of it either, and compares how much each session moves. `spread` has it.
 deep
     A dense network on sequences of released chunks; `deep` has it. Needs the extra `deep`.
 """
@@ -24,17 +26,19 @@ from sklearn.ensemble import RandomForestClassifier
 from eyestream.offline.study.classifiers import match_means
 from eyestream.offline.study.people import noise_likelihood as noise
 from eyestream.offline.study.people.galleries import Gallery
+from eyestream.offline.study.people.spread import spread_scores
 from eyestream.offline.study.people.word_likelihood import Beliefs, believe, prior, tell_scores, word_scores
 from eyestream.offline.study.people.words import decode
 from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
 
-__all__ = ["ATTACKERS", "applies", "attack", "describe", "undecoded"]
+__all__ = ["ATTACKERS", "WHITE_BOX", "applies", "attack", "describe", "undecoded"]
 
 Array = NDArray[np.float64]
 
-_WHITE_BOX = ("likelihood", "exemplar", "exemplar, raw")
+WHITE_BOX = ("likelihood", "exemplar", "exemplar, raw")
+"""Attackers who know the mechanism."""
 
 
 def attack(name: str, gallery: Gallery, seed: int) -> Array:
@@ -44,7 +48,7 @@ def attack(name: str, gallery: Gallery, seed: int) -> Array:
 
 def applies(name: str, mechanism: Mechanism | None) -> bool:
     """Whether the attacker can attack releases of `mechanism` (None: raw rows): white boxes know three kinds of law."""
-    if name not in _WHITE_BOX:
+    if name not in WHITE_BOX:
         return True
     return mechanism is not None and isinstance(mechanism.core, JointCore | AdditiveCore)
 
@@ -142,6 +146,8 @@ def _learned(make: Callable[[Array, NDArray[np.intp]], Callable[[Array], Array]]
 
 
 def _lda(rows: Array, who: NDArray[np.intp]) -> Callable[[Array], Array]:
+    if len(rows) <= who.max() + 1:  # one chunk a person: there is no covariance within people to learn
+        return _nearest(rows, who)
     learned = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(rows, who)
 
     def score(own: Array) -> Array:
@@ -184,5 +190,6 @@ ATTACKERS: dict[str, Callable[[Gallery, int], Array]] = {
     "lda": _learned(_lda),
     "nearest": _learned(_nearest),
     "forest": _forest,
+    "spread": spread_scores,
     "deep": _deep,
 }
