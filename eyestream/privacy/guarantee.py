@@ -251,20 +251,17 @@ class Guarantee:
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    session, levels = (deployment.session_epsilon, deployment.session_delta), deployment.lifetime_levels
+    levels = deployment.lifetime_levels
+    session = deployment.session_epsilon if levels == 1 else None
     made = guarantee_of_recording(mechanism, mechanism.calibration)
-    if levels > 1:  # a later level has room for more chunks, so none are counted; each raises guesses by its own factor
-        gains = [mechanism.faded(level).gain for level in range(levels)]
-        known = [gain for gain in gains if gain is not None]
-        made = replace(made, gain=max(known) if made.gain is not None and len(known) == levels else None)
+    if levels > 1 and made.gain is not None:  # later levels have room for more chunks: none are counted
+        made = replace(made, gain=max(mechanism.faded(level).gain or made.gain for level in range(levels)))
     return replace(
         made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
         streams=tuple(other.name for other in deployment.beside),
         window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=None
-        if session[0] is None or levels > 1
-        else chunks_within(mechanism.loss, session[0], session[1]),
+        session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
     )

@@ -91,16 +91,18 @@ def left_of(
     own_spent = _spent(beneath, odometer is not None and odometer.day == day)
     found = []
     for scope, resumes in reversed(_RESUMES.items()):
+        fades = scope == "lifetime" and len(levels) > 1
+        counted = [(own, own_spent)] if fades else [(ceilings, spent), (own, own_spent)]
         chunks = [
             max(ceiling - so_far, 0) // cost
-            for limits, sums in ((ceilings, spent), (own, own_spent))
+            for limits, sums in counted
             for ceiling, cost, so_far in zip(
                 _limits(limits, scope), (charge.epsilon, charge.delta), sums[scope], strict=True
             )
             if ceiling is not None and cost
         ]
-        if scope == "lifetime" and len(levels) > 1:
-            chunks = [sum(level.chunks for level in levels)]
+        if fades:
+            chunks.append(sum(level.chunks for level in levels))
         if chunks:
             found.append(Left(scope, min(chunks), resumes, (day + 1) * _SECONDS_A_DAY if scope == "day" else None))
     return sorted(found, key=lambda left: left.chunks)

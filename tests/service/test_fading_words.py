@@ -106,6 +106,9 @@ def test_what_is_said_to_be_left_is_what_a_ledger_grants(path: Path) -> None:
     ceilings, charges = Ceilings.of(lifetime=960.0, levels=LEVELS), levels_of(4.8, 0.0, LEVELS)
     odometer = spend(path, 130)
     [left] = left_of(odometer, ceilings, charges, 1)
+    beneath = Ceilings.of(lifetime=560.0)  # the stream's own: 8 of them left, 3 chunks of 2.4
+    [lower] = left_of(odometer, ceilings, charges, 1, stream="features", own=beneath)
+    assert (lower.scope, lower.chunks) == ("lifetime", 3)
     assert spend(path, 0) == odometer
     device = load(path).device[0].id
     with Ledger(load(path).sidecar.ledger, ceilings=ceilings) as ledger:
