@@ -1,13 +1,15 @@
 """`eyestream study`: what the mechanisms cost and what they stop, measured on recordings."""
 
 import argparse
+import math
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.options import RECORDING, add_profile, positive
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
@@ -18,6 +20,9 @@ __all__ = ["add_parser", "main"]
 
 _NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
+
+_ATTACK_OPTIONS = ("attack", "mechanism", "calibration", "epsilon", "splits")
+_EVERY_S = 10.0
 
 _ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "spread", "deep")
 
@@ -33,10 +38,16 @@ def add_parser(subparsers: Any) -> None:
         "where it stopped.",
     )
     parser.add_argument(
-        "recordings", nargs="+", type=Path, metavar="RECORDINGS", help=f"{RECORDING}, or folders of them"
+        "recordings", nargs="*", type=Path, metavar="RECORDINGS", help=f"{RECORDING}, or folders of them"
     )
     add_profile(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="made if it does not exist")
+    parser.add_argument(
+        "--table",
+        metavar="NAME[=FILE]",
+        help="make this table or figure alone, from cells that are saved in DIR or computed now: DIR/tables/NAME.md, "
+        "or FILE; 'list' shows the names. 'attacks' is that of the attacks on people: DIR/attacks.md",
+    )
     parser.add_argument("--labels", type=Path, metavar="FILE", help="CSV recording,person,label... to classify by")
     parser.add_argument("--published", type=Path, metavar="FILE", help="CSV of a paper's NMSE values, to show beside")
     parser.add_argument(
@@ -72,7 +83,6 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument("--epsilon", nargs="+", type=positive, metavar="E", help="of a chunk (default 2.4 4.8 24 48)")
     group.add_argument("--splits", type=int, metavar="S", help="random splits of the people (default 20; deep: 2)")
     group.add_argument("--corpus", metavar="TEXT", help="what the recordings are, in words, for the table")
-    group.add_argument("--table", type=Path, metavar="FILE", help="the table (default DIR/attacks.md); .json beside it")
 
 
 def main(options: argparse.Namespace) -> None:
@@ -81,17 +91,29 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        The extra is not installed, a folder holds no recording, or the study cannot be made of the recordings.
+        The extra is not installed, a folder holds no recording, there is no such table, or the study cannot be made of
+        the recordings.
     RecordingError
         A file is not a recording.
     """
     missing = [name for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise ConfigError(f"{', '.join(missing)} not installed: pip install 'eyestream[study]'")
+    from eyestream.offline.study import one_table as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+
+    if options.table == "list":
+        print(tables.listed())
+        return
+    if not options.recordings or options.out is None:
+        raise ConfigError("RECORDINGS and --out DIR: expected what to study, and where to write")
+    attacking = any(getattr(options, name) is not None for name in _ATTACK_OPTIONS)
+    name, file = _table(options.table, attacking, tables)
     profile = load_profile(options.profile) if options.profile else None
     loaded = [load_rows(path, profile) for path in _files(options.recordings)]
-    if any(getattr(options, name) is not None for name in ("attack", "mechanism", "calibration", "epsilon", "splits")):
-        page = _attack(options, loaded)
+    if attacking or name == tables.ATTACKS:
+        page = _attack(options, loaded, file)
+    elif name is not None:
+        page = _one_table(options, loaded, name, file)
     else:
         page = _study(options, loaded)
     if sys.stderr.isatty():
@@ -99,8 +121,43 @@ def main(options: argparse.Namespace) -> None:
     print(f"{len(loaded)} recordings: {page}")
 
 
+def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None, Path | None]:
+    """Name and file out of NAME[=FILE]; with options of the attacks a file alone is that of their table."""
+    if asked is None:
+        return None, None
+    name, equals, file = asked.partition("=")
+    if attacking and not equals and not tables.known(name):
+        return tables.ATTACKS, Path(asked)
+    if attacking and name != tables.ATTACKS:
+        raise ConfigError(f"--table {asked}: with options of the attacks expected --table attacks, or attacks=FILE")
+    if not tables.known(name):
+        raise ConfigError(
+            f"--table {asked}: there is no such table{meant(name, tables.TABLES)}; eyestream study --table list shows "
+            f"them; to have the attacks' table in a file: --table attacks={asked}"
+        )
+    return name, Path(file) if equals else None
+
+
+def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, file: Path | None) -> Path:
+    from eyestream.offline.study.one_table import make_table  # noqa: PLC0415
+    from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415
+    from eyestream.offline.study.population import read_labels  # noqa: PLC0415
+
+    return make_table(
+        loaded,
+        options.out,
+        QUICK if options.quick else FULL,
+        name,
+        target=file,
+        labels=read_labels(options.labels) if options.labels is not None else None,
+        published=options.published,
+        jobs=options.jobs or None,
+        progress=_Progress(),
+    )
+
+
 def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
-    from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+    from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415
     from eyestream.offline.study.population import read_labels  # noqa: PLC0415
     from eyestream.offline.study.run import run, run_only  # noqa: PLC0415
 
@@ -108,7 +165,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     plan = QUICK if options.quick else FULL
     if options.only:
         return run_only(
-            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_progress
+            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_Progress()
         )
 
     return run(
@@ -118,11 +175,11 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=labels,
         published=options.published,
         jobs=options.jobs or None,
-        progress=_progress,
+        progress=_Progress(),
     )
 
 
-def _attack(options: argparse.Namespace, loaded: list[Recording]) -> Path:
+def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | None) -> Path:
     from eyestream.offline.study.people.run import Scope, attack_people, subjects_of  # noqa: PLC0415
     from eyestream.offline.study.population import read_labels  # noqa: PLC0415
 
@@ -147,8 +204,8 @@ def _attack(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         f"{sum(len(r.t) for r in loaded)} rows" + (f", made from gaze by {options.profile}" if options.profile else ""),
         labels=read_labels(options.labels) if options.labels is not None else None,
         jobs=options.jobs or None,
-        table=options.table,
-        progress=_progress,
+        table=table,
+        progress=_Progress(),
     )
 
 
@@ -162,6 +219,16 @@ def _files(paths: list[Path]) -> list[Path]:
     return files
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+class _Progress:
+    """A line that changes in a terminal; in a pipe or a file a line each `_EVERY_S` seconds."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if sys.stderr.isatty():
+            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+        elif now - self._last >= _EVERY_S:
+            print(text, file=sys.stderr, flush=True)
+            self._last = now

@@ -1,11 +1,16 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from eyestream.cli import study
 from eyestream.cli.main import main
+from eyestream.errors import ConfigError
+from eyestream.offline.study import one_table as tables
 from eyestream.offline.study.report import figure_text
+from eyestream.offline.study.run import PARTS
 
 
 @pytest.mark.long
@@ -25,14 +30,29 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     assert not re.search(r'(?:src|href)="(?!data:)', page)
     assert page.count("data:image/png;base64,") == len(list((out / "figures").glob("*.png"))) >= 14
     for title in (
-        "Who is recognised by whom",
-        "Utility",
+        "Verdict",
+        "What was run",
+        "This was a quick run",
+        "simulated, nobody in it exists",
+        "Raw and private traces",
+        "Power: 6 people",
+        "Who is recognised by the published classifiers",
+        "Utility: the published measure",
         "Correlation",
         "Classification: pair",
         "Steil",
         "no guarantee",
     ):
         assert title in page
+    assert page.index("Verdict") < page.index("Utility against identity") < page.index("published classifiers")
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["quick"] is True
+    assert {row["label"] for row in summary["frontier"]} >= {"raw", "klt-anchored", "cfpa, filtered", "dcfpa, filtered"}
+    assert all(row["second"] >= row["epsilon"] for row in summary["frontier"] if row["epsilon"])
+    main([*words, "--table", "frontier"])  # from the saved cells
+    table = (out / "tables" / "frontier.md").read_text()
+    assert "| released by | epsilon a minute | of a chunk | rows a chunk | loss of any second of gaze |" in table
+    assert (out / "tables" / "frontier.png").is_file()
     settings = json.loads((out / "settings.json").read_text())
     assert settings["simulated"] is True
     assert settings["people_released"] == ["p1", "p3", "p5"]
@@ -73,6 +93,55 @@ def test_tables_on_labels_and_linkage_have_a_page_each(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*words, "tables", "--labels", str(labels)])
     assert "not there: p999-comic" in capsys.readouterr().err
+
+
+def test_tables_are_listed_without_any_recording(capsys):
+    main(["study", "--table", "list"])
+    told = capsys.readouterr().out
+    for name in tables.TABLES:
+        assert f"{name} " in told
+    assert "eyestream advise --table" in told
+
+
+def test_every_table_of_the_list_is_one_that_a_part_makes():
+    parts = {part for needed, _ in tables.TABLES.values() for part in needed}
+    assert parts == set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "attacking", "expected"),
+    [
+        (None, True, (None, None)),
+        ("nmse", False, ("nmse", None)),
+        ("nmse=a/b.md", False, ("nmse", Path("a/b.md"))),
+        ("attacks", True, ("attacks", None)),
+        ("attacks=docs/x.md", False, ("attacks", Path("docs/x.md"))),
+        ("docs/x.md", True, ("attacks", Path("docs/x.md"))),  # as version 0.1.0 had it
+    ],
+)
+def test_a_table_is_a_name_and_perhaps_a_file(asked, attacking, expected):
+    assert study._table(asked, attacking, tables) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "attacking", "line"),
+    [
+        ("docs/x.md", False, "to have the attacks' table in a file: --table attacks=docs/x.md"),
+        ("choise", False, "did you mean choice"),
+        ("nmse", True, "expected --table attacks, or attacks=FILE"),
+    ],
+)
+def test_a_table_that_is_not_there_is_refused_with_what_to_type(asked, attacking, line):
+    with pytest.raises(ConfigError, match=re.escape(line)):
+        study._table(asked, attacking, tables)
+
+
+def test_nothing_to_study_is_one_line(capsys):
+    with pytest.raises(SystemExit):
+        main(["study", "--quick"])
+    assert capsys.readouterr().err == (
+        "eyestream study: RECORDINGS and --out DIR: expected what to study, and where to write\n"
+    )
 
 
 def test_what_cannot_be_studied_is_one_line(tmp_path, capsys):

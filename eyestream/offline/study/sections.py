@@ -1,58 +1,48 @@
 """What the report says: text, figures and tables of every part, made from its records."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
-from matplotlib.figure import Figure
-
-from eyestream.offline.study import charts, charts_attacks, classification, identification
+from eyestream.offline.study import charts, charts_attacks, classification
 from eyestream.offline.study.cells import Record
+from eyestream.offline.study.section import Section, Table
 
-__all__ = ["Section", "Table", "sections"]
+__all__ = ["sections", "sections_of"]
 
 Records = dict[str, list[Record]]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Some columns of some records; a column is (name, heading)."""
-
-    caption: str
-    columns: tuple[tuple[str, str], ...]
-    records: Sequence[Record]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report."""
-
-    title: str
-    text: tuple[str, ...]
-    figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
-    """For each file name the caption and the figure."""
-    tables: tuple[Table, ...] = ()
-
-
 def sections(records: Records, published: Sequence[Record]) -> list[Section]:
-    """All sections, the verdict first."""
-    summary = identification.summarise(records["identification"])
-    return [
-        _verdict(summary),
-        _utility(records["utility"], published),
-        _correlation(records["correlation"]),
-        _coefficients(records["coefficients"]),
-        *_classification(records["classification"]),
-        _identification(summary),
-        _mechanism(records["recovery"], records["timing"]),
-        _baseline(records["baseline"]),
-    ]
+    """All but those that the report opens with; `records` hold the summaries too, with prices."""
+    return [section for part in _IN_TURN for section in sections_of(part, records, published)]
 
 
-_KEY = (("source", "mechanism"), ("n", "rows a chunk"), ("epsilon", "epsilon"))
+_IN_TURN = ("identification", "utility", "correlation", "coefficients", "classification", "recovery", "baseline")
 
 
-def _verdict(summary: list[Record]) -> Section:
-    table = identification.verdicts(summary)
+def sections_of(part: str, records: Records, published: Sequence[Record]) -> list[Section]:
+    """Those of one part of the study; of `recovery` with `timing`."""
+    made: dict[str, Callable[[], list[Section]]] = {
+        "identification": lambda: [_verdict(records["verdicts"]), _identification(records["identification-summary"])],
+        "utility": lambda: [_utility(records["utility"], published)],
+        "correlation": lambda: [_correlation(records["correlation"])],
+        "coefficients": lambda: [_coefficients(records["coefficients"])],
+        "classification": lambda: _classification(records["classification-summary"]),
+        "recovery": lambda: [_mechanism(records["recovery"], records["timing"])],
+        "baseline": lambda: [_baseline(records["baseline"])],
+    }
+    return made[part]()
+
+
+_KEY = (
+    ("source", "mechanism"),
+    ("n", "rows a chunk"),
+    ("epsilon", "epsilon"),
+    ("minute", "epsilon a minute"),
+    ("second", "loss of any second of gaze"),
+)
+
+
+def _verdict(table: list[Record]) -> Section:
     columns = (
         *_KEY,
         ("passed", "attacks within 2 s.e. of chance"),
@@ -65,18 +55,16 @@ def _verdict(summary: list[Record]) -> Section:
         ("near_chance", "all near chance"),
     )
     return Section(
-        "Who is recognised by whom",
+        "Who is recognised by the published classifiers",
         (
-            "People at even positions of the sorted names calibrate; those at odd positions are released and "
-            "attacked. Epsilon is the total over all features: of one chunk, and of a whole recording for FPA and "
-            "the baselines. What a person has spent is the sum over all chunks.",
+            "The papers' classifiers and protocols; stronger attackers stand at the head of this page. Epsilon is of "
+            "all features together: of one chunk, and of a whole recording for FPA and the baselines.",
             "An attack passes when its rank-1 rate is at most 2 standard errors above chance, over random splits. "
             "'All near chance' asks that of the strongest of all attacks, with the limit widened for their number "
-            "(Bonferroni): among two dozen attacks one is likely to exceed 2 standard errors by luck. It does not say "
-            "that people are hidden: with few people a real effect lies within these limits, and other attackers "
-            "may find more.",
+            "(Bonferroni). It does not say that people are hidden: with few people a real effect lies within these "
+            "limits, and other attackers may find more.",
         ),
-        tables=(Table("Re-identification, all attackers and protocols", columns, table),),
+        tables=(Table("recognised", "Re-identification, all attackers and protocols", columns, table),),
     )
 
 
@@ -104,9 +92,10 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
         ("error_over_variance_median", "the same, median feature"),
         ("explained_variance", "explained variance"),
         ("explained_variance_median", "the same, median feature"),
+        ("coverage", "covered"),
     )
     return Section(
-        "Utility",
+        "Utility: the published measure",
         (
             "NMSE and utility = 1/|NMSE| as published (Bozkir et al. 2021, equations 4 to 6): the denominator holds "
             "the noisy mean, each chunk, feature and recording is averaged over the noisy runs, then over all. The "
@@ -116,13 +105,14 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
             "what releasing the corpus' mean would give.",
         ),
         figures,
-        (Table("Utility", columns, records),),
+        (Table("utility", "Utility", columns, records),),
     )
 
 
 def _correlation(records: list[Record]) -> Section:
     lags = [r for r in records if r["measured"] == "correlation"]
     leaks = [r for r in records if r["measured"] == "leakage"]
+    fifths = [r for r in records if r["measured"] == "fifth" and r["row"] in (6, 9, 21, 37, 65, 129, 256)]
     columns = (
         ("n", "rows a chunk"),
         ("states", "states"),
@@ -146,8 +136,17 @@ def _correlation(records: list[Record]) -> Section:
             "correlation": ("Correlation coefficient against lag.", charts.correlation_chart(lags)),
             "leakage": ("Temporal privacy leakage relative to epsilon.", charts.leakage_chart(leaks)),
         },
-        (Table("Temporal privacy leakage", columns, [r for r in leaks if r["t"] is None]),),
+        (
+            Table("leakage", "Temporal privacy leakage", columns, [r for r in leaks if r["t"] is None]),
+            Table("fifth", "Over recordings, each row with the fifth one", _times("row"), fifths),
+            Table("correlation", "Within recordings, against the lag", _times("lag"), lags),
+        ),
     )
+
+
+def _times(name: str) -> tuple[tuple[str, str], ...]:
+    quantiles = (("median", "median"), ("low", "10 %"), ("high", "90 %"))
+    return (("signal", "signal"), (name, name), (f"{name}_s", "seconds"), *quantiles)
 
 
 def _coefficients(records: list[Record]) -> Section:
@@ -178,14 +177,14 @@ def _coefficients(records: list[Record]) -> Section:
             "error-k": ("Squared error over variance, mean over the features.", charts.error_chart(errors)),
             "choice": ("Three ways to choose k for CFPA.", charts.choice_chart(choices)),
         },
-        (Table("Ways to choose k (CFPA)", columns, choices),),
+        (Table("choice", "Ways to choose k (CFPA)", columns, choices),),
     )
 
 
 def _classification(records: list[Record]) -> list[Section]:
     made = []
     for task in charts.distinct(records, "task"):
-        own = classification.summarise([r for r in records if r["task"] == task])
+        own = [r for r in records if r["task"] == task]
         person = task == classification.PERSON
         text = (
             "First half of each recording against its second half, trained and tested on the same private release."
@@ -209,7 +208,9 @@ def _classification(records: list[Record]) -> list[Section]:
             for measure in ("per_window", "voted")
         }
         title = "Classification: who is it" if person else f"Classification: {task}"
-        made.append(Section(title, (text,), figures, (Table(f"Accuracy, {task}", columns, own),)))
+        made.append(
+            Section(title, (text,), figures, (Table(f"classification-{task}", f"Accuracy, {task}", columns, own),))
+        )
     return made
 
 
@@ -224,8 +225,8 @@ def _identification(summary: list[Record]) -> Section:
             "of it is left out of the training. Protocols: private to raw (the papers'), white box (learned from and"
             " tested on one private release), white box anew (tested on another release of the same rows, as in "
             "another session), raw to private.",
-            "FPA spreads one draw of noise over the whole recording: within one release people are recognised by "
-            "their noise. That says nothing about their eyes, and is why the second release is there.",
+            "FPA spreads one draw of noise over a recording: within one release people are recognised by their noise. "
+            "That says nothing about their eyes, and is why the second release is there.",
         ),
         {
             "identification": (
@@ -267,8 +268,8 @@ def _mechanism(recovery: list[Record], timing: list[Record]) -> Section:
             "filtering": ("What knowledge of the corpus recovers.", charts_attacks.filtering_chart(filtering)),
         },
         (
-            Table("Timing and metadata", columns, timing),
-            Table("Filtering", (*_KEY, ("attack", "attacker uses"), *moments), filtering),
+            Table("timing", "Timing and metadata", columns, timing),
+            Table("filtering", "Filtering", (*_KEY, ("attack", "attacker uses"), *moments), filtering),
         ),
     )
 
@@ -295,5 +296,5 @@ def _baseline(records: list[Record]) -> Section:
                 charts_attacks.baseline_chart(records),
             )
         },
-        (Table("Loss of the noise", columns, records),),
+        (Table("baseline", "Loss of the noise", columns, records),),
     )
