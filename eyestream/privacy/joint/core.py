@@ -69,7 +69,7 @@ class JointCore:
             whole = self._of_values(frame, tables.covariances.sum(axis=0)) + tables.residual[frame.active]
             spread = tables.sd[frame.active] * np.sqrt(whole)
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
-        self.start = np.zeros(len(self.schedule.poles))
+        self.start = np.zeros(len(self.schedule.motion.stays))
 
     def _unknown(self, frame: Frame) -> Array:
         """(A,) mean square error of a standardised value, as far as the scores describe it, late in a session."""
@@ -130,7 +130,7 @@ class JointStep:
         assert state is not None
         schedule, tables = self.core.schedule, self.core.tables
         step = schedule.steps[min(turn, len(schedule.steps) - 1)]
-        predicted = state * schedule.poles if turn else state
+        predicted = schedule.motion.forward(state) if turn else state
         expected = predicted.reshape(len(tables.poles), -1).sum(axis=0)
         innovation = step.directions @ (self.scores(admitted) - expected)
         word = [int(np.searchsorted(b, y)) for b, y in zip(step.borders, innovation, strict=True)]
