@@ -11,7 +11,8 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.offline.corpus.simulation import load_statistics, simulate
-from eyestream.offline.study.advice import IDENTITY, Wish, advise, load_table, markdown
+from eyestream.offline.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
+from eyestream.rim import config
 from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.features import FEATURES_52
@@ -132,3 +133,33 @@ def test_people_are_told_what_was_measured_on_whom(capsys: pytest.CaptureFixture
         assert part in text
     main(["advise"])
     assert "baseline  " not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("purpose", sorted(PURPOSES))
+def test_a_purpose_becomes_a_configuration_that_is_what_was_advised(
+    table: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], purpose: str
+) -> None:
+    main(["init", str(tmp_path / "new"), "--purpose", purpose])
+    assert "(new: nothing spent)" in capsys.readouterr().out
+    advice, settings = advise(PURPOSES[purpose], table), config.load(tmp_path / "new" / "sidecar.toml")
+    assert settings.stream[0].privacy.calibration == advice.calibration
+    assert settings.stream[0].privacy.epsilon == advice.epsilon
+    assert (settings.stream[0].privacy.correlation is None) is bool(advice.withheld_s)
+    told = tomllib.loads(advice.configuration())["budget"]
+    budget = settings.budget
+    assert {key: float(getattr(budget, key)) for key in told} == pytest.approx(told)
+    with pytest.raises(SystemExit):
+        main(["init", str(tmp_path / "new"), "--purpose", purpose])
+    assert "neither is ever overwritten" in capsys.readouterr().err
+
+
+def test_advice_is_written_where_it_is_asked_for(
+    table: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["advise", "--epsilon-per-minute", "9", "--delay", "20", "--out", str(tmp_path / "new")])
+    assert "expected" in capsys.readouterr().out
+    settings = config.load(tmp_path / "new" / "sidecar.toml")
+    assert settings.stream[0].privacy.calibration == "everyday-klt-mapped-32"
+    assert settings.stream[0].privacy.epsilon == pytest.approx(2.4)
+    with pytest.raises(ConfigError, match="has no epsilon"):
+        advise(Wish(18.0, 40.0), table).into('calibration = "x"\n')

@@ -8,6 +8,7 @@ of the next larger one. Nothing is said outside of what was measured.
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import DATA
 from eyestream.streams.spec import StreamSpec
 
-__all__ = ["ANCHORED", "Advice", "Wish", "advise", "load_table", "markdown"]
+__all__ = ["ANCHORED", "PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
 
 Row = dict[str, Any]
 
@@ -66,6 +67,15 @@ class Wish:
     hours_a_day: float = 8.0
 
 
+PURPOSES = {
+    "adapt": Wish(18.0, 20.0),
+    "trends": Wish(18.0, 70.0),
+    "unrecognised": Wish(18.0, 70.0, hide_identity=True),
+}
+"""What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
+known anyway; the same of people whom the application must not recognise."""
+
+
 @dataclass(frozen=True)
 class Advice:
     """An answer.
@@ -109,6 +119,18 @@ class Advice:
             f"session_epsilon = {day:g}\n"
             f"day_epsilon = {day:g}\n"
         )
+
+    def into(self, text: str) -> str:
+        """The configuration `text` of one stream with what is advised in the place of its values; its comments stay."""
+        for line in self.configuration().splitlines():
+            key, found, value = line.partition(" = ")
+            if found and not line.startswith("#"):
+                text, count = re.subn(rf"(?m)^{key} = \S+", f"{key} = {value}", text, count=1)
+                if not count:
+                    raise ConfigError(f"the configuration to change has no {key}")
+        if self.withheld_s:
+            text = re.sub(r"(?m)^(correlation = )", r"# \1", text, count=1)
+        return text
 
 
 def load_table() -> dict[str, Any]:
