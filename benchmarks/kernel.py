@@ -24,6 +24,8 @@ from eyestream.spectrum.fourier import _Basis, _Planned
 __all__ = ["run"]
 
 FEATURES, LENGTHS = (1, 8, 52, 208), (32, 64, 128, 256)
+RECORDINGS = (1024,)
+"""Like a recording of FPA, which takes it as one chunk: for the transforms alone."""
 MAIN = (52, 64)
 
 
@@ -163,7 +165,7 @@ def _transforms(result: Result) -> None:
     """Coordinates and back of 48 signals: the product with a basis against planned FFTW."""
     kept = (1, 2, 4, 8, 12, 16, 24, 33)
     rows = []
-    for n in LENGTHS:
+    for n in (*LENGTHS, *RECORDINGS):
         x, row = np.random.default_rng(0).normal(size=(48, n)), [f"n = {n}"]
         for k in kept:
             if k > n // 2 + 1:
@@ -173,6 +175,9 @@ def _transforms(result: Result) -> None:
             cases = {name: lambda w=way, x=x: w.signals(w.coordinates(x)) for name, way in ways.items()}
             timings = interleaved(cases, 0.15)
             row.append(f"{amount(timings['basis'].median_us)} / {amount(timings['fftw'].median_us)}")
+            size = {"benchmark": "kernel", "state": "transform", "n": n, "k": k}
+            ratio = timings["basis"].over(timings["fftw"])
+            result.records.append(size | {"ratio_basis_to_fftw": ratio} | timings["basis"].record())
         rows.append(row)
     title = "48 signals to k coefficients and back, us: basis / planned FFTW (k <= 12 takes the basis)"
     result.tables.append(Table(title, ["", *(f"k = {k}" for k in kept)], rows))

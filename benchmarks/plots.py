@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from eyestream.spectrum.fourier import BASIS_UP_TO
+
 __all__ = ["draw"]
 
 Records = Sequence[dict[str, Any]]
@@ -20,7 +22,13 @@ def draw(records: Records, folder: Path) -> str:
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, paint in (("latency", _latency), ("size", _size), ("stages", _stages), ("devices", _devices)):
+    for name, paint in (
+        ("latency", _latency),
+        ("size", _size),
+        ("stages", _stages),
+        ("devices", _devices),
+        ("crossover", _crossover),
+    ):
         figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
         if paint(records, axes):
             figure.savefig(folder / f"{name}.svg")
@@ -73,6 +81,23 @@ def _size(records: Records, axes: Any) -> bool:
     axes.set_xticks(lengths, labels=lengths)
     axes.set_xticks([], minor=True)
     axes.legend(fontsize="small", ncols=2)
+    return bool(own)
+
+
+def _crossover(records: Records, axes: Any) -> bool:
+    """Where planned FFTs overtake the product with a basis: their ratio against k, a line for each length."""
+    own = [r for r in records if r.get("state") == "transform"]
+    for color, n in enumerate(sorted({r["n"] for r in own})):
+        line = sorted((r["k"], r["ratio_basis_to_fftw"]) for r in own if r["n"] == n)
+        axes.plot(*zip(*line, strict=True), marker="o", color=f"C{color}", label=f"n = {n}")
+    axes.axhline(1.0, color="black", linewidth=0.8)
+    axes.axvline(BASIS_UP_TO, color="black", linewidth=0.8, linestyle=":", label="auto: the basis up to here")
+    axes.set(xscale="log", yscale="log", xlabel="coefficients kept, k", ylabel="time, basis / planned FFTW")
+    ticks = sorted({r["k"] for r in own})
+    axes.set_xticks(ticks, labels=ticks)
+    axes.set_xticks([], minor=True)
+    axes.set(title="above 1, FFTW is faster")
+    axes.legend(fontsize="small")
     return bool(own)
 
 

@@ -22,7 +22,7 @@ from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of
+from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
 from eyestream.rim.sidecar.description import served_streams
 from eyestream.streams.key import StreamKey
 
@@ -101,11 +101,13 @@ def main(args: argparse.Namespace) -> None:
 def _left(settings: Settings, reading: LedgerReading, today: int) -> dict[StreamKey, list[tuple[Left, float]]]:
     """What is left of every configured stream, and how many seconds of rows that is."""
     mechanisms = mechanisms_of(settings)
-    ceilings = ceilings_of(settings, mechanisms)
+    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     found = {}
     for served, mechanism in served_streams(settings, mechanisms):
         charge = Charge.of(mechanism.epsilon, mechanism.delta)
-        lefts = left_of(reading.odometers.get(served.id), ceilings, charge, today)
+        beneath = own.get(served.stream, Ceilings())
+        odometer = reading.odometers.get(served.id)
+        lefts = left_of(odometer, ceilings, charge, today, stream=served.stream, own=beneath)
         found[served.key] = [(left, left.chunks * mechanism.n / served.rate_hz) for left in lefts]
     return found
 

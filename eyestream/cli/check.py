@@ -18,6 +18,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_brokers import broker_findings, others_of
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
+from eyestream.rim.ops.check_ports import NO_PORTS, ports_of
 from eyestream.rim.ops.deployment.accounts import become_owner
 from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
 from eyestream.rim.ops.findings import Finding
@@ -99,14 +100,15 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
     application = None if options.application is None else config.load_login(options.application)
     root = root_of(options.config)
     found = [] if root is None else deployment_findings(root, settings, VERSION, datetime.now(UTC))
-    others = {} if options.laptop else others_of(settings, tracker, application)
+    ports = NO_PORTS if root is None or (tracker is None and application is None) else ports_of(root)
+    others = {} if options.laptop else others_of(settings, tracker, application, ports)
     become_owner(settings.sidecar.ledger)  # root may read every login above, and must not hide what the sidecar cannot
 
     async def brokers() -> list[Finding]:
         one_line_faults()
         if options.laptop:
             return await laptop_findings(settings, addresses_elsewhere())
-        return await broker_findings(settings, others)
+        return await broker_findings(settings, others, ports)
 
     host = host_findings(settings, options.config, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     return found + host + asyncio.run(brokers())

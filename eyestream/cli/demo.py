@@ -17,6 +17,7 @@ from eyestream.cli.demo_view import Figures, View, open_view, summary
 from eyestream.cli.options import one_line_faults, positive, start_log
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.config import (
@@ -37,10 +38,10 @@ from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
 
-CALIBRATION = "everyday-klt-one-32"
-"""What the demo releases with."""
+CALIBRATIONS = {"klt": "everyday-klt-one-32", "cfpa": "everyday-cfpa-32", "dcfpa": "everyday-dcfpa-32"}
+"""What the demo releases with; klt by default, as `eyestream init` has it."""
 
-RIVAL = "everyday-cfpa-32"
+RIVALS = {"klt": "everyday-cfpa-32", "cfpa": "everyday-klt-one-32", "dcfpa": "everyday-klt-one-32"}
 """What the demo shows beside it, for the same chunks and the same epsilon."""
 
 EPSILON = 4.8
@@ -57,6 +58,12 @@ def add_parser(subparsers: Any) -> None:
         description="Start a broker of our own on this machine, play the gaze of a person who does not exist, or of a "
         "tracker, turn it into rows, release them privately chunk by chunk, and show what an application receives. "
         "Nothing is kept: the ledger is a temporary one.",
+    )
+    parser.add_argument(
+        "--mechanism",
+        choices=sorted(CALIBRATIONS),
+        default="klt",
+        help="how chunks are released (default klt); cfpa and dcfpa with their post-processing on, as `init` has them",
     )
     parser.add_argument(
         "--seconds", type=positive, metavar="S", help="length by the clock (default 20; 120 of a tracker)"
@@ -96,8 +103,8 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     one_line_faults()
     if options.source is not None and options.speed is not None:
         raise ConfigError("--speed: a tracker has its own")
-    calibration = calibrations.load(CALIBRATION)
-    rival = build(calibrations.load(RIVAL), EPSILON)
+    calibration = calibrations.load(CALIBRATIONS[options.mechanism])
+    rival = build(calibrations.load(RIVALS[options.mechanism]), EPSILON)
     figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival)
     speed = options.speed or (1.0 if options.source else calibration.n / calibration.rate_hz)
     seconds = options.seconds or (120.0 if options.source else 20.0)
@@ -124,7 +131,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
             try:
                 async with embedded_broker(options.port) as url:
                     view.announce(f"broker at {url}")
-                    settings = _settings(url, folder, calibration.names, calibration.rate_hz)
+                    settings = _settings(url, folder, calibration, options.mechanism)
                     new_ledger(settings, created=int(time.time()))
                     limit = None if options.source is None else seconds
                     await _play(settings, source, figures, view, ready=ready, seconds=limit)
@@ -136,7 +143,9 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     return figures
 
 
-def _settings(url: str, folder: Path, names: tuple[str, ...], rate_hz: float) -> Settings:
+def _settings(url: str, folder: Path, calibration: Calibration, mechanism: str) -> Settings:
+    post = None if mechanism == "klt" else True  # klt has no such options: it shrinks and smooths by itself
+    privacy = PrivacySettings(calibration=CALIBRATIONS[mechanism], epsilon=EPSILON, clip=post, smooth=post)
     return Settings(
         sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
         private=BrokerSettings(url),
@@ -144,13 +153,13 @@ def _settings(url: str, folder: Path, names: tuple[str, ...], rate_hz: float) ->
             StreamSettings(
                 name="features",
                 schema=1,
-                rate_hz=rate_hz,
+                rate_hz=calibration.rate_hz,
                 window_s=30.0,
-                names=names,
+                names=calibration.names,
                 grace_s=1.0,
                 idle_s=60.0,
                 release="on_row",
-                privacy=PrivacySettings(calibration=CALIBRATION, epsilon=EPSILON),
+                privacy=privacy,
             ),
         ),
         budget=BudgetSettings(window_chunks=1, window_epsilon=EPSILON, session_epsilon=1e6, day_epsilon=1e6),

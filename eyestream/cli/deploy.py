@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError
-from eyestream.rim.ops.deployment.layout import APPLICATION, SETTINGS, TRACKER, UNITS
+from eyestream.rim.ops.deployment.layout import APPLICATION, PORTS, SETTINGS, TRACKER, UNITS
 from eyestream.rim.ops.deployment.manifest import Manifest, at
 from eyestream.rim.ops.deployment.renewing import renew
 from eyestream.rim.ops.deployment.writing import deploy
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
-
-PORT = 8883
 
 _HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")
 """What the units' ProtectHome and PrivateTmp hide."""
@@ -43,7 +41,12 @@ def add_parser(subparsers: Any) -> None:
         help="applications on other machines reach the private broker under this name or address: with TLS and a "
         "certificate for it. Without it nothing listens on a network",
     )  # fmt: skip
-    parser.add_argument("--port", type=int, metavar="N", help=f"and at this port (default {PORT})")
+    parser.add_argument("--port", type=int, metavar="N", help=f"and at this port (default {PORTS['private']})")
+    parser.add_argument(
+        "--tracker-host", metavar="NAME",
+        help="trackers on other machines reach the raw broker under this name or address, likewise",
+    )  # fmt: skip
+    parser.add_argument("--tracker-port", type=int, metavar="N", help=f"and at this port (default {PORTS['raw']})")
     parser.add_argument(
         "--program", type=Path, metavar="PATH",
         help="where the host has eyestream: an absolute path (default: this one, or /usr/bin/eyestream elsewhere)",
@@ -51,7 +54,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--upgrade", action="store_true",
         help="renew a deployment that is there: units, broker files and a certificate that ends soon are written "
-        "anew, configuration, logins and ledger stay; what was edited is kept, with the new one beside it",
+        "anew, configuration, logins and ledger stay; what was edited is kept, with the new one beside it. With hosts: "
+        "other machines reach the brokers so from now on",
     )  # fmt: skip
 
 
@@ -70,21 +74,43 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError("expected to be run as root (sudo): the files belong to several users")
     now = datetime.now(UTC)
     if options.upgrade:
-        if options.host is not None or options.port is not None:
-            raise ConfigError("--host and --port are those of the deployment; leave them out with --upgrade")
         program = None if options.program is None else _program(options.program, root)
-        _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now))
+        outside = _outside(options, probe=False)  # what is taken may be ours
+        _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now, outside=outside))
         return
-    if options.host is None and options.port is not None:
-        raise ConfigError("--port goes with --host NAME")
-    port = None if options.host is None else _port(options.port or PORT, here)
-    if options.host is not None and not re.fullmatch(r"[A-Za-z0-9.:-]{1,253}", options.host):
-        raise ConfigError(f"--host {options.host}: expected a name or an address, without a port")
+    outside = _outside(options, probe=here)
     program = _program(options.program or (_own() if here else Path("/usr/bin/eyestream")), root)
     if here and not any(Path(folder, "mosquitto").exists() for folder in ("/usr/sbin", "/usr/local/sbin")):
         raise ConfigError("mosquitto is not installed: apt install mosquitto")
-    made = deploy(root, version=VERSION, program=program, host=options.host, port=port, now=now)
+    made = deploy(root, version=VERSION, program=program, outside=outside, now=now)
     _say_made(root, here, made)
+
+
+_OPTIONS = {"raw": ("--tracker-host", "--tracker-port"), "private": ("--host", "--port")}
+
+
+def _asked(options: argparse.Namespace) -> Iterator[tuple[str, str | None, int | None]]:
+    """Side, host and port of the options."""
+    yield "raw", options.tracker_host, options.tracker_port
+    yield "private", options.host, options.port
+
+
+def _outside(options: argparse.Namespace, *, probe: bool) -> dict[str, tuple[str, int]]:
+    """How other machines shall reach which broker."""
+    found: dict[str, tuple[str, int]] = {}
+    for side, host, number in _asked(options):
+        named, numbered = _OPTIONS[side]
+        if host is None and number is not None:
+            raise ConfigError(f"{numbered} goes with {named} NAME")
+        if host is None:
+            continue
+        if not re.fullmatch(r"[A-Za-z0-9.:-]{1,253}", host):
+            raise ConfigError(f"{named} {host}: expected a name or an address, without a port")
+        port = _port(PORTS[side] if number is None else number, numbered, probe)
+        if any(port == other for _, other in found.values()):
+            raise ConfigError(f"{numbered} {port}: expected another port than that of {_OPTIONS['raw'][1]}")
+        found[side] = (host, port)
+    return found
 
 
 def _own() -> Path:
@@ -109,16 +135,16 @@ def _program(path: Path, root: Path) -> str:
     return str(path)
 
 
-def _port(port: int, here: bool) -> int:
+def _port(port: int, option: str, probe: bool) -> int:
     if not 1 <= port <= 65535:
-        raise ConfigError(f"--port {port}: expected a port between 1 and 65535")
-    if here:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        raise ConfigError(f"{option} {port}: expected a port between 1 and 65535")
+    if probe:
+        with socket.socket() as own:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(("", port))
+                own.bind(("", port))
             except OSError as error:
-                raise ConfigError(f"port {port} cannot be opened: {error.strerror}; --port gives another") from None
+                raise ConfigError(f"port {port} cannot be opened: {error.strerror}; {option} gives another") from None
     return port
 
 
@@ -141,9 +167,10 @@ def _next_steps(root: Path, here: bool, made: Manifest) -> Iterator[str]:
     yield "A tracker on this machine, and an application: the group lets a user in, the login says who it is:"
     yield f"  usermod -aG {TRACKER} USER      unix:///run/eyestream-raw/raw.sock, {logins}/tracker.password"
     yield f"  usermod -aG {APPLICATION} USER  unix:///run/eyestream-private/private.sock, {logins}/application.password"
-    if made.host is not None:
-        yield "An application on another machine, with a copy of /etc/eyestream/certificates/ca.pem:"
-        yield f"  mqtts://{made.host}:{made.port}"
+    who = {"raw": "A tracker", "private": "An application"}
+    for side, (host, port) in made.outside.items():
+        yield f"{who[side]} on another machine, with a copy of /etc/eyestream/certificates/ca.pem and the same login:"
+        yield f"  mqtts://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _say_renewed(root: Path, here: bool, lines: list[str]) -> None:

@@ -8,13 +8,16 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from eyestream.cli.left import budget_words
 from eyestream.cli.options import add_broker, broker_settings, one_line_faults, positive
 from eyestream.errors import PayloadError
 from eyestream.privacy.scopes import duration
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Message
-from eyestream.wire.messages import decode_meta, decode_private, decode_status
+from eyestream.rim.mqtt.transport import Link, Message, RefusedError
+from eyestream.wire.messages import Budget, decode_budget, decode_meta, decode_private, decode_status
 from eyestream.wire.topics import SIDECAR_STREAM, every_topic, parse_topic
 
 __all__ = ["add_parser", "main"]
@@ -26,9 +29,9 @@ def add_parser(subparsers: Any) -> None:
         "devices",
         help="which devices are served on a broker, how they are, and their last chunk",
         description="Listen to a private broker as an application does, and print a line for each stream of each "
-        "device: how it is, its mechanism, and the last chunk that came while we listened. Chunks are not kept by the "
-        "broker: one comes each 16 to 64 s with the shipped calibrations. What a stream says stays when its sidecar is "
-        "gone; the line of the sidecar is then `offline, lost`.",
+        "device: how it is, its mechanism, what is left of its budget, and the last chunk that came while we listened. "
+        "Chunks are not kept by the broker: one comes each 16 to 64 s with the shipped calibrations. What a stream "
+        "says stays when its sidecar is gone; the line of the sidecar is then `offline, lost`.",
     )
     parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help="listen for S seconds (default 2)")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -43,6 +46,8 @@ class _Seen:
     reason: str = ""
     mechanism: str = ""
     epsilon: float | None = None
+    seconds: float = 0.0
+    budget: Budget | None = None
     chunk: int | None = None
     at: float = 0.0
 
@@ -60,18 +65,7 @@ def main(options: argparse.Namespace) -> None:
     seen = asyncio.run(_listen(Endpoint.of(broker_settings(options)), options.seconds, options.wait))
     now = time.monotonic()
     for (device, stream), one in sorted(seen.items()):
-        if options.json:
-            ago = None if one.chunk is None else round(now - one.at, 1)
-            told = {"state": one.state, "reason": one.reason, "mechanism": one.mechanism, "epsilon": one.epsilon}
-            print(json.dumps({"device": device, "stream": stream, **told, "chunk": one.chunk, "seconds_ago": ago}))
-        elif stream == SIDECAR_STREAM:
-            print(f"{device:<20}  sidecar     {one.state}, {one.reason}")
-        else:
-            last = "no chunk while we listened"
-            if one.chunk is not None:
-                last = f"chunk {one.chunk} {duration(now - one.at)} ago"
-            what = f"{one.mechanism}, epsilon {one.epsilon:g} a chunk" if one.epsilon is not None else "not described"
-            print(f"{device:<20}  {stream:<10}  {one.state}, {one.reason or 'no word'}  {what}  {last}")
+        print(_as_json(device, stream, one, now) if options.json else _as_words(device, stream, one, now))
     if all(stream == SIDECAR_STREAM for _, stream in seen) and not options.json:
         print("no device is served here: no sidecar has described one to this broker")
 
@@ -82,6 +76,8 @@ async def _listen(endpoint: Endpoint, seconds: float, wait_s: float) -> dict[tup
 
     async def serve(link: Link) -> None:
         await link.subscribe_all([every_topic("meta"), every_topic("status"), every_topic("private")], 1)
+        with contextlib.suppress(RefusedError):  # rights of before there was this topic
+            await link.subscribe(every_topic("budget"), 1)
         await asyncio.Event().wait()
 
     def deliver(message: Message) -> None:
@@ -103,9 +99,38 @@ def _note(seen: _Seen, leaf: str, payload: bytes) -> None:
             seen.state, seen.reason = status.state, status.reason
         elif leaf == "meta":
             meta = decode_meta(payload)
-            seen.mechanism, seen.epsilon = meta.mechanism, meta.epsilon
+            seen.mechanism, seen.epsilon, seen.seconds = meta.mechanism, meta.epsilon, meta.n / meta.rate_hz
+        elif leaf == "budget":
+            seen.budget = decode_budget(payload)
         else:
             chunk = decode_private(payload)
             seen.chunk, seen.at = chunk.chunk, time.monotonic()
     except PayloadError:
         seen.state = "not readable"
+
+
+def _as_words(device: str, stream: str, one: _Seen, now: float) -> str:
+    if stream == SIDECAR_STREAM:
+        return f"{device:<20}  sidecar     {one.state}, {one.reason}"
+    parts = [f"{device:<20}  {stream:<10}  {one.state}, {one.reason or 'no word'}"]
+    if one.epsilon is None:
+        parts.append("not described")
+    else:
+        parts.append(f"{one.mechanism}, epsilon {one.epsilon:g} a chunk")
+        if one.budget is not None:
+            parts.append("left: " + budget_words(one.budget, one.seconds, time.time()))
+    last = "no chunk while we listened"
+    parts.append(last if one.chunk is None else f"chunk {one.chunk} {duration(now - one.at)} ago")
+    return "  ".join(parts)
+
+
+def _as_json(device: str, stream: str, one: _Seen, now: float) -> str:
+    told: dict[str, Any] = {"device": device, "stream": stream}
+    told |= {name: getattr(one, name) for name in ("state", "reason", "mechanism", "epsilon", "chunk")}
+    told["seconds_ago"] = None if one.chunk is None else round(now - one.at, 1)
+    told["left"] = one.budget and {
+        "chunks": one.budget.chunks,
+        "ceiling": one.budget.ceiling,
+        "resumes_at": None if one.budget.resumes_at is msgspec.UNSET else one.budget.resumes_at,
+    }
+    return json.dumps(told)

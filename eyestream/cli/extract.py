@@ -1,6 +1,9 @@
 """`eyestream extract`: from recordings of gaze to feature recordings."""
 
 import argparse
+import csv
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,9 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.extraction import extract, stem
 from eyestream.rim.files.gaze import load_gaze
+from eyestream.rim.files.layouts import SHIPPED, Layout, labels_of, load_features, load_layout
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.recordings import Recording
 
 __all__ = ["add_parser", "main"]
 
@@ -25,10 +30,17 @@ def add_parser(subparsers: Any) -> None:
         description="Find events in recordings of gaze, as the sidecar does live, and write DIR/NAME.npz for each: t, "
         "features, names, and which front end made them. One row each half second over the last 30 s; rows in which "
         "the eye was lost for half of the time are NaN. The same file gives the same bytes. Rows are as private as "
-        "gaze.",
+        "gaze. With --layout: from the text tables of a data set; if they hold rows of features, these are taken as "
+        "they are, and no profile is needed.",
     )
     parser.add_argument("gaze", nargs="+", type=Path, metavar="FILE", help="as the profile declares it, also with .gz")
-    add_profile(parser, required=True)
+    add_profile(parser)
+    parser.add_argument(
+        "--layout", metavar="L", help=f"how a data set's tables are laid out: {', '.join(SHIPPED)} or a TOML file"
+    )
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE", help="with --layout: write the labels that its files' names tell"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
 
 
@@ -38,18 +50,18 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        There is no such profile, two files have one name, or DIR cannot be written.
+        There is no such profile or layout, two files have one name, or DIR cannot be written.
     RecordingError
-        A file is not what the profile declares.
+        A file is not what profile and layout declare.
     """
-    profile = load_profile(options.profile)
+    layout = load_layout(options.layout) if options.layout is not None else None
+    read = _reader(options, layout)
     targets = [options.out / f"{stem(path)}.npz" for path in options.gaze]
     check_targets(options.gaze, targets, what="rows", plural="rows")
+    if options.labels is not None:
+        _write_labels(options.labels, options.gaze, layout)
     for path, target in zip(options.gaze, targets, strict=True):
-        gaze = load_gaze(path, profile)
-        progress = Progress(str(path), len(gaze.samples), "samples")
-        recording = extract(gaze, progress)
-        progress.clear()
+        recording = read(path)
         try:
             options.out.mkdir(parents=True, exist_ok=True)
             recordings.save(recording, target)
@@ -57,3 +69,39 @@ def main(options: argparse.Namespace) -> None:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
         lost = int(np.isnan(recording.features).all(axis=1).sum())
         print(f"{target}: {len(recording.t)} rows{f', {lost} of them NaN' if lost else ''}")
+
+
+def _reader(options: argparse.Namespace, layout: Layout | None) -> Callable[[Path], Recording]:
+    """What makes rows of a file."""
+    if layout is not None and layout.holds == "features":
+        if options.profile is not None:
+            raise ConfigError(f"--profile: layout {layout.name} holds rows of features, no gaze")
+        return partial(load_features, layout=layout)
+    if options.profile is None:
+        raise ConfigError("--profile: wanted, it says what the columns of the gaze are")
+    profile = load_profile(options.profile)
+
+    def read(path: Path) -> Recording:
+        gaze = load_gaze(path, profile, layout)
+        if gaze.head:
+            print(f"{path}: also holds motion of the head ({', '.join(gaze.head)}), which nothing here protects")
+        progress = Progress(str(path), len(gaze.samples), "samples")
+        recording = extract(gaze, progress)
+        progress.clear()
+        return recording
+
+    return read
+
+
+def _write_labels(target: Path, paths: Sequence[Path], layout: Layout | None) -> None:
+    """The CSV `recording,person,label...` that `eyestream study --labels` reads."""
+    if layout is None:
+        raise ConfigError("--labels: the names of files tell labels where there is a --layout")
+    lines = [{"recording": stem(path)} | labels_of(path, layout) for path in paths]
+    try:
+        with target.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+    except OSError as error:
+        raise ConfigError(f"{target}: cannot be written: {error.strerror}") from None

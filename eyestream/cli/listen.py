@@ -4,16 +4,19 @@ import argparse
 import asyncio
 import logging
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eyestream.cli.left import budget_words
 from eyestream.cli.options import add_broker, add_stream, broker_settings, one_line_faults, start_log
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sdk.subscriber import Chunk, Chunks, subscribe
+from eyestream.wire.messages import Budget
 
 __all__ = ["add_parser", "main"]
 
@@ -29,7 +32,8 @@ def add_parser(subparsers: Any) -> None:
         "listen",
         help="receive private chunks as an application does",
         description="Subscribe to the private topic of a device and print a line for each chunk: its number, its "
-        "seconds in the session, its epsilon, and the mean of a few features. Ends with Ctrl-C, or after --chunks.",
+        "seconds in the session, its epsilon, and the mean of a few features. What is left of the budget is said at "
+        "first, each time that it has halved, and when it is spent. Ends with Ctrl-C, or after --chunks.",
     )
     parser.add_argument("--device", required=True, metavar="ID", help="pseudonym of the tracker")
     add_stream(parser)
@@ -72,19 +76,46 @@ async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
     ) as chunks:
         start_log(logging.WARNING)
         print(f"waiting for chunks of {options.device}; Ctrl-C ends", file=sys.stderr)
-        shown: list[int] = []
-        taken = 0
-        async for chunk in chunks:
-            if taken == 0:
-                shown = _shown(options.show, chunk)
-                _head(chunks, chunk, shown)
-            taken += 1
-            if options.out is not None:
-                received.append(chunk)
-            means = "".join(f"{chunk.values[index].mean():>{_width(chunk, index)}.4g}" for index in shown)
-            print(f"{chunk.index:>7}{chunk.t[0]:>10.1f}{chunk.epsilon:>9g}{means}", flush=True)
-            if taken == options.chunks:
-                return
+        telling = asyncio.create_task(_tell_left(chunks), name="what is left")
+        try:
+            await _show(options, chunks, received)
+        finally:
+            telling.cancel()
+
+
+async def _show(options: argparse.Namespace, chunks: Chunks, received: list[Chunk]) -> None:
+    shown: list[int] = []
+    taken = 0
+    async for chunk in chunks:
+        if taken == 0:
+            shown = _shown(options.show, chunk)
+            _head(chunks, chunk, shown)
+        taken += 1
+        if options.out is not None:
+            received.append(chunk)
+        means = "".join(f"{chunk.values[index].mean():>{_width(chunk, index)}.4g}" for index in shown)
+        print(f"{chunk.index:>7}{chunk.t[0]:>10.1f}{chunk.epsilon:>9g}{means}", flush=True)
+        if taken == options.chunks:
+            return
+
+
+async def _tell_left(chunks: Chunks) -> None:
+    """Say what is left, on stderr: at first, when it has halved, when there is more again, and when it is spent."""
+    said: Budget | None = None
+    exhausted = False
+    while True:
+        left, meta = chunks.budget, chunks.meta
+        if left is not None and meta is not None and _is_news(said, left):
+            said = left
+            print("left: " + budget_words(left, meta.n / meta.rate_hz, time.time()), file=sys.stderr)
+        if chunks.exhausted and not exhausted:
+            print("exhausted: nothing more is released until then", file=sys.stderr)
+        exhausted = chunks.exhausted
+        await chunks.changed()
+
+
+def _is_news(said: Budget | None, left: Budget) -> bool:
+    return said is None or left.chunks > said.chunks or left.chunks <= said.chunks // 2 < said.chunks
 
 
 def _shown(wanted: str | None, chunk: Chunk) -> list[int]:

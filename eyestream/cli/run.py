@@ -97,7 +97,8 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    loop.add_signal_handler(signal.SIGHUP, _reload, made, path)
+    again = asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, again.set)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
             await stack.enter_async_context(serve(window.port, _pages(made)))
@@ -105,9 +106,13 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
         notifier.send("READY=1")
         try:
             async with asyncio.TaskGroup() as group:
-                faults = group.create_task(_raised(fault), name="faults of callbacks")
+                beside = (
+                    group.create_task(_raised(fault), name="faults of callbacks"),
+                    group.create_task(_reload(made, path, again), name="reload"),
+                )
                 await sidecar.run(stop)
-                faults.cancel()
+                for task in beside:
+                    task.cancel()
         finally:
             watch.cancel()
 
@@ -117,14 +122,17 @@ async def _raised(fault: "asyncio.Future[None]") -> None:
     await fault
 
 
-def _reload(made: Assembly, path: Path) -> None:
-    """SIGHUP: take lower ceilings over, or keep everything as it is and say why."""
-    try:
-        made.reload(config.load(path))
-    except OperatorError as error:
-        _LOG.error("the old configuration stays: %s", error)
-    else:
-        _LOG.warning("the ceilings of %s hold from now on", path)
+async def _reload(made: Assembly, path: Path, again: asyncio.Event) -> None:
+    """At each SIGHUP: take lower ceilings over, or keep everything as it is and say why."""
+    while True:
+        await again.wait()
+        again.clear()
+        try:
+            await made.reload(await asyncio.to_thread(config.load, path))
+        except OperatorError as error:
+            _LOG.error("the old configuration stays: %s", error)
+        else:
+            _LOG.warning("the ceilings of %s hold from now on", path)
 
 
 def _pages(made: Assembly) -> dict[str, Page]:

@@ -1,6 +1,7 @@
 """`eyestream simulate`: recordings of people who do not exist."""
 
 import argparse
+import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
 from eyestream.offline.corpus.gaze_simulation import simulate_gaze
+from eyestream.offline.corpus.labelled import DOCUMENTS, simulate_labelled
 from eyestream.offline.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze_writing import save_gaze
@@ -27,15 +29,20 @@ def add_parser(subparsers: Any) -> None:
         description="Write recordings of simulated people, DIR/sim-000.npz and so on: 52 features, one row each half "
         "second, whose distributions, correlations, slowness and differences between people are those of a corpus of "
         "30 people. With --gaze: gaze samples, DIR/sim-000.csv and so on, which --profile degrees reads, and what "
-        "truly happened (F fixation, S saccade, B blink, P pursuit). Nobody's data is in them. The same arguments "
-        "give the same rows.",
+        "truly happened (F fixation, S saccade, B blink, P pursuit). With --labels: three recordings a person, of a "
+        "comic, a newspaper and a textbook, and a gender and an age, for `eyestream study --labels`. Nobody's data is "
+        "in them. The same arguments give the same rows.",
     )
     parser.add_argument("--people", type=int, required=True, metavar="N", help="how many people, one file each")
     parser.add_argument("--seconds", type=float, required=True, metavar="S", help="length of each recording")
     parser.add_argument(
         "--seed", type=int, required=True, metavar="K", help="0 or more; of the simulation only, no secret"
     )
-    parser.add_argument("--gaze", action="store_true", help="gaze samples instead of rows of features")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--gaze", action="store_true", help="gaze samples instead of rows of features")
+    kind.add_argument(
+        "--labels", type=Path, metavar="FILE", help="people who read three documents each, and a CSV of who and what"
+    )
     parser.add_argument(
         "--rate", type=positive, default=250.0, metavar="HZ", help="with --gaze: samples a second (default 250)"
     )
@@ -50,7 +57,7 @@ def main(options: argparse.Namespace) -> None:
     ConfigError
         A number is out of range, or DIR cannot be written.
     """
-    write = _gaze if options.gaze else _features
+    write = _gaze if options.gaze else _features if options.labels is None else _labelled
     try:
         options.out.mkdir(parents=True, exist_ok=True)
         said = ""
@@ -77,6 +84,23 @@ def _features(options: argparse.Namespace) -> Iterator[str]:
         )
         recordings.save(recording, options.out / f"sim-{person:03d}.npz")
         yield f"{len(features)} rows each, seed {options.seed}: {options.out}/sim-*.npz"
+
+
+def _labelled(options: argparse.Namespace) -> Iterator[str]:
+    """The same with three recordings of each person, and their labels."""
+    lines, rows = [], 0
+    for recording in simulate_labelled(load_statistics(), options.people, options.seconds, options.seed):
+        rows = len(recording.rows)
+        lines.append({"recording": recording.name} | recording.labels)
+        features = recording.rows.astype(np.float64)
+        made = Recording(np.arange(rows) / RATE_HZ, features, NAMES, simulated=True)
+        recordings.save(made, options.out / f"{recording.name}.npz")
+        if len(lines) % len(DOCUMENTS) == 0:
+            with options.labels.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(lines)
+            yield f"3 recordings of {rows} rows each, seed {options.seed}: {options.out}/p*.npz and {options.labels}"
 
 
 def _gaze(options: argparse.Namespace) -> Iterator[str]:

@@ -19,7 +19,7 @@ __all__ = ["add_parser", "main"]
 _NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
 
-_ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "deep")
+_ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "spread", "deep")
 
 
 def add_parser(subparsers: Any) -> None:

@@ -8,6 +8,9 @@ form one sequence, in the order of reservation, across sessions and restarts. A 
 costs are not negative, no w consecutive slots ever sum above E. Session numbers, chunk indices and the clock play no
 part. Each stream has a sequence of its own slots beneath, with a window and ceilings of its own where they are set.
 
+A chunk of which nothing is ever released by itself, as those of a session's baseline, is such a slot of cost 0 from
+the beginning (`eyestream.privacy.anchor`).
+
 *Forgetting a withheld slot is safe.* Take a slot of cost 0 away from the sequence: any w consecutive slots of the true
 sequence lie among at most w consecutive ones of what is left, with the same sum. So a withheld slot need not be
 durable. The slots of one stream are what is left when those of the others are taken away; their costs are not 0, so a
@@ -142,6 +145,8 @@ class Account:
         shape = (request.chunk, window, own.window_chunks)
         if same_session and (new_window or shape != (stream.chunk, stream.window, stream.meter.window)):
             return "change"
+        if request.unreleased:
+            return None
         if (max(meter.window, window, meter.wait) if new_window else meter.wait) > 0 or stream.wait_for(*shape) > 0:
             return "window"
         day, mine = self.day_of(today), (stream.session_epsilon, stream.session_delta)
@@ -160,6 +165,7 @@ class Account:
         if known is None:
             return new
         old = known.announced
+        granted = granted and not request.unreleased
         if new[:3] == old[:3] and not (
             granted and (new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta)
         ):

@@ -16,6 +16,19 @@ it differ in the input of one release: epsilon of a chunk. Neighbours that diffe
 the input of *every* release of the session, and only the sum over the session bounds that. Rows describe windows, so
 gaze of the baseline also enters the first chunks behind it.
 
+**What it costs.** Let x and x' differ in rows of the baseline, and o_1 .. o_m be what the session releases behind it,
+each by a mechanism that is epsilon_i-DP in its own chunk, whatever came out before. Which chunks are withheld does not
+depend on values, and nothing else leaves. So P(o | x) = prod_i P(o_i | o_1 .. o_(i-1), chunk i less the baseline), and
+as a change of the baseline is no more than a change of each of these inputs, P(o | x) <= e^(sum epsilon_i) P(o | x').
+The sum runs over *released* chunks. The withheld ones have no factor in it: what they tell is told by later releases,
+and charged there. So nothing is charged for them. Each takes a slot of cost 0, as every chunk that falls due and is not
+released. The sums over session, day and lifetime bound what they did, as they sum over all factors there are. A window
+never bounded a change of the baseline, charged or not, because the releases that it enters lie behind the window.
+
+**A restart inside the baseline** loses it with the process; nothing had been released that depended on it. The new life
+takes the next chunks. Slots of cost 0 are not waited for, so a row of the lost baseline may come again: it has been in
+no release then, as the first chunk behind a baseline is durable, with all rows before it, before it is released.
+
 **Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
 same in every session, and names the wearer. So it belongs to the session object, and ends with it.
 
@@ -105,13 +118,14 @@ class Baseline:
         What is public of it.
     """
 
-    __slots__ = ("_anchor", "_count", "_mean", "_seen", "_steps", "_sum")
+    __slots__ = ("_anchor", "_count", "_seen", "_shift", "_steps", "_sum", "_widths")
 
     def __init__(self, anchor: Anchor) -> None:
         self._anchor, self._seen = anchor, 0
-        self._steps = np.ldexp(1.0, anchor.shift)[:, None]  # a power of two: products with it are exact
+        self._steps = np.ldexp(1.0, anchor.shift)[:, None]  # powers of two: products with them are exact
+        self._widths = np.ldexp(1.0, -anchor.shift)[:, None]
         self._sum, self._count = np.zeros((2, len(anchor.shift)), dtype=np.int64)
-        self._mean = self._sum
+        self._settle()
 
     @property
     def complete(self) -> bool:
@@ -122,17 +136,18 @@ class Baseline:
         """One of the session's first chunks (F, n), NaN and infinities are missing; RuntimeError when complete."""
         if self.complete:
             raise RuntimeError("the baseline of this session is complete")
-        steps, there = self._on_grid(chunk)
-        self._sum = self._sum + steps.sum(axis=1)
+        steps = self._on_grid(chunk)
+        there = np.isfinite(steps)
+        self._sum = self._sum + np.where(there, steps, 0.0).astype(np.int64).sum(axis=1)
         self._count = self._count + there.sum(axis=1)
         self._seen += 1
-        self._mean = self._sum // np.maximum(self._count, 1)
+        self._settle()
 
     def off(self, chunk: Array) -> Array:
         """The chunk (F, n) less the baseline, around the public centre; a new array, NaN is missing."""
-        steps, there = self._on_grid(chunk)
-        moved = (steps - (self._mean - self._anchor.centre)[:, None]) / self._steps
-        moved[~(there & (self._count > 0)[:, None])] = np.nan
+        moved = self._on_grid(chunk)
+        moved += self._shift  # never -0.0, so that no sum is: a 0 has one form
+        moved *= self._widths
         return moved
 
     def numbers(self) -> Array:
@@ -156,12 +171,18 @@ class Baseline:
         if (baseline._count < 0).any() or (baseline._count > _MOST_ROWS).any():
             raise ValueError("expected the numbers of a baseline")
         baseline._seen = int(whole[-1])
-        baseline._mean = baseline._sum // np.maximum(baseline._count, 1)
+        baseline._settle()
         return baseline
 
-    def _on_grid(self, chunk: Array) -> tuple[Integers, NDArray[np.bool_]]:
-        """(F, n) grid steps, 0 where missing, and what is there."""
-        there = np.isfinite(chunk)
+    def _settle(self) -> None:
+        """What is to be added to a value, in grid steps: NaN where the baseline has none."""
+        mean = self._sum // np.maximum(self._count, 1)
+        self._shift = np.where(self._count > 0, self._anchor.centre - mean, np.nan)[:, None]
+
+    def _on_grid(self, chunk: Array) -> Array:
+        """(F, n) grid steps, whole numbers of at most 2^44: exact in floats, sums of two as well; NaN where missing."""
         with np.errstate(all="ignore"):  # as in a release: a warning would tell that a raw value is a special one
-            steps = np.floor(np.where(there, chunk, 0.0) * self._steps)
-        return np.minimum(np.maximum(steps, -_LARGEST), _LARGEST).astype(np.int64), there
+            steps = chunk * self._steps
+            np.minimum(np.maximum(np.floor(steps, out=steps), -_LARGEST, out=steps), _LARGEST, out=steps)
+            steps += chunk * 0.0  # which is NaN for an infinity too
+        return steps

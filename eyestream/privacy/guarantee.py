@@ -29,7 +29,12 @@ __all__ = [
     "text",
 ]
 
-TRUSTED = ("the tracker", "this process", "its ledger file", "the way from tracker to sidecar")
+TRUSTED = (
+    "the tracker (its rates are as stated, and its sessions share no gaze)",
+    "this process",
+    "its ledger file",
+    "the way from tracker to sidecar",
+)
 
 NOT_PROTECTED = (
     "that a device is in use, when and for how long, and its pseudonym",
@@ -136,12 +141,13 @@ class Guarantee:
     def _baseline(self) -> str:
         chunks = f"{self.baseline_chunks} chunks" if self.baseline_chunks > 1 else "chunk"
         return (
-            f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are charged and never "
-            "released. Their mean is taken off all later ones. So a constant that is added to a feature through a "
-            "whole session, in steps of the grid, changes nothing that is released: of such constants, a wearer's "
-            "stable means among them, the loss is 0, over any number of sessions. The other side: a change of a row in "
-            "these chunks changes every chunk of its session, and costs up to the sum over the session. Nothing is "
-            "claimed of what is not constant"
+            f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are never released and "
+            "cost nothing by themselves. Their mean is taken off all later ones. So a constant that is added to a "
+            "feature through a whole session, in steps of the grid, changes nothing that is released: of such "
+            "constants, a wearer's stable means among them, the loss is 0, over any number of sessions. The other "
+            "side: a change of a row in these chunks changes the input of every later release of its session, and "
+            "costs up to the sum over them. Nothing is claimed of what is not constant: how far and how fast a "
+            "wearer's features move tells people apart, and was measured to"
         )
 
     def _odds(self) -> str:

@@ -156,6 +156,11 @@ class Mechanism:
         )
 
     @property
+    def baseline_chunks(self) -> int:
+        """Chunks at the beginning of each session that make its baseline; nothing is released of them by themselves."""
+        return 0 if self.calibration.anchor is None else self.calibration.anchor.chunks
+
+    @property
     def gain(self) -> Fraction | None:
         """Factor by which the release of one chunk raises the chance of a right guess about it, at most.
 

@@ -23,7 +23,8 @@ def decide(
     announced = account.announcement(request, ceilings, own, granted=obstacle is None)
     if announced is not None:
         account.announce(request.key.stream, announced)
-    epsilon, delta = (0, 0) if obstacle else (request.charge.epsilon, request.charge.delta)
+    costs = obstacle is None and not request.unreleased
+    epsilon, delta = (request.charge.epsilon, request.charge.delta) if costs else (0, 0)
     account.take(
         request.key.stream,
         request.session,

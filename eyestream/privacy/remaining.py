@@ -1,11 +1,19 @@
 """What is left of a budget: a function of what was spent, of the ceilings and of the day alone."""
 
-from typing import NamedTuple
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
 
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.odometer import Odometer, StreamOdometer
 
-__all__ = ["Left", "left_of"]
+__all__ = ["Left", "left_of", "without"]
+
+_Known = TypeVar("_Known", Odometer, StreamOdometer)
+_SECONDS_A_DAY = 86_400
+_NO_CEILINGS = Ceilings()
+_RESUMES = {"session": "the tracker's next session", "day": "midnight UTC", "lifetime": "never"}
+"""By scope, the one that lasts longest last."""
 
 
 class Left(NamedTuple):
@@ -15,10 +23,20 @@ class Left(NamedTuple):
     chunks: int
     resumes: str
     """When there is more again, in words."""
+    resumes_at: int | None = None
+    """Seconds since 1970; None where no clock brings more."""
 
 
-def left_of(odometer: Odometer | None, ceilings: Ceilings, charge: Charge, today: int) -> list[Left]:
-    """What each ceiling on the sums of a device leaves, the one that is spent first in front.
+def left_of(
+    odometer: Odometer | None,
+    ceilings: Ceilings,
+    charge: Charge,
+    today: int,
+    *,
+    stream: str = "",
+    own: Ceilings = _NO_CEILINGS,
+) -> list[Left]:
+    """What each ceiling leaves a stream, the one that is spent first in front; of several, the one that lasts longest.
 
     Parameters
     ----------
@@ -30,21 +48,62 @@ def left_of(odometer: Odometer | None, ceilings: Ceilings, charge: Charge, today
         Of one chunk.
     today
         Days since 1970, UTC. What damaged records may have cost counts on the next day too, which is not seen here.
+    stream, own
+        Name of the stream, and its own ceilings beneath: where both are set, the lower figure is told.
     """
-    o = odometer
-    this_day = o is not None and today <= o.day
-    spent = {
-        "session": (0, 0) if o is None else (o.session_epsilon, o.session_delta),
-        "day": (o.day_epsilon, o.day_delta) if o is not None and this_day else (0, 0),
-        "lifetime": (0, 0) if o is None else (o.epsilon, o.delta),
-    }
+    day = today if odometer is None else max(today, odometer.day)
+    spent = _spent(odometer, odometer is not None and odometer.day == day)
+    beneath = None if odometer is None else odometer.streams.get(stream)
+    own_spent = _spent(beneath, odometer is not None and odometer.day == day)
     found = []
-    for scope, resumes in (("session", "the tracker's next session"), ("day", "midnight UTC"), ("lifetime", "never")):
-        limits = (
-            (getattr(ceilings, scope), charge.epsilon, spent[scope][0]),
-            (getattr(ceilings, f"{scope}_delta"), charge.delta, spent[scope][1]),
-        )
-        chunks = [max(ceiling - so_far, 0) // cost for ceiling, cost, so_far in limits if ceiling is not None and cost]
+    for scope, resumes in reversed(_RESUMES.items()):
+        chunks = [
+            max(ceiling - so_far, 0) // cost
+            for limits, sums in ((ceilings, spent[scope]), (own, own_spent[scope]))
+            for ceiling, cost, so_far in zip(
+                (getattr(limits, scope), getattr(limits, f"{scope}_delta")),
+                (charge.epsilon, charge.delta),
+                sums,
+                strict=True,
+            )
+            if ceiling is not None and cost
+        ]
         if chunks:
-            found.append(Left(scope, min(chunks), resumes))
+            found.append(Left(scope, min(chunks), resumes, (day + 1) * _SECONDS_A_DAY if scope == "day" else None))
     return sorted(found, key=lambda left: left.chunks)
+
+
+def _spent(known: Odometer | StreamOdometer | None, this_day: bool) -> dict[str, tuple[int, int]]:
+    """Epsilon and delta so far, by scope."""
+    if known is None:
+        return dict.fromkeys(_RESUMES, (0, 0))
+    return {
+        "session": (known.session_epsilon, known.session_delta),
+        "day": (known.day_epsilon, known.day_delta) if this_day else (0, 0),
+        "lifetime": (known.epsilon, known.delta),
+    }
+
+
+def without(odometer: Odometer, held: Mapping[str, tuple[int, int]]) -> Odometer:
+    """What a device had spent without some of its charges.
+
+    Parameters
+    ----------
+    odometer
+        Of the device.
+    held
+        Epsilon and delta of these charges, by stream. They count as of the current session and day; where those have
+        begun since, what is left of their sums is zero at least.
+    """
+    streams = {name: _less(stream, *held.get(name, (0, 0))) for name, stream in odometer.streams.items()}
+    epsilon, delta = (sum(charge[kind] for charge in held.values()) for kind in (0, 1))
+    return dataclasses.replace(_less(odometer, epsilon, delta), streams=streams)
+
+
+def _less(known: _Known, epsilon: int, delta: int) -> _Known:
+    less = {
+        f"{scope}{kind}": max(getattr(known, f"{scope}{kind}") - amount, 0)
+        for scope in ("", "session_", "day_")
+        for kind, amount in (("epsilon", epsilon), ("delta", delta))
+    }
+    return dataclasses.replace(known, **less)

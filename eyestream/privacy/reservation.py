@@ -45,6 +45,8 @@ class Request:
         n of the stream: the rows of a full chunk.
     charge
         The loss of the release.
+    unreleased
+        Nothing is ever released of this chunk by itself: it takes a slot that costs nothing, and no ceiling forbids it.
     wearer
         Who wears the device, as a number that means nothing outside (u32); 0: not known.
     write_ahead
@@ -65,6 +67,7 @@ class Request:
     charge: Charge
     wearer: int = 0
     write_ahead: bool = False
+    unreleased: bool = False
 
     def __post_init__(self) -> None:
         if not (0 <= self.session <= LAST_ROW and 0 <= self.first_row <= self.last_row <= LAST_ROW):
@@ -86,7 +89,10 @@ class RowMark(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Granted:
-    """The rows and the charge of `request` are durably spent: its chunk may be released, once."""
+    """The rows and the charge of `request` are durably spent: its chunk may be released, once.
+
+    Where the request says that nothing is released of it, nothing is spent, and nothing may be released.
+    """
 
     request: Request
 

@@ -229,7 +229,7 @@ def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, wha
     if not deployment.beside and chunks <= window:
         chunks = min(chunks, allowed_chunks(loss, deployment))
     of = " of this stream" if deployment.beside else ""
-    reach = f"enters every row within {stream.window_s + stream.memory_s:g} s of it"
+    reach = f"enters every row of its session within {stream.window_s + stream.memory_s:g} s of it"
     return _counted(unit, chunks, loss, _NO_CEILING, f"{what} {reach}, hence up to {chunks} chunks{of}")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eyestream.chunking.chunks import DueChunk, RowSpan
-from eyestream.privacy.reservation import Obstacle, Request
+from eyestream.privacy.reservation import Granted, Obstacle, Request
 
 __all__ = ["Drop", "DropReason", "Effect", "Release", "Reserve", "Withhold"]
 
@@ -29,9 +29,10 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """Release `chunk` now, under the reservation that the ledger has granted."""
+    """Release `chunk` now, as the ledger has granted; of one that is asked for as unreleased, nothing leaves."""
 
     chunk: DueChunk
+    granted: Granted
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from eyestream.chunking.session import Counters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import ChunkState, decode, encode
 from eyestream.privacy.charge import Charge
-from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.wire.messages import RawRows
 
@@ -52,20 +52,24 @@ class ReleaseOrder:
         What the release of one chunk costs.
     refused
         Last row that an earlier life may have released, from the ledger; it and everything before is refused for ever.
+    baseline
+        Chunks at the beginning of each session of which nothing is released: they are asked for without a charge.
 
     Attributes
     ----------
     due_count : chunks that fell due so far.
     """
 
-    def __init__(self, settings: DeviceSettings, charge: Charge, refused: RowMark | None = None) -> None:
+    def __init__(
+        self, settings: DeviceSettings, charge: Charge, refused: RowMark | None = None, *, baseline: int = 0
+    ) -> None:
         self.settings = settings
         self.key = settings.key
         self.due_count = 0
-        self._charge = charge
+        self._charge, self._baseline = charge, baseline
         self._device = Device(settings, refused)
         self._due: deque[DueChunk] = deque()
-        self._answers: dict[RowSpan, Obstacle | None] = {}
+        self._answers: dict[RowSpan, Granted | Withheld] = {}
         self._asked: RowSpan | None = None
         self._failed = False
 
@@ -96,7 +100,7 @@ class ReleaseOrder:
         for answer in answers:
             span = self._span_of(answer.request)
             if span is not None:
-                self._answers[span] = answer.obstacle if isinstance(answer, Withheld) else None
+                self._answers[span] = answer
         return self._settle()
 
     def fail(self) -> list[Effect]:
@@ -119,7 +123,9 @@ class ReleaseOrder:
         return encode(_State(_VERSION, self._device.snapshot(), due, self.due_count, self._failed))
 
     @classmethod
-    def restored(cls, settings: DeviceSettings, charge: Charge, data: bytes) -> "tuple[ReleaseOrder, list[Effect]]":
+    def restored(
+        cls, settings: DeviceSettings, charge: Charge, data: bytes, *, baseline: int = 0
+    ) -> "tuple[ReleaseOrder, list[Effect]]":
         """The state whose `snapshot` it was, and what it asks the ledger again.
 
         Raises
@@ -127,7 +133,7 @@ class ReleaseOrder:
         ValueError
             It is no snapshot, or one of another stream.
         """
-        state, order = decode(data, _State), cls(settings, charge)
+        state, order = decode(data, _State), cls(settings, charge, baseline=baseline)
         if state.version != _VERSION:
             raise ValueError(f"expected a snapshot of version {_VERSION}")
         order._device = Device.restore(settings, state.device)
@@ -153,10 +159,10 @@ class ReleaseOrder:
                 effects.append(Drop(span, "ledger"))
             elif span not in self._answers:
                 break
-            elif (obstacle := self._answers.pop(span)) is not None:
-                effects.append(Withhold(span, obstacle))
+            elif isinstance(answer := self._answers.pop(span), Withheld):
+                effects.append(Withhold(span, answer.obstacle))
             else:
-                effects.append(Release(self._due[0]))
+                effects.append(Release(self._due[0], answer))
             self._due.popleft()
         return effects
 
@@ -180,6 +186,7 @@ class ReleaseOrder:
             last_row=span.last_row,
             chunk=self.settings.n,
             charge=self._charge,
+            unreleased=span.index < self._baseline,
         )
 
     def _span_of(self, request: Request) -> RowSpan | None:

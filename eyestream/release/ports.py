@@ -69,6 +69,11 @@ class Mechanism(Protocol):
         """Of one chunk."""
         ...
 
+    @property
+    def baseline_chunks(self) -> int:
+        """Chunks at the beginning of each session that make its baseline, and of which nothing is released."""
+        ...
+
     def session(self, snapshot: bytes | None = None) -> Session:
         """A new session, or the one whose `snapshot` it was."""
         ...

@@ -35,10 +35,11 @@ class RecordingRelease:
 
     def __init__(self, settings: DeviceSettings, mechanism: Mechanism, session: int, rows: Array) -> None:
         self._mechanism, self._shape = mechanism, rows.shape
-        self._order = ReleaseOrder(settings, Charge.of(mechanism.epsilon, mechanism.delta))
+        charge = Charge.of(mechanism.epsilon, mechanism.delta)
+        self._order = ReleaseOrder(settings, charge, baseline=mechanism.baseline_chunks)
         self._n = settings.n
         self.requests: list[Request] = []
-        """One for each chunk, to be asked before `release`."""
+        """One for each chunk, to be asked before `release`; those of the baseline cost nothing."""
         for start in range(0, len(rows), MAX_ROWS):
             part = rows[start : start + MAX_ROWS]
             last = start + len(part) == len(rows)

@@ -97,7 +97,8 @@ class StreamRelease:
         self.condition: Condition = "ready"
         self._mechanism = mechanism
         self._new_session = new_session
-        self._order = ReleaseOrder(settings, Charge.of(mechanism.epsilon, mechanism.delta), refused)
+        charge = Charge.of(mechanism.epsilon, mechanism.delta)
+        self._order = ReleaseOrder(settings, charge, refused, baseline=mechanism.baseline_chunks)
         self._session: Session | None = None
         self._private_session = 0
 
@@ -150,7 +151,9 @@ class StreamRelease:
         """
         state = decode(data, _State)
         charge = Charge.of(self._mechanism.epsilon, self._mechanism.delta)
-        order, effects = ReleaseOrder.restored(self.settings, charge, state.order)
+        order, effects = ReleaseOrder.restored(
+            self.settings, charge, state.order, baseline=self._mechanism.baseline_chunks
+        )
         self._session = None if state.session is None else self._mechanism.session(state.session)
         self._order, self._private_session = order, state.private_session
         return self._carry_out(effects)
@@ -162,8 +165,8 @@ class StreamRelease:
             match effect:
                 case Reserve(request):
                     outcome.requests.append(request)
-                case Release(chunk):
-                    self._release(chunk, outcome)
+                case Release(chunk, granted):
+                    self._release(chunk, granted, outcome)
                 case Withhold(span, obstacle):
                     self._begin_if_first(span.index)
                     counters.withheld[obstacle] += 1
@@ -179,7 +182,7 @@ class StreamRelease:
         if index == 0:
             self._session = None
 
-    def _release(self, chunk: DueChunk, outcome: Outcome) -> None:
+    def _release(self, chunk: DueChunk, granted: Granted, outcome: Outcome) -> None:
         self._begin_if_first(chunk.index)
         if self._session is None:
             self._private_session = self._new_session()
@@ -189,6 +192,8 @@ class StreamRelease:
                 self._session.anchor(chunk.values)
                 self.counters.withheld["baseline"] += 1
                 return
+            if granted.request.unreleased:  # nothing was charged
+                raise RuntimeError("a chunk of the baseline came to a session whose baseline is complete")
             payload = self._payload(self._session, chunk)
         except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
             self.counters.dropped["mechanism"] += 1

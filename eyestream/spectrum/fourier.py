@@ -17,14 +17,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RealFourier", "Way", "coordinate_count", "coordinate_weights", "most_coefficients"]
+__all__ = ["BASIS_UP_TO", "RealFourier", "Way", "coordinate_count", "coordinate_weights", "most_coefficients"]
 
 Array = NDArray[np.float64]
 
 Way = Literal["auto", "fftw", "basis"]
 """How coefficients are computed: by planned FFTs, by the product with a basis, or by whichever is faster."""
 
-_BASIS_UP_TO = 12
+BASIS_UP_TO = 12
 """Largest k for which the product with a basis is faster than planned FFTs, by measurement for n = 32 to 256."""
 
 
@@ -72,7 +72,7 @@ class RealFourier:
     Notes
     -----
     For few coefficients the product with a precomputed basis beats planned FFTs, and FFTW (24 MiB of memory) is not
-    even loaded: see `benchmarks/RESULTS.md` for where they cross.
+    even loaded: `benchmarks/crossover.svg` draws where they cross.
 
     Owns its plans and buffers: one owner each, not to be shared between threads, made anew after a fork. What the
     methods return is one of those buffers and is overwritten by the next call.
@@ -83,7 +83,7 @@ class RealFourier:
         self.k = k
         self.count = coordinate_count(n, k)
         self._way: _Basis | _Planned
-        by_basis = k <= _BASIS_UP_TO if way == "auto" else way == "basis"
+        by_basis = k <= BASIS_UP_TO if way == "auto" else way == "basis"
         self._way = _Basis(signals, n, k) if by_basis else _Planned(signals, n, k)
 
     def coordinates(self, signals: Array) -> Array:

@@ -28,7 +28,7 @@ __all__ = [
 
 VERSION = 1
 MAX_PAYLOAD_BYTES = 65_536
-"""Cap on `raw` and `status`, checked before a byte is decoded (msgpack can grow 73 times in memory)."""
+"""Cap on `raw`, `status` and `budget`, checked before a byte is decoded (msgpack can grow 73 times in memory)."""
 MAX_RELEASE_BYTES = 4 * 1024 * 1024
 """Cap on `private` and `meta`, which a subscriber decodes."""
 MAX_U64 = 2**64 - 1

@@ -1,9 +1,10 @@
-"""The five payloads, bytes to values and back: pure, typed, bounded.
+"""The six payloads, bytes to values and back: pure, typed, bounded.
 
 Each is a msgpack map that begins with the version; encoders write the keys in the order of the fields, and check what
 decoders check, so that nothing is published that the other side must refuse. This module only gathers the names.
 """
 
+from eyestream.wire.budget import CEILINGS, Budget, CeilingName, decode_budget, encode_budget
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_RELEASE_BYTES, MAX_U64, REASONS, VERSION
 from eyestream.wire.gaze import decode_gaze, encode_gaze
 from eyestream.wire.raw import MAX_ROWS, RawRows, decode_raw, encode_raw, rows_per_message
@@ -19,6 +20,7 @@ from eyestream.wire.status import (
 )
 
 __all__ = [
+    "CEILINGS",
     "MAX_PAYLOAD_BYTES",
     "MAX_RELEASE_BYTES",
     "MAX_ROWS",
@@ -27,17 +29,21 @@ __all__ = [
     "STATES",
     "STATUS_REASONS",
     "VERSION",
+    "Budget",
+    "CeilingName",
     "Meta",
     "PrivateChunk",
     "RawRows",
     "State",
     "Status",
     "StatusReason",
+    "decode_budget",
     "decode_gaze",
     "decode_meta",
     "decode_private",
     "decode_raw",
     "decode_status",
+    "encode_budget",
     "encode_gaze",
     "encode_meta",
     "encode_private",

@@ -21,6 +21,7 @@ __all__ = [
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
+    "budget_topic",
     "every_topic",
     "gaze_topic",
     "is_name",
@@ -35,7 +36,7 @@ __all__ = [
     "status_topic",
 ]
 
-Leaf = Literal["raw", "private", "meta", "status"]
+Leaf = Literal["raw", "private", "meta", "status", "budget"]
 FEATURE_STREAM = "features"
 GAZE_STREAM = "gaze"
 SIDECAR_STREAM = "sidecar"
@@ -88,6 +89,11 @@ def meta_topic(device: str, stream: str = FEATURE_STREAM) -> str:
 def status_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where the retained status of a stream is; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "status")
+
+
+def budget_topic(device: str, stream: str = FEATURE_STREAM) -> str:
+    """Where what is left of a stream's budget is, retained; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "budget")
 
 
 def refuse_shared(topic_filter: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.ops.deployment import layout
 from eyestream.rim.ops.deployment.credentials import new_authority, new_certificate, password_line
 from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
-from eyestream.rim.ops.deployment.manifest import Manifest, at, read_manifest
+from eyestream.rim.ops.deployment.manifest import Manifest, Outside, at, read_manifest
 from eyestream.rim.ops.deployment.renewing import renew
 from eyestream.rim.ops.deployment.writing import deploy
 from eyestream.testing.mosquitto import Mosquitto
@@ -35,9 +36,12 @@ needs_root = pytest.mark.skipif(
 )
 
 
-def laid_out(root: Path, host: str | None = "eyes.example") -> Manifest:
+BOTH = {"raw": ("10.0.0.7", 8884), "private": ("eyes.example", 8883)}
+
+
+def laid_out(root: Path, outside: Outside = BOTH) -> Manifest:
     (root / "etc").mkdir(parents=True, exist_ok=True)
-    return deploy(root, version="1", program=PROGRAM, host=host, port=8883 if host else None, now=NOW)
+    return deploy(root, version="1", program=PROGRAM, outside=outside, now=NOW)
 
 
 def tree(root: Path) -> Seen:
@@ -99,8 +103,9 @@ def test_a_certificate_that_ends_and_another_version_are_named(tmp_path: Path) -
     [line] = faults(tmp_path, version="2")
     assert "of 1, this is 2" in line
     assert line.endswith(f"eyestream deploy --upgrade {tmp_path}")
-    [line] = faults(tmp_path, now=NOW + datetime.timedelta(days=800))
-    assert "certificate is valid: for 25 days more" in line
+    lines = faults(tmp_path, now=NOW + datetime.timedelta(days=800))
+    for side, line in zip(BOTH, lines, strict=True):
+        assert f"the {side} broker's certificate is valid: for 25 days more" in line
 
 
 @needs_root
@@ -176,7 +181,8 @@ def test_the_next_version_renews_what_is_its_own(tmp_path: Path) -> None:
     }
     assert faults(tmp_path, version="2") == []
     later = NOW + datetime.timedelta(days=780)
-    assert any("broker.pem" in line for line in renew(tmp_path, version="2", program=None, now=later))
+    lines = renew(tmp_path, version="2", program=None, now=later)
+    assert all(any(name in line for line in lines) for name in ("broker.pem", "raw.pem", "raw/broker.key"))
     assert faults(tmp_path, version="2", now=later) == []
     with pytest.raises(ConfigError, match="there is no deployment"):
         renew(tmp_path / "etc", version="2", program=None, now=NOW)
@@ -190,7 +196,13 @@ def test_the_next_version_renews_what_is_its_own(tmp_path: Path) -> None:
         (["/", "--host", "a", "--port", "99999"], "expected a port between"),
         (["/nowhere-at-all"], "with a directory etc"),
         (["/tmp", "--program", "eyestream"], "expected an absolute path"),
-        (["/", "--upgrade", "--host", "a"], "leave them out with --upgrade"),
+        (["/nowhere-at-all", "--upgrade", "--tracker-port", "1"], "--tracker-port goes with --tracker-host"),
+        (["/", "--tracker-port", "1"], "--tracker-port goes with --tracker-host"),
+        (["/", "--tracker-host", "a/b"], "--tracker-host a/b: expected a name or an address"),
+        (
+            ["/nowhere-at-all", "--host", "a", "--tracker-host", "a", "--port", "8884"],
+            "expected another port than that",
+        ),
     ],
 )
 @needs_root
@@ -255,7 +267,7 @@ async def test_a_certificate_is_for_its_host_alone(tmp_path: Path) -> None:
 
 def test_units_files_and_users_agree() -> None:
     """Each path that a unit or a broker's file names is laid out, or made by the unit; each user is made."""
-    made = {place.path for place in layout.places(tls=True)}
+    made = {place.path for place in layout.places(BOTH)}
     users = set(re.findall(r"^[ug] (\S+)", layout.sysusers_text(), re.M))
     texts = {unit: layout.unit_text(unit, PROGRAM) for unit in layout.UNITS}
     texts |= {side: layout.conf_text(side, 8883) for side in ("raw", "private")}
@@ -272,3 +284,58 @@ def test_units_files_and_users_agree() -> None:
         assert f"listener 0 /run/eyestream-{side}/{side}.sock" in layout.conf_text(side, None)
     assert "listener 8" not in re.sub(r"^#.*", "", layout.conf_text("private", None), flags=re.M)
     assert "listener 9999\n" in layout.conf_text("private", 9999)
+
+
+@needs_root
+def test_without_names_nothing_listens_on_a_network(tmp_path: Path) -> None:
+    """And each name opens its own broker, and no other."""
+    for number, outside in enumerate(({}, {"raw": BOTH["raw"]}, {"private": BOTH["private"]}, BOTH)):
+        root = tmp_path / str(number)
+        manifest = laid_out(root, outside)
+        assert manifest.outside == outside
+        for side in BOTH:
+            lines = at(root, f"/etc/eyestream/{side}/{side}.conf").read_text().splitlines()
+            listeners = [line for line in lines if line.startswith("listener")]
+            ports = [f"listener {outside[side][1]}"] if side in outside else []
+            assert listeners == [f"listener 0 /run/eyestream-{side}/{side}.sock", *ports]
+            for guard in ("allow_anonymous false", "password_file", "acl_file"):  # each listener has its own
+                assert sum(line.startswith(guard) for line in lines) == len(listeners), (side, guard)
+            assert at(root, layout.CERTIFICATES[side]).exists() == (side in outside)
+        unit = at(root, "/etc/systemd/system/eyestream-raw.service").read_text()
+        assert ("PrivateNetwork=yes" in unit) == ("raw" not in outside)
+        assert ("AF_INET" in unit) == ("raw" in outside)
+        assert faults(root) == []
+
+
+def test_a_deployment_of_before_there_were_far_trackers_is_read(tmp_path: Path) -> None:
+    at(tmp_path, "/etc/eyestream").mkdir(parents=True)
+    old = {"version": "0.1.0", "program": PROGRAM, "host": "eyes.example", "port": 8883, "written": {}}
+    at(tmp_path, layout.MANIFEST).write_text(json.dumps(old))
+    manifest = read_manifest(tmp_path)
+    assert manifest is not None
+    assert manifest.outside == {"private": BOTH["private"]}
+
+
+@needs_root
+def test_other_machines_can_be_let_in_later_and_under_another_name(tmp_path: Path) -> None:
+    laid_out(tmp_path, {})
+    logins = at(tmp_path, "/etc/eyestream/raw/raw.passwd").read_bytes()
+    lines = renew(tmp_path, version="1", program=None, now=NOW, outside={"raw": BOTH["raw"]})
+    assert any("eyestream-raw.service" in line for line in lines)
+    assert faults(tmp_path) == []
+    authority = at(tmp_path, "/etc/eyestream/certificates/ca.pem").read_bytes()
+    other = {"raw": ("other.example", 9999)}
+    assert any("raw.pem" in line for line in renew(tmp_path, version="1", program=None, now=NOW, outside=other))
+    assert read_manifest(tmp_path).outside == other
+    assert "listener 9999" in at(tmp_path, "/etc/eyestream/raw/raw.conf").read_text()
+    assert faults(tmp_path) == []
+    assert at(tmp_path, "/etc/eyestream/certificates/ca.pem").read_bytes() == authority, "trackers have a copy"
+    assert at(tmp_path, "/etc/eyestream/raw/raw.passwd").read_bytes() == logins
+    assert renew(tmp_path, version="1", program=None, now=NOW) == []
+    at(tmp_path, "/etc/eyestream/certificates/ca.key").unlink()
+    before = tree(tmp_path)
+    with pytest.raises(ConfigError, match="one port"):
+        renew(tmp_path, version="1", program=None, now=NOW, outside={"private": ("eyes.example", 9999)})
+    with pytest.raises(ConfigError, match=r"ca\.key: is not there"):
+        renew(tmp_path, version="1", program=None, now=NOW, outside=BOTH)
+    assert tree(tmp_path) == before

@@ -225,13 +225,13 @@ def test_a_sidecar_without_a_broker_stops_at_once_when_told(deployment: Path) ->
 
 
 def test_demo_prints_one_json_object(tmp_path: Path) -> None:
-    done = eyestream("demo", "--seconds", 2, "--speed", 80, "--json")
+    done = eyestream("demo", "--seconds", 2, "--speed", 80, "--json", "--mechanism", "dcfpa")
     assert done.returncode == 0, done
     assert done.stderr == ""
     said = json.loads(done.stdout)
     keys = ["samples", "rows", "chunks", "mechanism", "epsilon_per_chunk", "epsilon_session", "latency_ms"]
     assert list(said) == keys
-    assert (said["samples"], said["rows"], said["chunks"], said["mechanism"]) == (160 * 120 + 1, 261, 9, "klt")
+    assert (said["samples"], said["rows"], said["chunks"], said["mechanism"]) == (160 * 120 + 1, 261, 9, "dcfpa")
     assert said["epsilon_session"] == pytest.approx(9 * said["epsilon_per_chunk"])
     assert 0 < said["latency_ms"]["p50"] <= said["latency_ms"]["p99"] < 1000
 

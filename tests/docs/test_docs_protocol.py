@@ -17,7 +17,7 @@ from eyestream.gaze.live import DELAY_S, SILENCE_S
 from eyestream.rim.config import load
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import widths
-from eyestream.wire import gaze, messages, raw, release, status, topics
+from eyestream.wire import budget, gaze, messages, raw, release, status, topics
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -28,6 +28,7 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
     "private": release._Private,
     "meta": release._Meta,
     "status": status.Status,
+    "budget": budget.Budget,
 }
 WORDS = {
     int: "int",
@@ -58,7 +59,8 @@ def word_of(kind: Any) -> str:
     """The name that the page has for a type of the code."""
     if kind in WORDS:
         return WORDS[kind]
-    members = [WORDS[member] for member in get_args(kind) if member in WORDS]
+    bare = [getattr(member, "__origin__", member) for member in get_args(kind)]  # of a number with bounds
+    members = [WORDS[member] for member in bare if member in WORDS]
     return members[0] if members else "text"  # a Literal of words
 
 
@@ -76,7 +78,9 @@ def test_topics_and_leaves() -> None:
     leaves = tables(section("## Topics"))[0][1:]
     assert [row[0] for row in leaves] == list(get_args(topics.Leaf))
     for build, leaf in zip(
-        (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic), leaves, strict=True
+        (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic, topics.budget_topic),
+        leaves,
+        strict=True,
     ):
         written = re.search(r"^    (eyestream/\S+)$", PAGE, re.M)
         assert written is not None
@@ -93,6 +97,12 @@ def test_words_of_status() -> None:
     assert {row[0] for row in rows} == messages.STATES
     assert {row[1] for row in rows} == messages.STATUS_REASONS
     assert len(rows) == len(messages.STATUS_REASONS)
+
+
+def test_words_of_budget() -> None:
+    rows = tables(section("### `budget`"))[1][1:]
+    assert {row[0] for row in rows} == messages.CEILINGS
+    assert len(rows) == len(messages.CEILINGS)
 
 
 def test_words_of_refusals() -> None:

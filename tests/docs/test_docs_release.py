@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -36,5 +37,21 @@ def test_the_lists(release: ModuleType, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_the_packages_must_have_is_there(release: ModuleType) -> None:
-    for name in (*release.IN_THE_WHEEL, *release.IN_THE_SOURCES):
-        assert (ROOT / name).is_file(), name
+    wheel = release.in_the_wheel()
+    for path in (*wheel.values(), *(ROOT / name for name in release.IN_THE_SOURCES)):
+        assert path.is_file(), path
+    for name in (
+        "golden/index.json",
+        "golden/budget.msgpack",
+        "examples/sidecar.toml",
+        "examples/mosquitto/plain.conf",
+    ):
+        assert f"eyestream/data/{name}" in wheel
+
+
+def test_what_goes_into_the_wheel_from_elsewhere_is_in_its_list(release: ModuleType) -> None:
+    """hatchling takes only what is listed: a folder in `sources` alone would be left out."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    assert build["wheel"]["only-include"] == ["eyestream", *build["wheel"]["sources"]]
+    tops = {folder.partition("/")[0] for folder in build["wheel"]["only-include"]}
+    assert tops <= set(build["sdist"]["include"]), "else no wheel can be built from the sources"

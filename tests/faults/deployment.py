@@ -29,7 +29,7 @@ class HardBroker(Mosquitto):
         self.passwords = folder / f"{name}.passwd"
         self.url = f"unix://{self.socket}"
         self.tls_url = f"mqtts://localhost:{self.port}"
-        text = conf_text(name, PORT)
+        text = conf_text(name, PORT if name == "private" else None)
         for there, here in (
             (f"/etc/eyestream/{name}/", f"{folder}/"),
             ("/etc/eyestream/certificates/", f"{folder}/"),

@@ -17,7 +17,7 @@ from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import encode_raw
 from tests.faults.deployment import PASSWORDS, Deployment
 
-TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status")}
+TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status", "budget")}
 TOPICS["own status"] = "eyestream/v1/sidecar/sidecar/status"
 TOPICS["foreign"] = "somewhere/else"
 FILTERS = (
@@ -28,7 +28,7 @@ FILTERS = (
     "$share/{role}/eyestream/#",
     "$share/{role}/#",
 )
-RELEASED = {"private", "meta", "status", "own status"}
+RELEASED = {"private", "meta", "status", "budget", "own status"}
 ALLOWED = {
     ("raw", "tracker", "write"): {"raw"},
     ("raw", "sidecar", "read"): {"raw"},

@@ -152,7 +152,7 @@ async def test_what_is_released_crosses_and_nothing_raw(parts: Parts) -> None:
         assert all(expiry is not None and 0 < expiry <= 60 for expiry in expiries)
     own = sidecar_status_topic("sidecar")
     assert {message.topic for message in far} <= {
-        wanted, "eyestream/v1/hmd-1/features/meta", "eyestream/v1/hmd-1/features/status", own, NOTICE,
+        wanted, own, NOTICE, *(f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("meta", "status", "budget")),
     }  # fmt: skip
 
 
@@ -270,7 +270,7 @@ async def test_a_headset_whose_lines_are_taken_out_is_not_heard_any_more(parts: 
         await until(lambda: last(got, private_topic("hmd-1")) == b"before", PATIENCE_SECONDS)
         lines = parts.cloud.acl.read_text().splitlines()
         kept = [line for line in lines if not line.startswith("topic write")]
-        assert len(lines) - len(kept) == 5
+        assert len(lines) - len(kept) == 6
         parts.cloud.acl.write_text("\n".join(kept) + "\n")
         parts.cloud.signal(signal.SIGHUP)
         for turn in range(20):  # the broker reads it again a moment later
@@ -315,5 +315,5 @@ async def test_how_an_application_sees_that_the_headset_is_gone(parts: Parts) ->
 def test_the_bridge_takes_nothing_in_and_names_no_raw_topic() -> None:
     lines = [line.split() for line in (CONFIGURATIONS / "bridge.conf").read_text().splitlines()]
     topics = [words[1:] for words in lines if words[:1] == ["topic"]]
-    assert [words[1] for words in topics] == ["out"] * 3
-    assert {words[0].rpartition("/")[2] for words in topics} == {"private", "meta", "status"}
+    assert [words[1] for words in topics] == ["out"] * 4
+    assert {words[0].rpartition("/")[2] for words in topics} == {"private", "meta", "status", "budget"}

@@ -149,7 +149,7 @@ def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -
     code, passed, failed = check(path, *logins)
     assert (code, failed) == (0, [])
     for what in (
-        "raw broker: the tracker's rows reach the sidecar",
+        "raw broker: rows of the tracker reach the sidecar",
         "raw broker: the tracker reads no raw rows",
         "raw broker: the application reads no raw rows",
         "raw broker: the application writes no raw rows",
@@ -165,12 +165,12 @@ def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -
 FAULTS = [
     ("raw", "conf", "allow_anonymous false", "allow_anonymous true", "raw broker: nobody gets in without"),
     ("raw", "conf", "acl_file", "# acl_file", "raw broker: the application reads no raw rows"),
-    ("raw", "acl", "user sidecar", "user application", "raw broker: the tracker's rows reach the sidecar"),
+    ("raw", "acl", "user sidecar", "user application", "raw broker: rows of the tracker reach the sidecar"),
     ("raw", "conf", "retain_available false", "", "raw broker: raw rows are not retained"),
     ("private", "acl", "topic read", "topic readwrite", "private broker: the application writes no private"),
     ("private", "acl", "topic write", "# topic write", "private broker: what the sidecar writes reaches"),
     ("raw", "passwd", None, "", "raw broker: the sidecar gets in"),
-    ("raw", "acl", None, "\n", "raw broker: the tracker's rows reach the sidecar"),
+    ("raw", "acl", None, "\n", "raw broker: rows of the tracker reach the sidecar"),
 ]
 """Broker, its file, what is replaced in it (None: all) by what, and how the fault that is found begins."""
 

@@ -221,7 +221,9 @@ def test_what_is_said_of_a_chunk_is_said_of_a_chunk(name: str) -> None:
     assert sentences["session"].startswith("the sum over its chunks; at most epsilon 1152")
     assert sentences["session"].endswith(", enough for 1 h 04 min of releases")  # 240 chunks of 16 s
     assert sentences["lifetime"].startswith("the sum over everything since the ledger began; at most epsilon 100000, ")
-    assert sentences["gaze event"].startswith("epsilon 14.4: one blink or saccade enters every row within 30 s")
+    assert sentences["gaze event"].startswith(
+        "epsilon 14.4: one blink or saccade enters every row of its session within 30 s"
+    )
     assert "parallel composition over chunks" in sentences["not claimed"]
     for words in ("in use, when and for how long", "pseudonym", "each with fresh noise", "virtual machine"):
         assert words in sentences["not protected"]
@@ -288,9 +290,10 @@ def test_a_baseline_tells_both_sides() -> None:
         assert behind.loss is not None
         assert behind.loss == {s.unit: s.loss for s in guarantee().scopes}[unit]
     words = dict(made.sentences())["baseline"]
-    assert "the first 4 chunks of each session (64 s) are charged and never released" in words
+    assert "the first 4 chunks of each session (64 s) are never released and cost nothing" in words
     assert "the loss is 0" in words
-    assert "changes every chunk of its session, and costs up to the sum over the session" in words
+    assert "every later release of its session, and costs up to the sum over them" in words
+    assert "charged" not in words
     assert "behind the baseline" in made.statement
     assert made.claim()["baseline_chunks"] == 4
     open_ended = replace(DEPLOYMENT, session_epsilon=None)

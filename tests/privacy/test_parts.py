@@ -111,7 +111,7 @@ def test_looking_back_has_something_to_divide_by() -> None:
     tables = joint(calibrate_joint(Corpus.of(recordings()[:3], N)))
     for own in tables.covariances:
         values = np.linalg.eigvalsh(own)
-        assert values.min() > 0.9e-3 * values.max()
+        assert values.min() > 0.9e-5 * values.max()
 
 
 def test_moves_that_leave_more_than_there_was_are_refused(mapped: Calibration) -> None:

@@ -117,7 +117,7 @@ def settled(effects: Sequence[Effect]) -> list[tuple[object, ...]]:
     told: list[tuple[object, ...]] = []
     for effect in effects:
         match effect:
-            case Release(chunk):
+            case Release(chunk, _):
                 told.append(("release", chunk.span, chunk.t0, chunk.ends_session, chunk.values.tobytes()))
             case Withhold(span, obstacle):
                 told.append(("withhold", span, obstacle))
@@ -155,6 +155,7 @@ class CountingMechanism:
     """No noise; its sessions count."""
 
     epsilon, delta = 0.5, 0.0
+    baseline_chunks = 0
 
     def session(self, snapshot: bytes | None = None) -> CountingSession:
         return CountingSession(0 if snapshot is None else snapshot[0])

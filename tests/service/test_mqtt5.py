@@ -317,7 +317,7 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
             assert sidecar.links["private"] == 1
     lines = sorted(line for line in caplog.messages if "refuses what is published" in line and "sidecar/" not in line)
     assert [line.partition("published at ")[2] for line in lines] == [
-        f"eyestream/v1/hmd-1/features/{leaf}: not authorised (0x87)" for leaf in ("meta", "private")
+        f"eyestream/v1/hmd-1/features/{leaf}: not authorised (0x87)" for leaf in ("budget", "meta", "private")
     ]
 
 

@@ -239,7 +239,7 @@ async def test_a_reload_can_only_tighten(mosquitto: Mosquitto, tmp_path: Path) -
             await until(lambda: health(sidecar) == "ok")
             assert await released(sidecar, publisher, 4) == 4
             lowered = lower(settings, window_epsilon=4.8)
-            made.reload(lowered)
+            await made.reload(lowered)
             assert await released(sidecar, publisher, 4) == 2
             for other, key in (
                 (settings, "window_epsilon"),
@@ -250,7 +250,7 @@ async def test_a_reload_can_only_tighten(mosquitto: Mosquitto, tmp_path: Path) -
                 (msgspec.structs.replace(lowered, stream=(dearer(lowered.stream[0]),)), "stream"),
             ):
                 with pytest.raises(ConfigError, match=key):
-                    made.reload(other)
+                    await made.reload(other)
             assert await released(sidecar, publisher, 4) == 2
         words = [meta["guarantee"] for meta in spy.leaf("meta")]
         assert len(set(words)) == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -114,6 +115,27 @@ async def test_a_device_that_was_moved_is_the_new_one_s_though_the_old_words_sta
         assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
         await until(lambda: sidecar.pipeline.counters.released == 1)
     assert read_ledger(new.sidecar.ledger).odometers["hmd-1"].released == 2
+
+
+async def test_a_copy_of_a_ledger_at_work_is_another_s_and_one_that_has_stopped_is_an_earlier_self(
+    mosquitto: Mosquitto, folders: tuple[Path, Path]
+) -> None:
+    """A sidecar's folder is copied, and given another name: each ledger would know of half of what is spent."""
+    first, second = folders
+    settings = named("a", mosquitto.url, first)
+    with opened(settings):
+        pass
+    shutil.copytree(first, second, dirs_exist_ok=True)
+    copy = named("b", mosquitto.url, second)
+    async with running(settings) as sidecar:
+        await stands(sidecar)
+        assert "the sidecar a is at work with a copy of this ledger" in await refusal(copy)
+        finding = await owner_finding(Endpoint.of(copy.private), copy)
+        assert finding.fault is not None
+        assert "copy of this ledger" in finding.fault
+    async with running(named("renamed", mosquitto.url, first)) as sidecar:
+        await stands(sidecar)
+        assert sidecar.pipeline.disputed == frozenset()
 
 
 async def test_a_sidecar_knows_its_own_words(mosquitto: Mosquitto, folders: tuple[Path, Path]) -> None:

@@ -122,8 +122,9 @@ async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -
         await publish(mosquitto.url, recording_of(rows_of_a_stranger(40, 52)))
         await until(lambda: len(spy.chunks()) == 2)
         async with spying(mosquitto.url) as late:
-            await until(lambda: len(late.messages) >= 4)
+            await until(lambda: len(late.messages) >= 5)
     assert sorted(topic for topic, _, retain in late.messages if retain) == [
+        "eyestream/v1/hmd-1/features/budget",
         "eyestream/v1/hmd-1/features/meta",
         "eyestream/v1/hmd-1/features/status",
         "eyestream/v1/sidecar/sidecar/owner",

@@ -1,6 +1,7 @@
 """The attacker who knows the law of additive noise, and the figures that attacks are told in."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
-PLAIN = [name for name in ATTACKERS if name != "deep"]
+PLAIN = [name for name in ATTACKERS if name not in {"deep", "spread"}]
 
 
 def test_density_of_normal_and_laplace_noise_is_the_convolution():
@@ -140,6 +141,30 @@ def test_every_attacker_finds_people_who_differ_and_guesses_when_they_do_not(att
         made = trial([(gallery.people, attack(attacker, gallery, 0))], 0)
         assert least <= np.mean(made.areas) <= most
         assert (made.p < 0.01) == (distance > 0)
+
+
+def movers(differ):
+    """Twelve people whose features have one mean, and go as far as their own factors say, or all the same."""
+    rng = np.random.default_rng(6)
+    reach = np.exp(differ * rng.normal(size=(12, 20, 1)))
+
+    def released(person):
+        drawn = rng.normal(size=(10, 20, 1)) + 0.3 * rng.normal(size=(10, 20, 32))
+        return (reach[person] * drawn).astype(np.float32)
+
+    known, unknown = ([released(i) for i in range(12)] for _ in range(2))
+    return Gallery(None, tuple(map(str, range(12))), known, unknown, [], [], np.arange(20), 2.0)
+
+
+def test_who_compares_spread_finds_who_moves_otherwise_and_does_not_see_what_a_constant_adds():
+    for differ, least, most in ((0.5, 0.9, 1.0), (0.0, 0.25, 0.72)):
+        made = trial([("abcdefghijkl", attack("spread", movers(differ), 0))], 0)
+        assert least <= np.mean(made.areas) <= most
+        assert (made.p < 0.01) == (differ > 0)
+    gallery = movers(0.5)
+    offset = np.linspace(-1, 1, 20, dtype=np.float32)[:, None]
+    moved = replace(gallery, unknown=[chunks + offset for chunks in gallery.unknown])
+    np.testing.assert_allclose(attack("spread", moved, 0), attack("spread", gallery, 0), atol=1e-3)
 
 
 def test_figures_by_hand():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import msgspec
 import numpy as np
 import pytest
 
@@ -54,9 +55,9 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
         fields = {name: getattr(chunk, name) for name in ("session", "chunk", "t0", "dt", "epsilon", "delta")}
         fields |= {} if chunk.at is None else {"at": chunk.at}
         return {"v": 1, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
-    if kind == "owner":
-        owner = decode_owner(payload)
-        return {"v": 1, "ledger": owner.ledger, "devices": list(owner.devices)}
+    if kind in ("owner", "budget"):
+        message = (decode_owner if kind == "owner" else wire.decode_budget)(payload)
+        return msgspec.json.decode(msgspec.json.encode(message))
     if kind == "meta":
         meta = wire.decode_meta(payload)
         fields = {name: getattr(meta, name) for name in meta.__slots__}
@@ -91,6 +92,8 @@ def test_our_encoder_writes_the_same_bytes(name: str) -> None:
         assert wire.encode_gaze(t, values, INDEX["schema"]) == payload
     elif described["kind"] == "owner":
         assert encode_owner(decode_owner(payload)) == payload
+    elif described["kind"] == "budget":
+        assert wire.encode_budget(wire.decode_budget(payload)) == payload
     elif described["kind"] == "private":
         assert wire.encode_private(wire.decode_private(payload)) == payload
     elif described["kind"] == "meta":

@@ -151,6 +151,30 @@ def test_status_has_words_of_the_lists_only(state: Any, reason: Any) -> None:
     assert refused(wire.decode_status, msgpack.packb({"v": 1, "state": state, "reason": reason})) == "type"
 
 
+@pytest.mark.parametrize("ceiling", sorted(wire.CEILINGS))
+@pytest.mark.parametrize("resumes_at", [{}, {"resumes_at": 2**64 - 1}])
+def test_budget_both_ways(ceiling: Any, resumes_at: dict[str, int]) -> None:
+    fields = msgpack.unpackb(wire.encode_budget(wire.Budget(2**64 - 1, ceiling, **resumes_at)))
+    assert list(fields.items()) == [("v", 1), ("chunks", 2**64 - 1), ("ceiling", ceiling), *resumes_at.items()]
+    assert wire.decode_budget(msgpack.packb(fields)) == wire.Budget(2**64 - 1, ceiling, **resumes_at)
+
+
+@pytest.mark.parametrize(
+    ("changes", "written", "read"),
+    [
+        ({"chunks": -1}, "range", "type"),
+        ({"resumes_at": -1}, "range", "type"),
+        ({"ceiling": "window"}, "range", "type"),
+        ({"chunks": 2**64}, "range", None),
+    ],
+)
+def test_budget_out_of_range_is_refused_on_both_sides(changes: dict[str, Any], written: str, read: str | None) -> None:
+    fields: dict[str, Any] = {"chunks": 5, "ceiling": "day"} | changes
+    assert refused(wire.encode_budget, wire.Budget(**fields)) == written
+    if read is not None:  # msgpack itself has no larger number
+        assert refused(wire.decode_budget, msgpack.packb({"v": 1, **fields})) == read
+
+
 def test_text_that_is_not_utf8_is_refused() -> None:
     payload = msgpack.packb({"v": 1, "state": "online", "reason": "ready"}).replace(b"ready", b"read\xff")
     assert refused(wire.decode_status, payload) in ("type", "not_msgpack")

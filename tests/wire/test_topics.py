@@ -19,6 +19,7 @@ def test_addresses_are_those_of_the_design() -> None:
     assert topics.private_topic("d1") == "eyestream/v1/d1/features/private"
     assert topics.meta_topic("d1") == "eyestream/v1/d1/features/meta"
     assert topics.status_topic("d1", "pupil") == "eyestream/v1/d1/pupil/status"
+    assert topics.budget_topic("d1") == "eyestream/v1/d1/features/budget"
     assert topics.sidecar_status_topic("s1") == "eyestream/v1/s1/sidecar/status"
 
 
@@ -29,6 +30,7 @@ def test_what_is_built_is_parsed(device: str, stream: str) -> None:
         "private": topics.private_topic(device, stream),
         "meta": topics.meta_topic(device, stream),
         "status": topics.status_topic(device, stream),
+        "budget": topics.budget_topic(device, stream),
     }
     assert {leaf: parse_topic(topic) for leaf, topic in built.items()} == {
         leaf: Topic(device, stream, leaf) for leaf in built
@@ -39,7 +41,7 @@ def test_what_is_built_is_parsed(device: str, stream: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_names_that_could_mean_more_are_refused(name: str) -> None:
     assert not is_name(name)
-    for build in (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic):
+    for build in (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic, topics.budget_topic):
         with pytest.raises(ConfigError):
             build(name)
         with pytest.raises(ConfigError):

@@ -36,7 +36,7 @@ TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.js
 WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}
 CHUNKS = (32, 64, 128)
 MINUTES = (9.0, 18.0, 36.0)
-ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest")
+ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest", "spread")
 WITHHELD_ROWS = 128
 """At least the minute that an anchored calibration withholds, and a multiple of every chunk length."""
 
@@ -61,7 +61,7 @@ def main() -> None:
             useful,
             lambda w=way, n=n, e=epsilon: utility(population, WAYS[w], n, e, options.splits),
         )
-        hidden = f"identity-{way}-{n}-{minute:g}-{options.attack_splits}"
+        hidden = f"identity-{len(ATTACKERS)}-{way}-{n}-{minute:g}-{options.attack_splits}"
         row |= kept(
             options.cells,
             hidden,

@@ -137,6 +137,8 @@ META = {"v": 1, "names": NAMES, "units": ["1/s", "1/s", "1/min"], "rate_hz": 2.0
         "guarantee": "epsilon 4.8 for each chunk of 4 rows", "calibration": "00" * 32}  # fmt: skip
 STATUS = {"v": 1, "state": "online", "reason": "ready"}
 OWNER = {"v": 1, "ledger": "0123456789abcdef" * 2, "devices": ["hmd-1", "hmd-2"]}
+BUDGET = {"v": 1, "chunks": 96, "ceiling": "session"}
+SPENT = {"v": 1, "chunks": 0, "ceiling": "day", "resumes_at": 1795305600}
 LAST_WILL = {"v": 1, "state": "offline", "reason": "lost"}
 
 
@@ -171,6 +173,9 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
     out["meta"] = ({"kind": "meta", "what": "what an application must know", "holds": meta}, pack(META))
     out["status"] = ({"kind": "status", "what": "all is well", "holds": STATUS}, pack(STATUS))
     out["status-last-will"] = ({"kind": "status", "what": "a sidecar's last will", "holds": LAST_WILL}, pack(LAST_WILL))
+    out["budget"] = ({"kind": "budget", "what": "96 more chunks in this session", "holds": BUDGET}, pack(BUDGET))
+    spent = {"kind": "budget", "what": "nothing more today; 2026-11-22 00:00 UTC brings more", "holds": SPENT}
+    out["budget-spent"] = (spent, pack(SPENT))
     for name, (what, message, samples, times) in GAZE.items():
         out[name] = ({"kind": "gaze", "what": what, "holds": {**shown(message, samples), "t": times}}, pack(message))
     for kind, bad in (("raw", BAD), ("gaze", BAD_GAZE)):

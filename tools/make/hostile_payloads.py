@@ -110,6 +110,7 @@ def foreign() -> Iterator[Case]:
         "msgpack-numpy of objects": pack({b"nd": True, b"type": "O", b"kind": b"O", b"data": b"\x80\x04]\x94K\x01a."}),
         "values without keys": pack([1, SCHEMA, 5, 8, [1, 3], ROW]),
         "a private chunk": pack({"v": 1, "session": 5, "chunk": 0, "t0": 0.0, "dt": 0.5, "values": bytes(48)}),
+        "a budget": pack({"v": 1, "chunks": 5, "ceiling": "day"}),
         "a status": pack({"v": 1, "state": "online", "reason": "ready"}),
     }  # fmt: skip
     for what, data in things.items():

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -30,6 +31,7 @@ IN_THE_WHEEL = (
     "eyestream/data/deployment/eyestream.service",
     "eyestream/data/deployment/raw.conf",
     "eyestream/data/deployment/private-tls.conf",
+    "eyestream/data/deployment/raw-tls.conf",
 )
 IN_THE_SOURCES = (
     "tests/golden/index.json",
@@ -41,6 +43,16 @@ IN_THE_SOURCES = (
     "Containerfile",
     "LICENSE",
 )
+
+
+def in_the_wheel() -> dict[str, Path]:
+    """What the wheel must have, by its name there: the above, and every file of the folders that go in elsewhere."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    found = {name: ROOT / name for name in IN_THE_WHEEL}
+    for folder, there in build["targets"]["wheel"]["sources"].items():
+        files = [path for path in sorted((ROOT / folder).rglob("*")) if path.is_file()]
+        found |= {f"{there}/{path.relative_to(ROOT / folder)}": path for path in files}
+    return found
 
 
 def main() -> None:
@@ -69,7 +81,12 @@ def packages(out: Path) -> list[str]:
     wheel, sources = next(out.glob(f"eyestream-{number}-*.whl")), out / f"eyestream-{number}.tar.gz"
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sources)], check=True)
     with zipfile.ZipFile(wheel) as packed:
-        faults = [f"{wheel.name}: lacks {name}" for name in IN_THE_WHEEL if name not in packed.namelist()]
+        there = set(packed.namelist())
+        faults = [
+            f"{wheel.name}: lacks {name}, or has another one"
+            for name, path in in_the_wheel().items()
+            if name not in there or packed.read(name) != path.read_bytes()
+        ]
     with tarfile.open(sources) as packed_sources:
         there = {name.partition("/")[2] for name in packed_sources.getnames()}
     return faults + [f"{sources.name}: lacks {name}" for name in IN_THE_SOURCES if name not in there]

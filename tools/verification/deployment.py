@@ -7,6 +7,7 @@ systemd-nspawn, and does what docs/deployment.md says. Takes about three minutes
 
 - all units start, `check` passes whole, a tracker's rows become chunks of an application, each under a user of its own
   who is in one group; who is in neither gets in nowhere;
+- the same through the two ports for other machines, by somebody who is in no group and has the logins and ca.pem;
 - the same holds after a reboot, and the ledger goes on;
 - every file whose owner or rights are changed, or that is gone, is named by `check`; systemd-tmpfiles mends
   rights;
@@ -23,12 +24,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from deployment_host import CACHE, Host, finish, one_line, say, wheels
+from deployment_host import CACHE, ROOT, Host, finish, one_line, say, wheels
 
 UNITS = ("eyestream-raw", "eyestream-private", "eyestream")
 CONFIG = "/etc/eyestream/sidecar.toml"
 LOGINS = "--tracker /etc/eyestream/logins/tracker.toml --application /etc/eyestream/logins/application.toml"
 CHECK = f"eyestream check --config {CONFIG}"
+NAME = "eyes.example"
 LAID = ("etc", "var/lib/eyestream")
 MOST_EXPOSED = 2.0
 
@@ -44,6 +46,8 @@ def main() -> None:
         people(host)
         analyse(host)
         flow(host, "after the first start")
+        documented(host)
+        elsewhere(host)
         host.reboot()
         say(host.wait_active(*UNITS), "after a reboot every unit is active by itself")
         whole(host, "after a reboot")
@@ -79,7 +83,7 @@ def refuse(host: Host) -> None:
 def first(host: Host) -> None:
     """The steps of the documentation."""
     begin = time.monotonic()
-    done = host.run("eyestream deploy / --host eyes.example")
+    done = host.run(f"eyestream deploy / --host {NAME} --tracker-host {NAME}")
     say(done.returncode == 0, "deploy", done.stderr)
     print(done.stdout)
     done = host.run(f"systemctl daemon-reload && systemctl enable --now {' '.join(UNITS)}")
@@ -134,6 +138,45 @@ def flow(host: Host, when: str) -> None:
     print(f"       spent: epsilon {spent['devices'][device(host)]['epsilon']}")
 
 
+def documented(host: Host) -> None:
+    """The commands under "Try it" of docs/deployment.md, as they stand there."""
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    commands = page.split("## 5. Try it")[1].split("```")[1]
+    (host.root / "srv/try.sh").write_text(commands)
+    done = host.run("timeout 60 sh -eu /srv/try.sh 2>&1")
+    chunks = re.findall(r"^ +(\d+) ", done.stdout, re.M)
+    fine = done.returncode == 0 and chunks == ["0", "1", "2"] and "left: " in done.stdout
+    say(fine, "what the page proposes to try works as it stands there", "" if fine else done.stdout)
+
+
+def elsewhere(host: Host) -> None:
+    """As another machine does: by name and port, with TLS, the deployment's authority and a login."""
+    host.run(f"echo 127.0.0.1 {NAME} >> /etc/hosts; useradd -m far")
+    for name in ("logins/tracker.password", "logins/application.password", "certificates/ca.pem"):
+        host.run(f"install -o far -m 400 /etc/eyestream/{name} /home/far/")
+    # TCP on the loopback, where the namespaces of the units meet
+    ports = {"tracker": f"mqtts://{NAME}:8884", "application": f"mqtts://{NAME}:8883"}
+    words = {
+        role: f"--device {device(host)} --broker {port} --ca-file /home/far/ca.pem --username {role} "
+        f"--password-file /home/far/{role}.password"
+        for role, port in ports.items()
+    }
+    ear = host.start(f"timeout 30 eyestream listen {words['application']} --chunks 2", user="far")
+    time.sleep(2)
+    sent = host.run(f"eyestream replay {words['tracker']} --speed max /srv/people/sim-000.npz", user="far")
+    heard, _ = ear.communicate()
+    fine = sent.returncode == 0 and ear.returncode == 0
+    say(fine, "a tracker elsewhere is heard by an application elsewhere", "" if fine else f"{sent.stderr} {heard}")
+    say("left: " in heard, "who is told what is left", heard)
+    for role, port in ports.items():
+        wrong = words[role].replace(f"--broker {port}", f"--broker {port.replace(NAME, '127.0.0.1')}")
+        done = host.run(f"eyestream listen {wrong} --wait 1 --chunks 1", user="far")
+        say(one_line(done, "certificate"), f"{role}: under another name the certificate does not hold", done.stderr)
+        bare = re.sub(r" --username.*", "", words[role])
+        done = host.run(f"eyestream listen {bare} --wait 1 --chunks 1", user="far")
+        say(one_line(done, "refuse|not authorised"), f"{role}: nobody gets in without a login", done.stderr)
+
+
 def analyse(host: Host) -> None:
     """What systemd says of the units."""
     files = " ".join(f"/etc/systemd/system/{unit}.service" for unit in UNITS)
@@ -156,6 +199,7 @@ FAULTS = [
     ("chown root:root {}", "/etc/eyestream/raw/raw.passwd"),
     ("chmod 444 {}", "/etc/eyestream/private/private.passwd"),
     ("chmod 444 {}", "/etc/eyestream/private/broker.key"),
+    ("chmod 444 {}", "/etc/eyestream/raw/broker.key"),
     ("chmod 755 {}", "/etc/eyestream/logins"),
     ("chmod 444 {}", "/etc/eyestream/certificates/ca.key"),
 ]

@@ -30,7 +30,9 @@ __all__ = [
     "TRAITS",
     "WINDOW_S",
     "Statistics",
+    "draw_person",
     "load_statistics",
+    "rows_of",
     "simulate",
     "simulate_person",
     "windowed",
@@ -145,9 +147,21 @@ def simulate_person(statistics: Statistics, rows: int, rng: np.random.Generator)
 
     A person without pupil data (a tracker that gives none) has NaN there, as in the corpus. Eyes are never lost here.
     """
+    level, has_pupil = draw_person(statistics, rng)
+    return rows_of(statistics, level, rows, rng, has_pupil=has_pupil)
+
+
+def draw_person(statistics: Statistics, rng: np.random.Generator) -> tuple[Floats, bool]:
+    """Level (T,) of a new person's scores, and whether their tracker gives pupils."""
     level = statistics.person @ rng.standard_normal(statistics.person.shape[1])
-    has_pupil = rng.random() >= statistics.without_pupil
-    scores = level[:, None] + statistics.basis @ _processes(statistics.shares @ windowed(), rows, rng)
+    return level, bool(rng.random() >= statistics.without_pupil)
+
+
+def rows_of(
+    statistics: Statistics, level: Floats, rows: int, rng: np.random.Generator, *, has_pupil: bool
+) -> NDArray[np.float32]:
+    """`rows` successive rows (rows, 52) of a person whose scores lie around `level`, (T,) or (T, rows)."""
+    scores = level.reshape(len(TRAITS), -1) + statistics.basis @ _processes(statistics.shares @ windowed(), rows, rng)
     values = {}
     for name, quantiles in zip((*TRAITS, *FOLLOWERS), statistics.quantiles, strict=True):
         score = scores[TRAITS.index(FOLLOWERS.get(name, name))]

@@ -1,6 +1,7 @@
 """Classification of private features: who a person is, and whatever the labels say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.sources import BASELINES, RAW, SOURCES, World
 from eyestream.offline.study.splits import halves
 
-__all__ = ["PERSON", "cells", "measure", "summarise", "vote"]
+__all__ = ["PERSON", "Outcome", "cells", "label_folds", "measure", "outcomes", "person_folds", "summarise", "vote"]
 
 Array = NDArray[np.float64]
 
@@ -49,53 +50,114 @@ def measure(
     return _label(world, rows, task, seed, stride)
 
 
-def _person(world: World, rows: dict[int, Array], n: int, seed: int, stride: int) -> list[Record]:
-    people = sorted({world.population.people[r] for r in rows})
+Part = tuple[int, int, Array]
+"""Class, recording, and rows (m, F)."""
+
+Fold = tuple[Sequence[Part], Sequence[Part]]
+"""What is learned from, and what is tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one tested recording was classified.
+
+    Attributes
+    ----------
+    recording : its number.
+    windows : of it that were tested.
+    right : of these that were put into the right class.
+    vote : 1 when the majority of them was, see `vote`.
+    """
+
+    recording: int
+    windows: int
+    right: int
+    vote: float
+
+
+def person_folds(people: Sequence[str], rows: Mapping[int, Array], n: int, stride: int) -> tuple[list[str], list[Fold]]:
+    """One fold: the first half of each recording is learned from, the second tested, every `stride`-th row of both.
+
+    Parameters
+    ----------
+    people, rows
+        Of all recordings; (m, F) released rows of those that take part, NaN where a row is withheld.
+
+    Returns
+    -------
+    The classes and the fold.
+    """
+    present = sorted({people[r] for r in rows})
     train, test = [], []
     for recording, own in rows.items():
         known, unknown = halves(len(own), n)
-        person = people.index(world.population.people[recording])
-        train += [(person, recording, own[part][::stride]) for part in known]
-        test += [(person, recording, own[part][::stride]) for part in unknown]
-    return [
-        {"classifier": name, "classes": len(people), "chance": 1 / len(people)} | _result(name, [(train, test)], seed)
-        for name in CLASSIFIERS
-    ]
+        person = present.index(people[recording])
+        train += [(person, recording, _seen(own[part][::stride])) for part in known]
+        test += [(person, recording, _seen(own[part][::stride])) for part in unknown]
+    return present, [(train, test)]
 
 
-def _label(world: World, rows: dict[int, Array], task: str, seed: int, stride: int) -> list[Record]:
-    """Leave one person out: every person is classified by what was learned of all others."""
-    population = world.population
-    values = sorted({population.labels[task][r] for r in rows})
-    parts = {r: (values.index(population.labels[task][r]), r, own[::stride]) for r, own in rows.items()}
-    folds = []
-    for person in sorted({population.people[r] for r in rows}):
-        train = [part for r, part in parts.items() if population.people[r] != person]
+def label_folds(
+    people: Sequence[str], labels: Sequence[str], rows: Mapping[int, Array], stride: int
+) -> tuple[list[str], list[Fold]]:
+    """Leave one person out: every person is classified by what was learned of all others; arguments as above.
+
+    A person without whom fewer than two classes are left is not tested.
+    """
+    values = sorted({labels[r] for r in rows})
+    parts = {r: (values.index(labels[r]), r, _seen(own[::stride])) for r, own in rows.items()}
+    folds: list[Fold] = []
+    for person in sorted({people[r] for r in rows}):
+        train = [part for r, part in parts.items() if people[r] != person]
         if len({label for label, _, _ in train}) > 1:
-            folds.append((train, [part for r, part in parts.items() if population.people[r] == person]))
-    shares = np.bincount([label for label, _, _ in parts.values()]) / len(parts)
-    base = {"classes": len(values), "chance": 1 / len(values), "largest_class": float(shares.max())}
-    if not folds:
-        return []
+            folds.append((train, [part for r, part in parts.items() if people[r] == person]))
+    return values, folds
+
+
+def _seen(rows: Array) -> Array:
+    """Without rows that are withheld, as those of a baseline are."""
+    return rows[np.isfinite(rows).all(axis=1)]
+
+
+def _person(world: World, rows: dict[int, Array], n: int, seed: int, stride: int) -> list[Record]:
+    classes, folds = person_folds(world.population.people, rows, n, stride)
+    base = {"classes": len(classes), "chance": 1 / len(classes)}
     return [{"classifier": name} | base | _result(name, folds, seed) for name in CLASSIFIERS]
 
 
-_Part = tuple[int, int, Array]
-_Fold = tuple[Sequence[_Part], Sequence[_Part]]
+def _label(world: World, rows: dict[int, Array], task: str, seed: int, stride: int) -> list[Record]:
+    population = world.population
+    labels = population.labels[task]
+    values, folds = label_folds(population.people, labels, rows, stride)
+    if not folds:
+        return []
+    shares = [sum(labels[r] == value for r in rows) / len(rows) for value in values]
+    base = {"classes": len(values), "chance": 1 / len(values), "largest_class": max(shares)}
+    return [{"classifier": name} | base | _result(name, folds, seed) for name in CLASSIFIERS]
 
 
-def _result(name: str, folds: Sequence[_Fold], seed: int) -> Record:
-    windows, votes = [], []
+def _result(name: str, folds: Sequence[Fold], seed: int) -> Record:
+    found = outcomes(name, folds, seed)
+    windows = sum(outcome.windows for outcome in found)
+    right = sum(outcome.right for outcome in found)
+    return {"per_window": right / windows, "voted": float(np.mean([outcome.vote for outcome in found]))}
+
+
+def outcomes(name: str, folds: Sequence[Fold], seed: int) -> list[Outcome]:
+    """How the classifier `name` of `CLASSIFIERS` does on every tested recording of every fold."""
+    found = []
     for train, test in folds:
         classes = np.concatenate([np.full(len(rows), label) for label, _, rows in train])
         present, renamed = np.unique(classes, return_inverse=True)
         learned = scorer(name, seed, len(classes))
         learned.fit(np.concatenate([rows for _, _, rows in train]), renamed)
-        for label, _, rows in test:
+        for label, recording, rows in test:
+            if not len(rows):  # shorter than a baseline: all of it is withheld
+                continue
             predicted = present[np.argmax(learned.scores(rows), axis=1)]
-            windows.append(predicted == label)
-            votes.append(vote(predicted, label))
-    return {"per_window": float(np.concatenate(windows).mean()), "voted": float(np.mean(votes))}
+            right = int(np.count_nonzero(predicted == label))
+            found.append(Outcome(recording, len(rows), right, vote(predicted, label)))
+    return found
 
 
 def vote(predicted: NDArray[np.intp], label: int) -> float:

@@ -21,6 +21,8 @@ class Plan:
     stride : rows between the windows that classifiers see, 10 as published for this rate.
     states : numbers of states of the Markov models.
     repeats : largest number of repeated releases that are averaged.
+    per_minute : epsilon a minute at which mechanisms are compared on labels; the papers' smallest, middle and largest
+        for chunks of 32 rows.
     """
 
     epsilons: tuple[float, ...]
@@ -34,6 +36,7 @@ class Plan:
     stride: int
     states: tuple[int, ...]
     repeats: int
+    per_minute: tuple[float, ...]
 
 
 FULL = Plan(
@@ -48,6 +51,7 @@ FULL = Plan(
     stride=10,
     states=(2, 4, 8),
     repeats=1000,
+    per_minute=(1.8, 18.0, 180.0),
 )
 """What the report of a corpus is made with."""
 
@@ -63,5 +67,6 @@ QUICK = Plan(
     stride=10,
     states=(2, 4),
     repeats=30,
+    per_minute=(18.0,),
 )
 """To see that everything runs; its figures mean little."""

@@ -2,7 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,14 +58,14 @@ class Population:
         RecordingError
             Recordings differ in features or rate, or share a name.
         ConfigError
-            The labels leave a recording out, or there are fewer than four people.
+            The labels leave a recording out, name one that is not there, or leave a value empty; all recordings have
+            the same label; or there are fewer than four people.
         """
         by_name = {Path(recording.path).name.split(".")[0]: recording for recording in recordings}
         if len(by_name) < len(recordings):
             raise RecordingError("two recordings have the same name; the study needs a name of its own for each")
-        missing = sorted(set(by_name) - set(labels)) if labels is not None else []
-        if missing:
-            raise ConfigError(f"the labels have no line for recording {missing[0]}")
+        if labels is not None:
+            _check_labels(labels, by_name)
         labelled = {name: labels[name] if labels is not None else {"person": name} for name in by_name}
         person = {name: row["person"] for name, row in labelled.items()}
         order = sorted(by_name, key=lambda name: (person[name], name))
@@ -115,6 +115,25 @@ class Population:
         """Hash of recordings, people and labels."""
         digest = hashlib.blake2b(repr((self.hashes, self.people, sorted(self.labels.items()))).encode(), digest_size=16)
         return digest.hexdigest()
+
+
+def _check_labels(labels: Mapping[str, Mapping[str, str]], recordings: Collection[str]) -> None:
+    """Raise ConfigError, naming the line or column, unless the labels are those of the recordings."""
+    for wanted, there, what in (
+        (recordings, labels, "the labels have no line for recording"),
+        (labels, recordings, "the labels name a recording that is not there:"),
+    ):
+        missing = sorted(set(wanted) - set(there))
+        if missing:
+            raise ConfigError(f"{what} {missing[0]}")
+    for name, row in labels.items():
+        empty = [column for column, value in row.items() if not value.strip()]
+        if empty:
+            raise ConfigError(f"the labels of recording {name}: {empty[0]} is empty")
+    for column in next(iter(labels.values()), {}):
+        values = {row[column] for row in labels.values()}
+        if column != "person" and len(values) < 2:
+            raise ConfigError(f"the labels tell nothing apart: {column} is {min(values)!r} for all recordings")
 
 
 def _alike(recordings: Sequence[Recording]) -> Recording:

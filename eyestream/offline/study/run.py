@@ -9,11 +9,17 @@ from typing import Any
 from eyestream.errors import ConfigError
 from eyestream.offline.study import (
     baseline,
+    central,
+    central_page,
     classification,
     coefficients,
     correlation,
     identification,
+    linkage,
+    linkage_page,
     recovery,
+    tables,
+    tables_page,
     timing,
     utility,
 )
@@ -22,8 +28,10 @@ from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.population import Population
 from eyestream.offline.study.report import write_report, write_tables
 from eyestream.offline.study.sections import sections
-from eyestream.offline.study.sources import World, prepare
+from eyestream.offline.study.sources import ANCHORED, CALIBRATORS, World, prepare
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
+from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.rim.files.recordings import Recording
 
 __all__ = ["PARTS", "run", "run_only"]
@@ -33,12 +41,23 @@ PARTS: dict[str, Any] = {
     "correlation": correlation,
     "coefficients": coefficients,
     "classification": classification,
+    "tables": tables,
+    "linkage": linkage,
     "identification": identification,
     "recovery": recovery,
     "timing": timing,
     "baseline": baseline,
+    "central": central,
 }
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
+
+
+PAGES: dict[str, Callable[[Sequence[Record]], str]] = {
+    "tables": tables_page.page,
+    "linkage": linkage_page.page,
+    "central": central_page.page,
+}
+"""Parts that have a page of their own, in Markdown."""
 
 
 def run(
@@ -73,9 +92,10 @@ def run(
         progress(f"{done} of {total} cells done")
 
     try:
-        world = prepare(population, plan.chunks, progress, out / "calibrations")
+        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(population))
         cells = [cell for part in PARTS.values() for cell in part.cells(plan, world)]
         records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
+        _write_pages(out, records)
         write_tables(out / "csv", records | _summaries(records) | ({"published": values} if values else {}))
         progress("drawing the figures")
         return write_report(out, sections(records, values), _settings(plan, world, recordings))
@@ -119,15 +139,27 @@ def run_only(
         progress(f"{done} of {total} cells done")
 
     try:
-        world = prepare(population, plan.chunks, progress, out / "calibrations")
+        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(population))
         cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
         measures = {name: part.measure for name, part in chosen.items()}
         records = compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
         write_tables(out / "csv", records)
+        _write_pages(out, records)
         (out / "csv" / "settings.json").write_text(json.dumps(_settings(plan, world, recordings), indent=1))
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
     return out / "csv"
+
+
+def _write_pages(out: Path, records: dict[str, list[Record]]) -> None:
+    for name, page in PAGES.items():
+        if records.get(name):
+            (out / f"{name}.md").write_text(page(records[name]), encoding="utf-8")
+
+
+def _calibrators(population: Population) -> dict[str, Callable[[Corpus], Calibration]]:
+    """Those of the tables on labels beside the usual ones, where there are labels."""
+    return CALIBRATORS | (dict([ANCHORED]) if population.labels else {})
 
 
 def _summaries(records: dict[str, list[Record]]) -> dict[str, list[Record]]:

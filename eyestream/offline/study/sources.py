@@ -1,6 +1,6 @@
 """What an attacker or an application may get to see: raw rows, or what a mechanism or a baseline made of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,24 @@ from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.privacy.mechanisms.entry import StudyForm
-from eyestream.privacy.mechanisms.registry import entries
+from eyestream.privacy.mechanisms.registry import entries, entry_of
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations as files
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["BASELINES", "CALIBRATORS", "COLOURS", "RAW", "SOURCES", "Release", "Source", "World", "prepare"]
+__all__ = [
+    "ANCHORED",
+    "BASELINES",
+    "BEST_FORMS",
+    "CALIBRATORS",
+    "COLOURS",
+    "RAW",
+    "SOURCES",
+    "Release",
+    "Source",
+    "World",
+    "prepare",
+]
 
 Array = NDArray[np.float64]
 Release = Callable[[int], Array]
@@ -90,7 +102,22 @@ BASELINES = (
 )
 """Baselines without a guarantee of this program; see `eyestream.offline.study.steil`."""
 
-COLOURS = {source.label: source.colour for source in (RAW, *SOURCES, *BASELINES)}
+_POST = tuple({"shrink": True, "smooth": True, "clip": True}.items())
+
+BEST_FORMS = (
+    Source("CFPA, shrunk, smoothed, clipped", "cfpa", "#0072B2", options=_POST, estimate=True),
+    Source("DCFPA, shrunk, smoothed, clipped", "dcfpa", "#009E73", options=_POST, estimate=True),
+    Source("KLT, anchored", "klt-anchored", "#882255", estimate=True),
+)
+"""What stands beside the plain forms where mechanisms are compared at their best: all post-processing that CFPA and
+DCFPA have, and klt with a baseline of each session's own."""
+
+ANCHORED = ("klt-anchored", partial(entry_of("klt").calibrated, options={"anchored": True}))
+"""Name and calibrator of the last of them."""
+
+_ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
+
+COLOURS = {source.label: source.colour for source in _ALL}
 
 CALIBRATORS: dict[str, Callable[[Corpus], Calibration]] = {
     _key(entry.name, form): partial(entry.calibrated, options=form.calibration)
@@ -132,7 +159,7 @@ class World:
 
         `seed` is for the baselines alone.
         """
-        chosen = next(s for s in (RAW, *SOURCES, *BASELINES) if s.label == source)
+        chosen = next(s for s in _ALL if s.label == source)
         if chosen is RAW:
             return lambda recording: self.rows(recording, n)
         if chosen in BASELINES:
@@ -168,7 +195,11 @@ class World:
 
 
 def prepare(
-    population: Population, chunks: tuple[int, ...], progress: Callable[[str], None], folder: Path | None = None
+    population: Population,
+    chunks: tuple[int, ...],
+    progress: Callable[[str], None],
+    folder: Path | None = None,
+    calibrators: Mapping[str, Callable[[Corpus], Calibration]] = CALIBRATORS,
 ) -> World:
     """Calibrate every mechanism at every chunk length, on the people at even positions.
 
@@ -177,6 +208,8 @@ def prepare(
     folder
         Where calibrations are kept. A study that goes on needs the very same ones: the last bits of a new one depend on
         how the transforms were planned, and on the number of threads of the linear algebra.
+    calibrators
+        What is calibrated, by the name under which it is kept.
 
     Raises
     ------
@@ -189,7 +222,7 @@ def prepare(
     calibrations = {}
     for n in chunks:
         corpus = Corpus.of([_recording(population, i) for i in population.calibrating], n)
-        for mechanism, calibrate in CALIBRATORS.items():
+        for mechanism, calibrate in calibrators.items():
             progress(f"calibrating {mechanism}, chunks of {n} rows")
             kept = None if folder is None else folder / f"{mechanism}-{n}-{population.content_hash}.npz"
             if kept is not None and kept.is_file():

@@ -4,6 +4,7 @@ The private step is one line: the code word of the raw chunk meets the draw of t
 before it may be any function of the chunk and of *released* values; everything after it is post-processing.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.frame import Frame
+from eyestream.privacy.joint.lines import Lines, Nodes, Room
 from eyestream.privacy.joint.maps import RankMap
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
@@ -32,6 +34,7 @@ class JointCore:
     Attributes
     ----------
     tables, schedule, map : what is public of it; no map: values are coded as they are.
+    there, back : the map to standardised levels, and back, as a release evaluates it.
     k : the number of code-word coordinates of a session's first chunk.
     gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
@@ -60,7 +63,7 @@ class JointCore:
             raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.gain = max(step.law.gain for step in self.schedule.steps)
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
-        self.map = None
+        self.map = self.there = self.back = None
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].points),)
         self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
@@ -69,6 +72,9 @@ class JointCore:
             whole = self._of_values(frame, tables.covariances.sum(axis=0)) + tables.residual[frame.active]
             spread = tables.sd[frame.active] * np.sqrt(whole)
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
+            levels = (tables.levels[frame.active] - self.mean) / self.sd
+            self.there = Lines(tables.knots[frame.active], levels)
+            self.back = Nodes(levels, tables.knots[frame.active])
         self.start = np.zeros(len(self.schedule.motion.stays))
 
     def _unknown(self, frame: Frame) -> Array:
@@ -109,21 +115,36 @@ class JointStep:
 
     def __init__(self, core: JointCore) -> None:
         self.core = core
+        features, n = len(core.mean), core.tables.modes.shape[1]
+        self._values, self._modes = np.empty((features, n)), np.empty((features, len(core.tables.modes)))
+        room = None if core.map is None else Room(features, n)
+        self._there = None if room is None or core.there is None else core.there.worker(room)
+        self._back = None if room is None or core.back is None else core.back.worker(room)
+        # Whole arrays: beside a column, the least and the larger of two take numpy several times as long.
+        self._lo, self._hi = (np.repeat(column, n, axis=1) for column in core.range)
 
     def scores(self, admitted: Array) -> Array:
         """(d,) scores of an admitted chunk (A, n)."""
-        core = self.core
-        mapped = admitted if core.map is None else core.map.there(admitted)
-        standard = (mapped - core.mean) / core.sd
-        scores: Array = (standard @ core.tables.modes.T).reshape(-1) @ core.tables.basis
+        tables, standard = self.core.tables, self._values
+        if self._there is None:
+            np.subtract(admitted, self.core.mean, out=standard)
+            np.divide(standard, self.core.sd, out=standard)
+        else:
+            self._there(admitted, standard)
+        scores: Array = np.matmul(standard, tables.modes.T, out=self._modes).reshape(-1) @ tables.basis
         return scores
 
     def chunk(self, scores: Array, out: Array) -> None:
         """Write the chunk (A, n) that scores (d,) stand for to `out`, inside the range."""
-        core = self.core
-        modes = (scores @ core.tables.expand).reshape(len(out), -1)
-        values = modes @ core.tables.modes * core.sd + core.mean
-        np.clip(values if core.map is None else core.map.back(values), *core.range, out=out)
+        tables, values = self.core.tables, self._values
+        np.matmul((scores @ tables.expand).reshape(len(out), -1), tables.modes, out=values)
+        if self._back is None:
+            np.multiply(values, self.core.sd, out=values)
+            np.add(values, self.core.mean, out=values)
+        else:
+            self._back(values, values)
+        np.maximum(values, self._lo, out=values)
+        np.minimum(values, self._hi, out=out)
 
     def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array | None:
         """As `eyestream.privacy.mechanism.Step` has it; the state is an estimate of the scores' components."""
@@ -133,7 +154,7 @@ class JointStep:
         predicted = schedule.motion.forward(state) if turn else state
         expected = predicted.reshape(len(tables.poles), -1).sum(axis=0)
         innovation = step.directions @ (self.scores(admitted) - expected)
-        word = [int(np.searchsorted(b, y)) for b, y in zip(step.borders, innovation, strict=True)]
+        word = [bisect_left(b, y) for b, y in zip(step.edges, innovation.tolist(), strict=True)]
         drawn = noise.draw(step.law)
         released = np.where(drawn[0], drawn[1:], word)  # the only line that raw data and randomness meet in
         points = np.array([points[i] for points, i in zip(step.points, released, strict=True)])

@@ -25,7 +25,7 @@ MEMORY_S = 37.0
 are coded as they are."""
 SHRINKAGE = 0.5
 """Of the covariances of parts, known from few people, toward the shape of the whole."""
-FLOOR = 1e-3
+FLOOR = 1e-5
 """Least variance of a direction of a component, beside its largest: what looks back divides by it."""
 MOST_LEFT = 0.98
 """Of any direction of the transient component, a chunk later."""
@@ -59,7 +59,7 @@ class Model:
         own = [in_sequence(described[person == one] @ basis, index[person == one]) for one in names]
         whole = np.diag(values[::-1][:count])
         stable = _person_covariance(own, whole, pole)
-        transient = positive(whole - stable, FLOOR)
+        transient = positive(whole - stable, 1e-3)
         # The corpus mean is an estimate from so many people: a new person lies that much further from it.
         return cls(basis, basis.T, np.stack([stable * (people + 1) / (people - 1), transient]), np.ones(2), pole)
 

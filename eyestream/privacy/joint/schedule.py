@@ -17,6 +17,7 @@ used from then on.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,11 @@ class Step:
     points: tuple[Array, ...]
     law: ResponseLaw
     gain: Array
+
+    @cached_property
+    def edges(self) -> tuple[list[float], ...]:
+        """The borders as lists, which are searched faster."""
+        return tuple(one.tolist() for one in self.borders)
 
 
 class Schedule:

@@ -8,7 +8,8 @@
 | `_physio.tsv`, `_physio.tsv.gz` with a `.json` beside it | `[columns]`: what the JSON calls them, in its units |
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from eyestream.rim.files.bids import read_bids
 from eyestream.rim.files.delimited import read_columns, read_header
 from eyestream.rim.files.eyelink import read_eyelink
 from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
+from eyestream.rim.files.layouts import Layout, read_table
 from eyestream.rim.files.xdf import read_xdf
 
 __all__ = ["GazeRecording", "load_gaze"]
@@ -68,16 +70,20 @@ class GazeRecording:
         With the recording's rate.
     path
         For messages.
+    head
+        (n,) each: motion of the head by the names of a layout's columns, as the file has it. Nothing uses it, and
+        nothing protects it: whoever publishes it beside private rows publishes it as it is.
     """
 
     samples: Samples
     labels: NDArray[np.str_] | None
     profile: Profile
     path: str
+    head: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
-def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
-    """Read a recording.
+def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) -> GazeRecording:
+    """Read a recording; with a `layout`, from a text table as that one has it, whatever it is called.
 
     Raises
     ------
@@ -88,6 +94,8 @@ def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
         when the profile is for another rate.
     """
     path = Path(path)
+    if layout is not None:
+        return _laid_out(path, profile, layout)
     name = path.name.lower().removesuffix(".gz")
     if not path.is_file():
         raise RecordingError(f"{path}: no such file")
@@ -102,6 +110,16 @@ def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
     else:
         raise RecordingError(f"{path}: gaze is read from .csv, .tsv, .asc, .xdf and _physio.tsv files, also with .gz")
     return _recording(path, profile, columns)
+
+
+def _laid_out(path: Path, profile: Profile, layout: Layout) -> GazeRecording:
+    if layout.holds != "gaze":
+        raise RecordingError(f"{path}: layout {layout.name} is of rows of features, not of gaze")
+    columns = profile.columns
+    wanted = wanted_columns(profile, layout.names if not layout.header else columns.pupil)
+    table = read_table(path, layout, wanted, (columns.label,))
+    recording = _recording(path, profile, GazeColumns.of(profile, table))
+    return replace(recording, head={name: np.asarray(table[name], dtype=np.float64) for name in layout.head})
 
 
 def _read_table(path: Path, profile: Profile, delimiter: str) -> GazeColumns:

@@ -284,7 +284,7 @@ class Ledger:
         announced = account.announcement(request, self._ceilings, own, granted=obstacle is None)
         if announced is not None:
             writer.announce(entry, announced)
-        writer.take(entry, request, account.day_of(day), granted=obstacle is None)
+        writer.take(entry, request, account.day_of(day), costs=obstacle is None and not request.unreleased)
         return Granted(request) if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager

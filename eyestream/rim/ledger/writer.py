@@ -91,10 +91,10 @@ class Writer:
         self._first.append(records.announced_body(entry.number, announced))
         entry.account.announce(entry.key.stream, announced)
 
-    def take(self, entry: Entry, request: Request, day: int, *, granted: bool) -> None:
-        """Take one slot; its record is written by `flush`."""
+    def take(self, entry: Entry, request: Request, day: int, *, costs: bool) -> None:
+        """Take one slot, that of a release or one that costs nothing; its record is written by `flush`."""
         fields = SlotFields(
-            kind=records.RELEASED if granted else records.WITHHELD,
+            kind=records.RELEASED if costs else records.WITHHELD,
             unsynced=0,
             number=entry.number,
             session=request.session,
@@ -102,14 +102,14 @@ class Writer:
             rows=request.last_row - request.first_row + 1,
             day=day,
             wearer=request.wearer,
-            flags=records.WRITE_AHEAD if granted and request.write_ahead else 0,
-            epsilon=request.charge.epsilon if granted else 0,
-            delta=request.charge.delta if granted else 0,
+            flags=records.WRITE_AHEAD if costs and request.write_ahead else 0,
+            epsilon=request.charge.epsilon if costs else 0,
+            delta=request.charge.delta if costs else 0,
         )
         self.book.take(entry, fields)
         self._slots.append(records.slot_body(fields))
         self._taken.add(entry.number)
-        self._granted = self._granted or granted
+        self._granted = self._granted or costs
 
     def flush(self) -> None:
         """Write what was taken: first what it needs, durably, then the slots, durably when one of them is granted."""

@@ -17,6 +17,7 @@ from eyestream.rim.config import BrokerSettings, LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
 from eyestream.rim.ops.check_owners import owner_finding
+from eyestream.rim.ops.check_ports import NO_PORTS, Port, Ports, name_finding
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.wire.topics import gaze_topic, meta_topic, private_topic, raw_topic
@@ -30,26 +31,36 @@ SETTLE_SECONDS = 0.4
 """So long we listen for what should not arrive."""
 
 _ACL = "Give the listener the acl_file that `eyestream deploy` writes"
+_FAR = " on another machine"
 _SIDECAR, _TRACKER, _APPLICATION, _ANONYMOUS = "the sidecar", "the tracker", "the application", "a stranger"
 
 
-def others_of(settings: Settings, tracker: LoginSettings | None, application: LoginSettings | None) -> Others:
-    """Read their logins, where they are at hand; raises ConfigError for one that cannot be used."""
+def others_of(
+    settings: Settings, tracker: LoginSettings | None, application: LoginSettings | None, ports: Ports = NO_PORTS
+) -> Others:
+    """Read their logins, where they are at hand; raises ConfigError for one that cannot be used.
+
+    Where a broker has a port for other machines, each is tried there, too.
+    """
     logins = {name: login for name, login in ((_TRACKER, tracker), (_APPLICATION, application)) if login is not None}
-    return {
-        side: {
-            name: Endpoint.of(
+    found: dict[str, dict[str, Endpoint]] = {}
+    for side, broker in (("private", settings.private), ("raw", settings.raw_broker)):
+        people = found[side] = {}
+        for name, login in logins.items():
+            people[name] = Endpoint.of(
                 BrokerSettings(
                     broker.url, login.username, login.password_file, broker.ca_file, login.cert_file, login.key_file
                 )
             )
-            for name, login in logins.items()
-        }
-        for side, broker in (("private", settings.private), ("raw", settings.raw_broker))
-    }
+            if side in ports:
+                known = people[name]
+                people[name + _FAR] = dataclasses.replace(
+                    ports[side].endpoint, username=known.username, password=known.password
+                )
+    return found
 
 
-async def broker_findings(settings: Settings, others: Others) -> list[Finding]:
+async def broker_findings(settings: Settings, others: Others, ports: Ports = NO_PORTS) -> list[Finding]:
     """Try both brokers.
 
     Parameters
@@ -58,6 +69,8 @@ async def broker_findings(settings: Settings, others: Others) -> list[Finding]:
         The configuration.
     others
         Of `others_of`: what an ACL grants them is then tried too.
+    ports
+        For other machines, by broker.
     """
     findings = []
     sides = [("private", settings.private, _APPLICATION)]
@@ -70,14 +83,22 @@ async def broker_findings(settings: Settings, others: Others) -> list[Finding]:
     else:
         findings.append(good("raw rows cross no broker: every stream has a source in this process"))
     for side, broker, expected in sides:
-        findings += await _side(side, broker, settings, others[side], expected)
+        found = await _side(side, broker, settings, Expected(others[side], ports.get(side), expected))
+        findings += found
     return findings
 
 
-async def _side(
-    side: str, broker: BrokerSettings, settings: Settings, others: Mapping[str, Endpoint], expected: str
-) -> list[Finding]:
-    """All findings about one broker, which `expected` must enter; of one that cannot be used, only that."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expected:
+    """Who may want to enter a broker, its port for other machines, and who of them must get in."""
+
+    others: Mapping[str, Endpoint]
+    port: Port | None
+    welcome: str
+
+
+async def _side(side: str, broker: BrokerSettings, settings: Settings, expected: Expected) -> list[Finding]:
+    """All findings about one broker; of one that cannot be used, only that."""
     what = f"{side} broker: the sidecar gets in"
     try:
         own = Endpoint.of(broker)
@@ -88,16 +109,21 @@ async def _side(
         return [bad(what, fault, "Start the broker; check its log, and url, login and ca_file of the configuration")]
     people = {_SIDECAR: own}
     entered: list[Finding] = []
-    for name, endpoint in others.items():
+    for name, endpoint in expected.others.items():
         refusal = await _refusal(endpoint)
         if refusal is None:
             people[name] = endpoint
-        elif name == expected:
+        elif name.removesuffix(_FAR) == expected.welcome:
             entered.append(bad(f"{side} broker: {name} gets in", refusal, "Correct its login, or the password_file"))
     stranger = Endpoint.of(BrokerSettings(broker.url, ca_file=broker.ca_file))
-    entry = await _entry(side, own, stranger)
+    entry = await _entry(f"{side} broker", own, stranger)
     if not entry[0].passed:
         people[_ANONYMOUS] = stranger
+    if expected.port is not None:
+        far = await _entry(f"{side} broker, from other machines", own, expected.port.endpoint)
+        if not far[0].passed:
+            people[_ANONYMOUS + _FAR] = expected.port.endpoint
+        entry += [*far, await name_finding(side, expected.port)]
     if side == "raw":
         rights = await _raw_rights(people, settings)
     else:
@@ -145,12 +171,9 @@ async def _encryption(side: str, broker: BrokerSettings, own: Endpoint) -> Findi
     return bad(what, "its certificate passes for any name", "Issue one for the broker's name alone")
 
 
-async def _entry(side: str, own: Endpoint, stranger: Endpoint) -> list[Finding]:
+async def _entry(where: str, own: Endpoint, stranger: Endpoint) -> list[Finding]:
     """Without a login, and with wrong ones, nobody gets in."""
-    nobody, wrong = (
-        f"{side} broker: nobody gets in without a login",
-        f"{side} broker: nobody gets in with a wrong login",
-    )
+    nobody, wrong = f"{where}: nobody gets in without a login", f"{where}: nobody gets in with a wrong login"
     entered = await _refusal(stranger) is None
     remedy = "Set allow_anonymous false on the listener"
     first = bad(nobody, "an anonymous client was let in", remedy) if entered else good(nobody)
@@ -173,13 +196,13 @@ async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> lis
     arrived = {message.payload.decode(errors="replace") for message in heard[_SIDECAR] if message.topic == probe}
     findings = []
     for name in people:
-        if name == _TRACKER:
-            what = "raw broker: the tracker's rows reach the sidecar"
+        if name.removesuffix(_FAR) == _TRACKER:
+            what = f"raw broker: rows of {name} reach the sidecar"
             findings.append(good(what) if name in arrived else bad(what, "they do not", _ACL))
         else:
             what = f"raw broker: {name} writes no raw rows"
             findings.append(bad(what, "what it wrote arrived", _ACL) if name in arrived else good(what))
-    for name in [name for name in (_ANONYMOUS, _APPLICATION, _TRACKER) if name in people]:
+    for name in [name for name in people if name != _SIDECAR]:
         what = f"raw broker: {name} reads no raw rows"
         if any(message.topic.endswith("/raw") for message in heard[name]):
             findings.append(bad(what, "raw rows arrived there", _ACL))
@@ -187,7 +210,7 @@ async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> lis
             findings.append(bad(what, "nothing was written that it could have read", "Give --tracker FILE"))
         else:
             findings.append(good(what))
-    if not {_ANONYMOUS, _APPLICATION} & people.keys():
+    if not {_ANONYMOUS, _APPLICATION} & {name.removesuffix(_FAR) for name in people}:
         findings.append(good("raw broker: a stranger reads no raw rows, as none gets in"))
     return [*findings, await _retention(people, settings, probe)]
 
@@ -221,9 +244,10 @@ async def _private_rights(people: Mapping[str, Endpoint]) -> list[Finding]:
     heard = await _overhear(people, [probe, meta_topic(device), "#"], write)
     arrived = {m.payload.decode(errors="replace") for messages in heard.values() for m in messages if m.topic == probe}
     findings = []
-    if _APPLICATION in people:
-        what = "private broker: what the sidecar writes reaches the application"
-        findings.append(good(what) if _SIDECAR in arrived else bad(what, "it does not", _ACL))
+    for name in [name for name in people if name.removesuffix(_FAR) == _APPLICATION]:
+        what = f"private broker: what the sidecar writes reaches {name}"
+        reached = any(m.topic == probe and m.payload == _SIDECAR.encode() for m in heard[name])
+        findings.append(good(what) if reached else bad(what, "it does not", _ACL))
     for name in [name for name in people if name != _SIDECAR]:
         what = f"private broker: {name} writes no private chunks"
         findings.append(bad(what, "what it wrote arrived", _ACL) if name in arrived else good(what))

@@ -37,8 +37,9 @@ class Publisher:
     """Publishes the rows of one tracker, or its gaze; an async context manager.
 
     It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
-    was seen. Send a row of NaN for a lost eye; pass `seq` to leave numbers out. While the broker is away rows are lost,
-    counted in `lost`, and numbered all the same, so that the receiver sees the gap.
+    was seen, and no row is over gaze from before the session. Send a row of NaN for a lost eye; pass `seq` to leave
+    numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
+    receiver sees the gap.
 
     A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
@@ -186,7 +187,10 @@ class Publisher:
         return await self._hand_over(self._gaze_topic, payload, len(block))
 
     async def end_session(self) -> bool:
-        """Tell the sidecar that the session is over, and number the next rows from 0 in a new one."""
+        """Tell the sidecar that the session is over, and number the next rows from 0 in a new one.
+
+        Begin the next one with gaze of its own: a row over gaze of the old one would tell of that gaze once more.
+        """
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True)
         self.session = max(self.session + 1, time.time_ns())

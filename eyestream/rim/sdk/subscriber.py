@@ -13,7 +13,7 @@ from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Message
+from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.wire import messages, topics
 from eyestream.wire.release import CLAIM
 
@@ -71,15 +71,20 @@ class Chunks:
             topics.status_topic(device, stream),
             topics.private_topic(device, stream),
         )
+        self._budget_topic = topics.budget_topic(device, stream)
+        self._known = frozenset((*self._topics, self._budget_topic))
         self._arrived: DropOldest[Chunk] = DropOldest(buffer)
         # Kept by the broker, before the description:
         self._early: DropOldest[tuple[messages.PrivateChunk, str | None]] = DropOldest(buffer)
         self._last: dict[int, int] = {}  # last chunk of each of the latest sessions
         self._subscribed = asyncio.Event()
+        self._told, self._changed = asyncio.Event(), asyncio.Event()
         self.meta: messages.Meta | None = None
         """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
         self.status: messages.Status | None = None
         """The sidecar's last word on the device; None until it has said one."""
+        self.budget: messages.Budget | None = None
+        """What is left: told behind each chunk; None until it was told, which a sidecar of 0.1.0 does not."""
         self.refused = 0
         """Messages that were no message of ours, or not of the stream that was described."""
         self.foreign = 0
@@ -92,6 +97,40 @@ class Chunks:
         return await self._arrived.get()
 
     @property
+    def exhausted(self) -> bool:
+        """Whether a ceiling of the session, of the day or of all time withholds what comes, and all before has arrived.
+
+        The sidecar says so in `status` at once; that `budget` has nothing left is said behind the last chunk.
+        """
+        said, left = self.status, self.budget
+        spent = said is not None and said.state == "exhausted" and said.reason != "window"
+        return spent and (left is None or left.chunks == 0)
+
+    async def until_exhausted(self) -> AsyncIterator[Chunk]:
+        """The chunks as they arrive, until the budget is spent; `budget` says when there is more.
+
+        It ends when `exhausted` holds and what has arrived is taken. Iterate again to wait for what comes later.
+
+        Examples
+        --------
+        >>> async def watch(chunks):
+        ...     async for chunk in chunks.until_exhausted():
+        ...         print(chunk.values.mean(axis=1))
+        ...     print(chunks.budget)
+        """
+        while True:
+            if (chunk := self._arrived.take()) is not None:
+                yield chunk
+            elif self.exhausted:
+                return
+            else:
+                await self._told.wait()
+
+    async def changed(self) -> None:
+        """Return when the sidecar has said something new of the stream: `meta`, `status` or `budget`."""
+        await self._changed.wait()
+
+    @property
     def dropped(self) -> int:
         """Chunks that were not taken in time; the oldest go first."""
         return self._arrived.dropped + self._early.dropped
@@ -99,11 +138,13 @@ class Chunks:
     async def _serve(self, link: Link) -> None:
         await link.subscribe_all(self._topics, 1)  # the description first
         self._subscribed.set()
+        with contextlib.suppress(RefusedError):  # rights of before there was this topic: all else works without it
+            await link.subscribe(self._budget_topic, 1)
         await asyncio.Event().wait()
 
     def _deliver(self, message: Message) -> None:
         meta, status, private = self._topics
-        if message.topic not in self._topics:  # nobody asked for it here: another's is never taken for this device's
+        if message.topic not in self._known:  # nobody asked for it here: another's is never taken for this device's
             self.foreign += 1
             return
         try:
@@ -115,8 +156,19 @@ class Chunks:
                 self.status = messages.decode_status(message.payload)
             elif message.topic == private:
                 self._accept(messages.decode_private(message.payload), dict(message.more.user).get(CLAIM))
+            else:
+                self.budget = messages.decode_budget(message.payload)
         except PayloadError:
             self.refused += 1
+        self._tell(message.topic != private)
+
+    def _tell(self, changed: bool) -> None:
+        """Wake whoever waits for something new."""
+        told, self._told = self._told, asyncio.Event()
+        told.set()
+        if changed:
+            before, self._changed = self._changed, asyncio.Event()
+            before.set()
 
     def _accept(self, chunk: messages.PrivateChunk, claim: str | None) -> None:
         if self.meta is None:

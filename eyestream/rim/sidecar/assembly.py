@@ -1,5 +1,6 @@
 """A sidecar out of its configuration: calibrations, mechanisms, ledger, and whether they fit one another."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +23,12 @@ from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.correlated import correlated_of, kept_below
-from eyestream.rim.sidecar.description import front_ends, lasting_words, stream_spec
+from eyestream.rim.sidecar.description import front_ends, lasting_words, metas, stream_spec
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import Meta
 
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
 
@@ -147,17 +149,27 @@ class Assembly:
             stream.name: lasting_words(self._settings, stream, self._mechanisms) for stream in self._settings.stream
         }
 
-    def reload(self, settings: Settings) -> None:
-        """Let the lower ceilings of another configuration hold from now on.
+    async def reload(self, settings: Settings) -> None:
+        """Let the lower ceilings of another configuration hold from now on; one call after the other.
+
+        What is claimed with them may take a good part of a second to compute: that is done in a thread, and chunks go
+        on meanwhile. The lower ceilings hold before they are told.
 
         Raises
         ------
         ConfigError
             It differs in anything else, or a ceiling is higher; nothing has changed.
         """
-        self._ledger.lower(*lowered(self._settings, settings, self._mechanisms))
+        told = await asyncio.to_thread(self._take_over, settings)
         self._settings = settings
-        self.sidecar.describe_anew(settings)
+        self.sidecar.describe_anew(settings, told)
+
+    def _take_over(self, settings: Settings) -> dict[StreamKey, Meta]:
+        """In a thread: what is told with other ceilings, and then let the ledger hold to them."""
+        ceilings, own = lowered(self._settings, settings, self._mechanisms)
+        told = metas(settings, self._mechanisms)
+        self._ledger.lower(ceilings, own)
+        return told
 
 
 @contextmanager

@@ -56,6 +56,11 @@ class Outbox:
         return len(self._waiting) + len(self._under_way)
 
     @property
+    def waits(self) -> bool:
+        """Whether an entry is not under way yet."""
+        return bool(self._waiting)
+
+    @property
     def oldest_under_way(self) -> OutboxEntry | None:
         """What a link that is lost now was lost over, perhaps."""
         return self._under_way[0][0] if self._under_way else None

@@ -6,8 +6,9 @@ and does not start when another one was there first; and it goes on looking, and
 long as somebody else states it.
 
 A sidecar that has stopped still owns its devices: its ledger has what they spent; but not one that its ledger gave away
-to ours. Of two with one name the one that is
-online has it; what an earlier one of the name has left behind is overwritten.
+to ours. One with our own ledger is an earlier self under another name, or, while it is online, a sidecar with a copy of
+our ledger. Of two with one name the one that is online has it; what an earlier one of the name has left behind is
+overwritten.
 """
 
 import asyncio
@@ -57,7 +58,8 @@ class Ownership:
         self._givers = givers
         self._name, self._own, self._changed = name, Owner(ledger, tuple(devices)), changed
         self._others: dict[str, Owner] = {}
-        self._offline: set[str] = set()
+        self._offline = False  # whether the last that was said of our name is that it is offline
+        self._online: set[str] = set()
         self._marker, self._marked = "", asyncio.Event()
         self._warned = False
         self._undisputed = asyncio.Event()
@@ -79,10 +81,8 @@ class Ownership:
                 self._others.pop(sidecar, None)
                 if sidecar == self._marker:
                     self._marked.set()
-            elif (owner := decode_owner(message.payload)).ledger == self._own.ledger:
-                self._others.pop(sidecar, None)
             elif sidecar in self._others or len(self._others) < MOST_OTHERS:
-                self._others[sidecar] = owner
+                self._others[sidecar] = decode_owner(message.payload)
         except PayloadError:
             return
         self._weigh()
@@ -90,17 +90,22 @@ class Ownership:
     def _note_status(self, sidecar: str, payload: bytes) -> None:
         offline = bool(payload) and decode_status(payload).state == "offline"
         if sidecar == self._name:
-            (self._offline.add if offline else self._offline.discard)(sidecar)
+            self._offline = offline
+        elif offline or not payload:
+            self._online.discard(sidecar)
+        elif len(self._online) < MOST_OTHERS:
+            self._online.add(sidecar)
 
     def _rivals(self) -> dict[str, str]:
         """By device: who else states it."""
         found: dict[str, str] = {}
         for sidecar, other in self._others.items():
-            if sidecar != self._name:
+            if sidecar == self._name:
+                if other.ledger != self._own.ledger and not self._offline:
+                    found |= dict.fromkeys(self._own.devices, sidecar)
+            elif other.ledger != self._own.ledger or sidecar in self._online:
                 both = set(self._own.devices) & set(other.devices)
                 found |= {device: sidecar for device in both if other.ledger not in self._givers(device)}
-            elif sidecar not in self._offline:
-                found |= dict.fromkeys(self._own.devices, sidecar)
         return found
 
     def _weigh(self) -> None:
@@ -122,6 +127,11 @@ class Ownership:
         for device, sidecar in sorted(self._rivals().items()):
             if sidecar == self._name:
                 return f"[sidecar] name: another sidecar with another ledger is at work as {sidecar}; give each its own"
+            if self._others[sidecar].ledger == self._own.ledger:
+                return (
+                    f"[[device]] {device}: the sidecar {sidecar} is at work with a copy of this ledger, and neither "
+                    "ledger would know what the other one's sidecar spends; stop one of them for good"
+                )
             return (
                 f"[[device]] {device}: the sidecar {sidecar} states it, and its ledger has what it spent; move it "
                 f"(eyestream budget --export there, --import here), or, when {sidecar} is gone for good and nothing of "

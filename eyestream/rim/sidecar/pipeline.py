@@ -4,7 +4,6 @@ A thin driver of `eyestream.release`: it decodes, asks the ledger in a thread, a
 effects is decided there, stream by stream; nothing waits for the disk but what is asked of it.
 """
 
-import asyncio
 import logging
 import secrets
 from collections import Counter
@@ -14,10 +13,13 @@ from dataclasses import dataclass, field
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.reservation import Granted, Request, Withheld
-from eyestream.release.ports import Ledger, Mechanism
+from eyestream.release.ports import Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.refusals import Refusals
+from eyestream.rim.sidecar.spending import Spending, SpendingLedger
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import RawRows, decode_raw
@@ -88,7 +90,7 @@ class Pipeline:
     def __init__(
         self,
         streams: Sequence[tuple[DeviceSettings, Mechanism]],
-        ledger: Ledger,
+        ledger: SpendingLedger,
         *,
         today: Callable[[], int],
         publish: Callable[[str, bytes], None],
@@ -99,6 +101,9 @@ class Pipeline:
         self._publish = publish
         self._changed = changed
         self._served = {settings.key: self._serve(settings, mechanism) for settings, mechanism in streams}
+        charges = {settings.key: Charge.of(made.epsilon, made.delta) for settings, made in streams}
+        known = {key: (served.stream.counters, charges[key]) for key, served in self._served.items()}
+        self._spending = Spending(ledger, known)
         self._by_topic = {raw_topic(*key): served for key, served in self._served.items()}
         self._timers: Timers[_Served] = Timers()
         self._requests: list[Request] = []
@@ -141,6 +146,10 @@ class Pipeline:
     def rows(self, key: StreamKey) -> RowCounters:
         """What became of the rows of one stream: live, to be read only."""
         return self._served[key].stream.rows
+
+    def spent(self, device: str) -> Odometer | None:
+        """What a device has spent by chunks of which something has become; None: nothing."""
+        return self._spending.spent(device)
 
     def next_due(self) -> float | None:
         """When `take` must be called if no message comes; None: nothing is awaited."""
@@ -218,7 +227,7 @@ class Pipeline:
         if not requests:
             return
         try:
-            answers = await asyncio.to_thread(self._ledger.reserve, requests, self._today())
+            answers = await self._spending.reserve(requests, self._today())
         except LedgerError as error:
             _LOG.error("%s; no chunk is released any more", error)
             self.failed = True

@@ -46,6 +46,7 @@ class Sender:
         """Hash of what is claimed of the chunks of each topic; it goes with each where the broker speaks MQTT 5."""
         self._refusals: set[tuple[str, str]] = set()
         self._retained = RetainedMessages()
+        self._behind = RetainedMessages()
         self._carrier: Link | None = None
         self._wake = asyncio.Event()
         self._goodbye: list[tuple[str, bytes]] | None = None
@@ -58,6 +59,11 @@ class Sender:
     def retain(self, topic: str, payload: bytes) -> None:
         """Let `payload` stand, retained, at `topic`; it goes before every chunk that is not under way yet."""
         self._retained.retain(topic, payload)
+        self._wake.set()
+
+    def retain_behind(self, topic: str, payload: bytes) -> None:
+        """Let `payload` stand, retained, at `topic`; it goes behind every chunk that waits, and none waits for it."""
+        self._behind.retain(topic, payload)
         self._wake.set()
 
     def resend(self, topic: str) -> None:
@@ -79,19 +85,20 @@ class Sender:
         """Retained messages first, then chunks, until it is time to leave or the link is lost."""
         self.stands = True
         self._retained.resend_all()
+        self._behind.resend_all()
         if not link.resumed:
             self._outbox.recall()
         try:
             while True:
                 self._wake.clear()
-                if messages := self._retained.first(_AT_ONCE):
-                    for topic, why in (await link.state(messages)).items():
-                        self._note_refusal(topic, why)
-                    for topic, payload in messages:
-                        self._retained.acknowledged(topic, payload)
+                if self._retained:
+                    await self._state(link, self._retained)
                     continue
                 self._carrier = link
                 self._send_on()
+                if self._behind and not self._outbox.waits:
+                    await self._state(link, self._behind)
+                    continue
                 if self._goodbye is not None and not self._outbox:
                     for start in range(0, len(self._goodbye), _AT_ONCE):
                         await link.state(self._goodbye[start : start + _AT_ONCE])
@@ -101,6 +108,14 @@ class Sender:
             self.stands = False
             self._carrier = None
             self._note_end()
+
+    async def _state(self, link: Link, retained: RetainedMessages) -> None:
+        """Publish some of what the broker does not have."""
+        messages = retained.first(_AT_ONCE)
+        for topic, why in (await link.state(messages)).items():
+            self._note_refusal(topic, why)
+        for topic, payload in messages:
+            retained.acknowledged(topic, payload)
 
     def _note_end(self) -> None:
         """A link has ended: was it over the same bytes as those before it? Said once, until something is delivered."""
@@ -150,7 +165,7 @@ class Sender:
 
     def _go_on(self) -> None:
         self._send_on()
-        if self._goodbye is not None:
+        if self._goodbye is not None or self._behind:
             self._wake.set()
 
     def _note_refusal(self, topic: str, why: str) -> None:

@@ -14,22 +14,23 @@ from types import MappingProxyType
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.release.ports import Ledger
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
+from eyestream.rim.sidecar.budgets import BudgetBoard
 from eyestream.rim.sidecar.description import metas, served_streams
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.spending import SpendingLedger
 from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
-from eyestream.wire.messages import encode_meta
+from eyestream.wire.messages import Meta, encode_meta
 from eyestream.wire.release import claim_hash
 from eyestream.wire.topics import meta_topic, private_topic
 
@@ -81,7 +82,7 @@ class Sidecar:
         self,
         settings: Settings,
         mechanisms: Mapping[str, Mechanism],
-        ledger: Ledger,
+        ledger: SpendingLedger,
         *,
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
@@ -89,18 +90,27 @@ class Sidecar:
         givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
-        self._settings, self._mechanisms = settings, mechanisms
+        self._mechanisms = mechanisms
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
         self.pipeline = Pipeline(
             served_streams(settings, mechanisms),
             ledger,
             today=today,
-            publish=self._sender.post,
+            publish=self._publish,
             changed=self._note_change,
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.retain)
+        self._budgets = BudgetBoard(
+            settings,
+            mechanisms,
+            condition=self.pipeline.condition,
+            spent=self.pipeline.spent,
+            today=today,
+            say=self._sender.retain_behind,
+        )
+        self._device_of = {private_topic(*key): key.device for key in self.pipeline.keys}
         self._leaving = self._status_is_due = False
         from_broker = [key for key in self.pipeline.keys if key not in sources]
         self._raw = (
@@ -140,7 +150,7 @@ class Sidecar:
             will=Will(self._status.own_topic, LAST_WILL, WILL_DELAY_SECONDS),
         )
         self._sender.retain(*self._owners.statement)  # first: who has our name learns that before our status
-        self._describe()
+        self._describe(metas(settings, mechanisms))
         self._say_status()
 
     @property
@@ -208,17 +218,22 @@ class Sidecar:
         self.pipeline.disputed = self._owners.disputed
         self._note_change()
 
+    def _publish(self, topic: str, payload: bytes) -> None:
+        """The chunk, for which somebody waits; then what it leaves of the budget."""
+        self._sender.post(topic, payload)
+        self._budgets.note(self._device_of[topic])
+
     async def pulse(self) -> None:
         """Return when the work on what arrives and falls due has come round once more: a sign of life."""
         await self.worker.pulse()
 
-    def describe_anew(self, settings: Settings) -> None:
-        """Tell applications what `settings` say: the same with other ceilings."""
-        self._settings = settings
-        self._describe()
+    def describe_anew(self, settings: Settings, told: Mapping[StreamKey, Meta]) -> None:
+        """Tell applications what `settings` say, the same with other ceilings; `told` are `metas` of them."""
+        self._budgets.take_over(settings)
+        self._describe(told)
 
-    def _describe(self) -> None:
-        for key, meta in metas(self._settings, self._mechanisms).items():
+    def _describe(self, told: Mapping[StreamKey, Meta]) -> None:
+        for key, meta in told.items():
             self._sender.retain(meta_topic(*key), encode_meta(meta))
             self._sender.claims[private_topic(*key)] = claim_hash(meta.guarantee)
 
@@ -250,6 +265,7 @@ class Sidecar:
                 ledger=not self.pipeline.failed,
                 condition=self.pipeline.condition,
             )
+            self._budgets.note_changes()
 
     def _log_totals(self) -> None:
         counters = self.pipeline.counters

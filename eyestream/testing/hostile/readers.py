@@ -17,9 +17,11 @@ from eyestream.testing.hostile.corpus import CHECKOUT
 from eyestream.testing.world import CHARGE
 from eyestream.wire import mqtt, mqtt5
 from eyestream.wire.messages import (
+    decode_budget,
     decode_meta,
     decode_private,
     decode_status,
+    encode_budget,
     encode_meta,
     encode_private,
     encode_status,
@@ -41,6 +43,9 @@ def read_release(data: bytes) -> None:
     with contextlib.suppress(PayloadError):
         again = encode_status(decode_status(data))
         assert encode_status(decode_status(again)) == again
+    with contextlib.suppress(PayloadError):
+        again = encode_budget(decode_budget(data))
+        assert encode_budget(decode_budget(again)) == again
 
 
 def _packets(pieces: list[bytes], *, five: bool) -> list[Packet] | None:
@@ -111,7 +116,10 @@ def seeds_of(target: str) -> list[bytes]:
     """Good ones of each kind."""
     if target == "release":
         golden = CHECKOUT / "tests" / "golden"
-        return [(golden / f"{name}.msgpack").read_bytes() for name in ("private", "meta", "status", "status-last-will")]
+        return [
+            (golden / f"{name}.msgpack").read_bytes()
+            for name in ("private", "meta", "status", "status-last-will", "budget-spent")
+        ]
     if target == "packets":
         message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
         answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]

@@ -149,6 +149,7 @@ class _Recorder:
     """A mechanism, and its sessions, that releases what it is given, and notes the first feature."""
 
     epsilon, delta = EPSILON, 0.0
+    baseline_chunks = 0
     awaits_baseline, state = False, None
 
     def __init__(self) -> None:

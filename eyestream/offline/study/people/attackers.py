@@ -10,6 +10,8 @@ exemplar, raw
 matcher, lda, nearest, forest
     Know nothing of the mechanism and learn from the labelled released chunks: distance of means, linear discriminants
     with shrunk covariance, the nearest chunk, 100 trees.
+spread
+    Knows nothing of it either, and compares how much each session moves. `spread` has it.
 deep
     A dense network on sequences of released chunks; `deep` has it. Needs the extra `deep`.
 """
@@ -24,6 +26,7 @@ from sklearn.ensemble import RandomForestClassifier
 from eyestream.offline.study.classifiers import match_means
 from eyestream.offline.study.people import noise_likelihood as noise
 from eyestream.offline.study.people.galleries import Gallery
+from eyestream.offline.study.people.spread import spread_scores
 from eyestream.offline.study.people.word_likelihood import Beliefs, believe, prior, tell_scores, word_scores
 from eyestream.offline.study.people.words import decode
 from eyestream.privacy.additive.core import AdditiveCore
@@ -184,5 +187,6 @@ ATTACKERS: dict[str, Callable[[Gallery, int], Array]] = {
     "lda": _learned(_lda),
     "nearest": _learned(_nearest),
     "forest": _forest,
+    "spread": spread_scores,
     "deep": _deep,
 }

@@ -32,7 +32,16 @@ class Scope:
     """
 
     epsilons: tuple[float, ...] = (2.4, 4.8, 24.0, 48.0)
-    attackers: tuple[str, ...] = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest")
+    attackers: tuple[str, ...] = (
+        "likelihood",
+        "exemplar",
+        "exemplar, raw",
+        "matcher",
+        "lda",
+        "nearest",
+        "forest",
+        "spread",
+    )
     splits: int = 20
     deep_splits: int = 2
 

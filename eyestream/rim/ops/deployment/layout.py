@@ -7,6 +7,7 @@ Directories below `/etc` are root's, so that systemd-tmpfiles dares to mend what
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,8 +15,10 @@ from eyestream.rim.files.package_data import DATA, fresh_configuration
 
 __all__ = [
     "APPLICATION",
+    "CERTIFICATES",
     "LEDGER",
     "MANIFEST",
+    "PORTS",
     "PRIVATE",
     "RAW",
     "SETTINGS",
@@ -42,6 +45,18 @@ SETTINGS = "/etc/eyestream/sidecar.toml"
 MANIFEST = "/etc/eyestream/deployment.json"
 LEDGER = "/var/lib/eyestream/ledger"
 
+_BROKERS = (("raw", RAW, TRACKER), ("private", PRIVATE, APPLICATION))
+PORTS = {"raw": 8884, "private": 8883}
+"""For other machines, unless another one is asked for."""
+
+CERTIFICATES = {
+    side: f"/etc/eyestream/certificates/{name}.pem" for side, name in (("raw", "raw"), ("private", "broker"))
+}
+_NO_NETWORK = (
+    "# No network at all: trackers come through the socket.\nPrivateNetwork=yes\nRestrictAddressFamilies=AF_UNIX\n"
+)
+_NETWORK = "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n"
+
 Kind = Literal["directory", "program", "kept"]
 
 
@@ -65,8 +80,8 @@ class Place:
     kind: Kind = "kept"
 
 
-def places(*, tls: bool) -> tuple[Place, ...]:
-    """Everything, directories before what is in them; with certificates where `tls`."""
+def places(outside: Collection[str]) -> tuple[Place, ...]:
+    """Everything, directories before what is in them; `outside` are the sides that other machines reach."""
     found = [
         Place("/etc/eyestream", "root", "root", 0o755, "all that is configured", "directory"),
         Place("/etc/eyestream/README", "root", "root", 0o644, "this list", "program"),
@@ -75,7 +90,7 @@ def places(*, tls: bool) -> tuple[Place, ...]:
     ]
     for side in ("raw", "private"):
         found.append(Place(f"/etc/eyestream/sidecar/{side}.password", SIDECAR, SIDECAR, 0o400, f"at the {side} broker"))
-    for side, user, group in (("raw", RAW, TRACKER), ("private", PRIVATE, APPLICATION)):
+    for side, user, group in _BROKERS:
         folder = f"/etc/eyestream/{side}"
         found += [
             Place(folder, "root", user, 0o710, f"the {side} broker's own files", "directory"),
@@ -90,15 +105,19 @@ def places(*, tls: bool) -> tuple[Place, ...]:
             Place(f"{logins}/{role}.password", "root", "root", 0o400, f"give a copy to each {role}"),
             Place(f"{logins}/{role}.toml", "root", "root", 0o400, f"for `eyestream check --{role}`"),
         ]
-    if tls:
+    if outside:
         certificates = "/etc/eyestream/certificates"
         found += [
             Place(certificates, "root", "root", 0o755, "what a broker shows to other machines", "directory"),
-            Place(f"{certificates}/ca.pem", "root", "root", 0o644, "give a copy to each application elsewhere"),
-            Place(f"{certificates}/ca.key", "root", "root", 0o400, "signs the broker's certificate; nobody needs it"),
-            Place(f"{certificates}/broker.pem", "root", "root", 0o644, "the private broker's certificate"),
-            Place("/etc/eyestream/private/broker.key", PRIVATE, APPLICATION, 0o400, "and its key"),
+            Place(f"{certificates}/ca.pem", "root", "root", 0o644, "give a copy to each machine elsewhere"),
+            Place(f"{certificates}/ca.key", "root", "root", 0o400, "signs the brokers' certificates; nobody needs it"),
         ]
+    for side, user, group in _BROKERS:
+        if side in outside:
+            found += [
+                Place(CERTIFICATES[side], "root", "root", 0o644, f"the {side} broker's certificate"),
+                Place(f"/etc/eyestream/{side}/broker.key", user, group, 0o400, "and its key"),
+            ]
     found += [
         Place("/var/lib/eyestream", SIDECAR, SIDECAR, 0o700, "what the sidecar must not forget", "directory"),
         Place(LEDGER, SIDECAR, SIDECAR, 0o600, "the ledger: every epsilon that was ever spent"),
@@ -156,16 +175,20 @@ def readme_text(all_places: tuple[Place, ...]) -> str:
     )
 
 
-def unit_text(unit: str, program: str) -> str:
+def unit_text(unit: str, program: str, outside: Collection[str] = ()) -> str:
     """A systemd unit that starts the eyestream at `program`, an absolute path."""
-    return _shipped(f"{unit}.service").replace("/usr/bin/eyestream", program)
+    text = _shipped(f"{unit}.service").replace("/usr/bin/eyestream", program)
+    if unit == RAW and "raw" in outside:
+        assert _NO_NETWORK in text
+        text = text.replace(_NO_NETWORK, _NETWORK)
+    return text
 
 
 def conf_text(side: str, port: int | None) -> str:
-    """mosquitto.conf(5) of the ``raw`` or ``private`` broker; the private one listens on `port` for other machines."""
+    """mosquitto.conf(5) of the ``raw`` or ``private`` broker, which listens on `port` for other machines."""
     text = _shipped(f"{side}.conf")
-    if side == "private" and port is not None:
-        text += _shipped("private-tls.conf").replace("listener 8883", f"listener {port}")
+    if port is not None:
+        text += _shipped(f"{side}-tls.conf").replace(f"listener {PORTS[side]}", f"listener {port}")
     return text
 
 

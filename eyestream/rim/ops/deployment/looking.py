@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from eyestream.rim.config import Settings
 from eyestream.rim.ops.deployment.credentials import days_left
-from eyestream.rim.ops.deployment.layout import MANIFEST, SETTINGS, Place
+from eyestream.rim.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, Place
 from eyestream.rim.ops.deployment.manifest import Manifest, at, read_manifest
 from eyestream.rim.ops.deployment.writing import owners_of
 from eyestream.rim.ops.findings import Finding, bad, good
@@ -43,7 +43,7 @@ def deployment_findings(root: Path, settings: Settings, version: str, now: datet
     return [
         _version(manifest, version, root),
         *_places(manifest, root),
-        *_certificate(manifest, root, now),
+        *(finding for side in manifest.outside for finding in _certificate(side, root, now)),
         *_sockets(settings),
     ]
 
@@ -98,11 +98,9 @@ def _has_number(number: int, kind: str) -> bool:
     return any(first <= number < first + count for first, _, count in ranges)
 
 
-def _certificate(manifest: Manifest, root: Path, now: datetime.datetime) -> Iterator[Finding]:
-    if manifest.host is None:
-        return
-    what, remedy = "the private broker's certificate is valid", f"eyestream deploy --upgrade {root}"
-    path = at(root, "/etc/eyestream/certificates/broker.pem")
+def _certificate(side: str, root: Path, now: datetime.datetime) -> Iterator[Finding]:
+    what, remedy = f"the {side} broker's certificate is valid", f"eyestream deploy --upgrade {root}"
+    path = at(root, CERTIFICATES[side])
     try:
         days = days_left(path.read_bytes(), now)
     except OSError as error:

@@ -15,7 +15,7 @@ from eyestream.rim.ops.deployment import layout
 from eyestream.rim.ops.deployment.accounts import ids, make_accounts
 from eyestream.rim.ops.deployment.credentials import Pair, new_authority, new_certificate, new_password, password_line
 from eyestream.rim.ops.deployment.layout import MANIFEST, Place
-from eyestream.rim.ops.deployment.manifest import Manifest, at, digest, read_manifest
+from eyestream.rim.ops.deployment.manifest import Manifest, Outside, at, manifest_of, read_manifest
 
 __all__ = ["deploy", "new_broker_certificate", "owners_of", "program_files"]
 
@@ -23,9 +23,7 @@ _OURS = b"`eyestream deploy`"
 _HOME = "/etc/eyestream"
 
 
-def deploy(
-    root: Path, *, version: str, program: str, host: str | None, port: int | None, now: datetime.datetime
-) -> Manifest:
+def deploy(root: Path, *, version: str, program: str, outside: Outside, now: datetime.datetime) -> Manifest:
     """Write a deployment for the host whose file system is at `root`.
 
     `/etc/eyestream` appears last and whole. What an interrupted call has left elsewhere is taken over by the next one.
@@ -38,9 +36,8 @@ def deploy(
         Of eyestream.
     program
         Where the host has it.
-    host, port
-        Under which name, or address, and port applications on other machines reach the private broker; None: they do
-        not.
+    outside
+        How other machines reach a broker; a side that is not in it listens to this machine alone.
     now
         Certificates are valid from here on.
 
@@ -52,9 +49,9 @@ def deploy(
         The ledger that is there already cannot be read.
     """
     _refuse_what_is_there(root)
-    made = program_files(program, port) | _kept(host, now)
-    written = {path: digest(made[path]) for path in program_files(program, port)}
-    manifest = Manifest(version, program, host, port, written)
+    files = program_files(program, outside)
+    made = files | _kept(outside, now)
+    manifest = manifest_of(version, program, outside, files)
     make_accounts(root, layout.sysusers_text())
     with _all_or_nothing(root) as done:
         owners = owners_of(root, manifest.places)
@@ -71,22 +68,23 @@ def deploy(
     return manifest
 
 
-def program_files(program: str, port: int | None) -> dict[str, bytes]:
+def program_files(program: str, outside: Outside) -> dict[str, bytes]:
     """By path, what every deployment of this version has alike."""
-    tls = port is not None
-    texts = {f"/etc/systemd/system/{unit}.service": layout.unit_text(unit, program) for unit in layout.UNITS}
-    texts |= {f"/etc/eyestream/{side}/{side}.conf": layout.conf_text(side, port) for side in ("raw", "private")}
-    texts |= {f"/etc/eyestream/{side}/{side}.acl": layout.acl_text(side) for side in ("raw", "private")}
+    ports = {side: port for side, (_, port) in outside.items()}
+    texts = {f"/etc/systemd/system/{unit}.service": layout.unit_text(unit, program, ports) for unit in layout.UNITS}
+    for side in ("raw", "private"):
+        texts[f"/etc/eyestream/{side}/{side}.conf"] = layout.conf_text(side, ports.get(side))
+        texts[f"/etc/eyestream/{side}/{side}.acl"] = layout.acl_text(side)
     texts["/etc/sysusers.d/eyestream.conf"] = layout.sysusers_text()
-    texts["/etc/tmpfiles.d/eyestream.conf"] = layout.tmpfiles_text(layout.places(tls=tls))
-    texts["/etc/eyestream/README"] = layout.readme_text(layout.places(tls=tls))
+    texts["/etc/tmpfiles.d/eyestream.conf"] = layout.tmpfiles_text(layout.places(ports))
+    texts["/etc/eyestream/README"] = layout.readme_text(layout.places(ports))
     return {path: text.encode() for path, text in texts.items()}
 
 
-def new_broker_certificate(pem: bytes, key: bytes, host: str, now: datetime.datetime) -> dict[str, bytes]:
-    """Files of a new certificate of the private broker, signed by the authority of `pem` and `key`."""
+def new_broker_certificate(side: str, pem: bytes, key: bytes, host: str, now: datetime.datetime) -> dict[str, bytes]:
+    """Files of a new certificate of a broker, signed by the authority of `pem` and `key`."""
     broker = new_certificate(Pair(pem, key), host, now)
-    return {"/etc/eyestream/certificates/broker.pem": broker.pem, "/etc/eyestream/private/broker.key": broker.key}
+    return {layout.CERTIFICATES[side]: broker.pem, f"/etc/eyestream/{side}/broker.key": broker.key}
 
 
 def owners_of(root: Path, wanted: tuple[Place, ...]) -> dict[Place, tuple[int, int]]:
@@ -98,7 +96,7 @@ def owners_of(root: Path, wanted: tuple[Place, ...]) -> dict[Place, tuple[int, i
     return {place: (users[place.user], groups[place.group]) for place in wanted}
 
 
-def _kept(host: str | None, now: datetime.datetime) -> dict[str, bytes]:
+def _kept(outside: Outside, now: datetime.datetime) -> dict[str, bytes]:
     """By path, what is made once: the configuration, logins, certificates."""
     files = {layout.SETTINGS: layout.settings_text().encode()}
     lines = {"raw": "", "private": ""}
@@ -111,10 +109,11 @@ def _kept(host: str | None, now: datetime.datetime) -> dict[str, bytes]:
             if role != "sidecar":
                 files[f"{name}.toml"] = f'username = "{role}"\npassword_file = "{role}.password"\n'.encode()
     files |= {f"/etc/eyestream/{side}/{side}.passwd": text.encode() for side, text in lines.items()}
-    if host is not None:
+    if outside:
         authority = new_authority(now)
         files |= {f"/etc/eyestream/certificates/ca.{kind}": getattr(authority, kind) for kind in ("pem", "key")}
-        files |= new_broker_certificate(authority.pem, authority.key, host, now)
+        for side, (host, _) in outside.items():
+            files |= new_broker_certificate(side, authority.pem, authority.key, host, now)
     return files
 
 
@@ -129,7 +128,7 @@ def _refuse_what_is_there(root: Path) -> None:
         )
     if at(root, _HOME).exists():
         raise ConfigError(f"{at(root, _HOME)} is there and not by `eyestream deploy`; move it away first")
-    for place in layout.places(tls=False):
+    for place in layout.places(()):
         path = at(root, place.path)
         ours_to_write = place.kind == "program" and not place.path.startswith(_HOME)
         if ours_to_write and path.exists() and _OURS not in path.read_bytes():

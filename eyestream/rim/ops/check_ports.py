@@ -1,0 +1,75 @@
+"""The ports of a deployment for other machines, tried from this one, under the name that they are for."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from eyestream.errors import ConfigError
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import CONNECT_SECONDS
+from eyestream.rim.ops.deployment.manifest import at, read_manifest
+from eyestream.rim.ops.findings import Finding, bad, good
+
+__all__ = ["NO_PORTS", "Port", "Ports", "name_finding", "ports_of"]
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A broker's port for other machines.
+
+    Attributes
+    ----------
+    host : the name, or address, that they use.
+    endpoint : the way to it from here, without a login; its certificate must be of the deployment's own authority.
+    """
+
+    host: str
+    endpoint: Endpoint
+
+
+Ports = Mapping[str, Port]
+"""By broker, ``raw`` and ``private``; a broker that other machines do not reach is not in it."""
+
+NO_PORTS: Ports = MappingProxyType({})
+
+
+def ports_of(root: Path) -> Ports:
+    """Of the deployment at `root`. Raises ConfigError when its list or its authority cannot be read."""
+    manifest = read_manifest(root)
+    found = {} if manifest is None else manifest.outside
+    return {side: Port(host, Endpoint(_LOOPBACK, port, tls=_trusting(root))) for side, (host, port) in found.items()}
+
+
+async def name_finding(side: str, port: Port) -> Finding:
+    """Whether it shows a certificate for the name that other machines use, as they will look at it."""
+    what = f"{side} broker: its port for other machines shows a certificate for {port.host}"
+    context, way = port.endpoint.tls, port.endpoint
+    assert context is not None
+    named = ssl.create_default_context()
+    named.load_verify_locations(cadata=b"".join(context.get_ca_certs(binary_form=True)))
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(way.host, way.port, ssl=named, server_hostname=port.host)
+        writer.close()
+    except ssl.SSLError as error:
+        return bad(what, str(error), "eyestream deploy --upgrade / after the name was corrected")
+    except (OSError, TimeoutError) as error:
+        return bad(what, f"{way}: {error}", f"systemctl status eyestream-{side}")
+    return good(what)
+
+
+def _trusting(root: Path) -> ssl.SSLContext:
+    """Certificates of the deployment's authority, for whatever name: the name is looked at by `name_finding`."""
+    path = at(root, "/etc/eyestream/certificates/ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # of 127.0.0.1; who has a certificate of this authority is a broker of ours
+    try:
+        context.load_verify_locations(path)
+    except (OSError, ssl.SSLError):
+        raise ConfigError(f"{path}: cannot be read as a PEM file of certificates") from None
+    return context

@@ -1,0 +1,106 @@
+"""What is left of the budget of each stream, as `budget` messages.
+
+A message is a function of the ceilings, of the day, and of what the ledger had when the sidecar began and how many
+chunks of each stream have become something since (`eyestream.rim.sidecar.spending`). No value of a row enters, nor
+whether one was missing, nor when it came: a chunk costs what it costs, whatever is in it. It is said when a chunk of
+the device is published, behind the chunk, so that its moment tells nothing either; and at the start, when ceilings are
+lowered, and with a status that says that nothing comes until the next session.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.remaining import Left, left_of
+from eyestream.release.stream import Condition
+from eyestream.rim.config import Settings
+from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
+from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import MAX_U64, Budget, CeilingName, encode_budget
+from eyestream.wire.topics import budget_topic
+
+__all__ = ["BudgetBoard"]
+
+_NO_CEILINGS = Ceilings()
+
+
+_NAMES: dict[str, CeilingName] = {"session": "session", "day": "day", "lifetime": "lifetime"}
+
+
+class BudgetBoard:
+    """Says what is left of each stream.
+
+    Parameters
+    ----------
+    settings
+        The configuration, for its ceilings.
+    mechanisms
+        Of its streams, by name.
+    condition
+        Of a stream: ``change``, after a change of the chunk length, lets nothing through until the next session.
+    spent
+        What a device has spent by chunks that have become something.
+    today
+        Days since 1970, UTC.
+    say
+        Lets a payload stand at a topic; saying the same again costs nothing.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        mechanisms: Mapping[str, Mechanism],
+        *,
+        condition: Callable[[StreamKey], Condition],
+        spent: Callable[[str], Odometer | None],
+        today: Callable[[], int],
+        say: Callable[[str, bytes], None],
+    ) -> None:
+        self._mechanisms, self._condition, self._spent = mechanisms, condition, spent
+        self._today, self._say = today, say
+        self._charges = {name: Charge.of(made.epsilon, made.delta) for name, made in mechanisms.items()}
+        self._streams = {
+            device.id: [StreamKey(device.id, stream.name) for stream in settings.streams_of(device)]
+            for device in settings.device
+        }
+        self._due: dict[str, None] = {}
+        self.take_over(settings)
+
+    def take_over(self, settings: Settings) -> None:
+        """Say all of it by the ceilings of `settings`; raises ConfigError as `ceilings_of`."""
+        self._ceilings = ceilings_of(settings, self._mechanisms)
+        self._own = own_ceilings(settings, self._mechanisms)
+        self._due = dict.fromkeys(self._streams)
+        self._say_due()
+
+    def note_changes(self) -> None:
+        """The condition of a stream may have changed."""
+        for device, keys in self._streams.items():
+            if any(self._condition(key) == "change" for key in keys):
+                self.note(device)
+
+    def note(self, device: str) -> None:
+        """A chunk of the device was published: say what is left of all its streams, once in this turn of the loop."""
+        if not self._due:
+            asyncio.get_running_loop().call_soon(self._say_due)
+        self._due[device] = None
+
+    def _say_due(self) -> None:
+        due, self._due, today = self._due, {}, self._today()
+        for device in due:
+            odometer = self._spent(device)
+            for key in self._streams[device]:
+                own, charge = self._own.get(key.stream, _NO_CEILINGS), self._charges[key.stream]
+                first, *_ = left_of(odometer, self._ceilings, charge, today, stream=key.stream, own=own)
+                if self._condition(key) == "change" and first.chunks:
+                    first = Left("session", 0, "the tracker's next session")
+                self._say(budget_topic(*key), _payload(first))
+
+
+def _payload(first: Left) -> bytes:
+    at = msgspec.UNSET if first.resumes_at is None else first.resumes_at
+    return encode_budget(Budget(min(first.chunks, MAX_U64), _NAMES[first.scope], at))

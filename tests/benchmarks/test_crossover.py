@@ -1,0 +1,27 @@
+"""The picture of the transforms is of the table in RESULTS.md, and `auto` takes the faster one there, or nearly."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from eyestream.spectrum.fourier import BASIS_UP_TO
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def test_auto_takes_the_way_that_was_measured_to_be_faster():
+    command = [sys.executable, "-m", "benchmarks.crossover", "--json"]
+    found = json.loads(subprocess.run(command, cwd=BENCHMARKS.parent, capture_output=True, check=True).stdout)
+    assert {record["n"] for record in found} >= {32, 64, 128, 256}
+    for record in found:
+        ratio = record["ratio_basis_to_fftw"]
+        if record["k"] <= BASIS_UP_TO:
+            assert ratio < 1.1, record
+    assert any(record["ratio_basis_to_fftw"] > 1.5 for record in found)  # and where FFTW is much faster, auto takes it
+
+
+def test_the_picture_is_there_and_says_nothing_of_when_it_was_made():
+    picture = (BENCHMARKS / "crossover.svg").read_text()
+    assert "<svg" in picture
+    assert "dc:date" not in picture

@@ -1,0 +1,70 @@
+"""The page on the local and the central model, on simulated people.
+
+python tools/make/central_page.py --out DIR
+
+`eyestream study RECORDINGS --only central` makes the same tables of any recordings. What stands behind the last mark of
+docs/central.md stays.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from eyestream.offline.corpus.simulation import NAMES, RATE_HZ, load_statistics, simulate
+from eyestream.offline.study.plan import FULL
+from eyestream.offline.study.run import run_only
+from eyestream.rim.files.recordings import Recording
+
+SEED, SECONDS, PEOPLE = 5, 160.0, 128
+PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), epsilons=(0.48, 4.8, 48.0))
+TARGET = Path(__file__).resolve().parents[2] / "docs/central.md"
+END = "<!-- end of what tools/make/central_page.py writes -->"
+HEAD = f"""# Local and central: what it costs that nobody is trusted
+
+Made by `tools/make/central_page.py` from {PEOPLE} simulated people (half of them calibrate), chunks of 32 rows (16 s),
+48 features. `eyestream study RECORDINGS --only central` makes the tables of any recordings.
+
+This program works in the **local model**: every chunk is protected before anybody else has it. The papers have a
+curator who holds all recordings, the **central model**. Whoever may be trusted with the chunks of N people can publish
+their *mean* at the same epsilon with far less noise: one person's chunk moves a mean by 1/N of what it moves that
+person's own release.
+
+Neighbours in both models: one chunk of one person is replaced by any other, at the same epsilon. *Local*: N people
+release, and the mean is taken of the releases. *Central*: every chunk is projected onto the calibrated ball; the mean
+of them lies in it as well, and gets the mechanism's noise at 1/N of the scale, once. In closed form, for a feature with
+its share eps_f of epsilon, ball radius r, T(k) what k coefficients lose and N(k) their noise
+(`eyestream/offline/study/central.py`):
+
+    local     T(k) / N + N(k) (2 r / eps_f)^2 / N
+    central   T(k) / N + N(k) (2 r / eps_f)^2 / N^2
+
+**No mechanism of this program is central**, and this is not a way to run one: it is what the local model gives up.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    drawn = simulate(load_statistics(), PEOPLE, SECONDS, SEED)
+    recordings = [
+        Recording(np.arange(len(rows)) / RATE_HZ, rows.astype(np.float64), NAMES, f"sim-{i:03d}", simulated=True)
+        for i, rows in enumerate(drawn)
+    ]
+    run_only(
+        recordings,
+        options.out,
+        PLAN,
+        ["central"],
+        jobs=1,
+        progress=lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    behind = TARGET.read_text().partition(END)[2] if TARGET.is_file() else "\n"
+    TARGET.write_text(f"{HEAD}\n{(options.out / 'central.md').read_text().strip()}\n\n{END}{behind}")
+
+
+if __name__ == "__main__":
+    main()
