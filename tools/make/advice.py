@@ -52,7 +52,7 @@ def main() -> None:
     population = Population.of(people, None)
     options.cells.mkdir(parents=True, exist_ok=True)
     rows = []
-    for way, n, minute in ((w, n, m) for m in MINUTES for n in CHUNKS for w in WAYS):
+    for way, n, minute in ((w, n, m) for n in CHUNKS for w in WAYS for m in MINUTES):
         epsilon = minute * n / (60 * people[0].rate_hz)
         row: dict[str, Any] = {"calibration": f"{way}-{n}", "n": n, "minute": minute, "epsilon": epsilon}
         useful = f"utility-{way}-{n}-{minute:g}-{options.splits}"

@@ -99,7 +99,7 @@ def schedule(core: JointCore, bodies: list[Body]) -> list[tuple[Array, Body, Arr
     components, d = tables.covariances.shape[:2]
     total, target = np.tile(np.eye(d), components), np.kron(tables.weights, np.eye(d))
     motion, steps = core.schedule.motion, []
-    state = motion.stationary
+    state: Array = motion.stationary
     for turn in range(STEPS):
         state = motion.spread(state) if turn else state
         white = inverse_root(total @ state @ total.T)
@@ -111,7 +111,7 @@ def schedule(core: JointCore, bodies: list[Body]) -> list[tuple[Array, Body, Arr
         directions = (rotation[:, ::-1].T @ white)[: best.count]
         seen = best.slope * directions @ total
         noise = best.residual * np.eye(best.count)
-        gain = np.linalg.solve(seen @ state @ seen.T + noise, seen @ state).T
+        gain = np.asarray(np.linalg.solve(seen @ state @ seen.T + noise, seen @ state).T, np.float64)
         state = state - gain @ seen @ state
         state = (state + state.T) / 2
         steps.append((directions, best, gain))
