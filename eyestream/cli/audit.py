@@ -125,6 +125,11 @@ def _words(report: Report) -> str:
             f"{report.neighbours}); {report.draws} draws could have shown {report.epsilon_resolution:.2f}"
         )
     lines += [f"{finding.name}: {finding.evidence}" for finding in report.found] or ["nothing was found"]
+    if report.outputs_repeated:
+        lines.append(
+            f"{report.outputs_repeated} of {report.outputs_compared} outputs for one chunk had been there before: "
+            "there are few outputs, or the noise has few seeds; where neither is meant, it is reuse"
+        )
     if report.not_tested:
         lines.append(f"not tested: {', '.join(report.not_tested)}")
     return "\n".join([*lines, f"{report.seconds:.0f} s"])

@@ -1,7 +1,9 @@
 """`eyestream study`: what the mechanisms cost and what they stop, measured on recordings."""
 
 import argparse
+import math
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ __all__ = ["add_parser", "main"]
 
 _NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
+
+_EVERY_S = 10.0
 
 _ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "spread", "deep")
 
@@ -40,7 +44,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--labels", type=Path, metavar="FILE", help="CSV recording,person,label... to classify by")
     parser.add_argument("--published", type=Path, metavar="FILE", help="CSV of a paper's NMSE values, to show beside")
     parser.add_argument(
-        "--only", nargs="+", metavar="PART", help="compute these parts alone and write their tables as CSV"
+        "--only",
+        nargs="+",
+        metavar="PART",
+        help="compute these parts alone and write their tables as CSV; tables, linkage (with --labels) and central are "
+        "computed only when named, and have a page each",
     )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
@@ -104,7 +112,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     plan = QUICK if options.quick else FULL
     if options.only:
         return run_only(
-            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_progress
+            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_Progress()
         )
 
     return run(
@@ -114,7 +122,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=labels,
         published=options.published,
         jobs=options.jobs or None,
-        progress=_progress,
+        progress=_Progress(),
     )
 
 
@@ -144,7 +152,7 @@ def _attack(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=read_labels(options.labels) if options.labels is not None else None,
         jobs=options.jobs or None,
         table=options.table,
-        progress=_progress,
+        progress=_Progress(),
     )
 
 
@@ -158,6 +166,16 @@ def _files(paths: list[Path]) -> list[Path]:
     return files
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+class _Progress:
+    """A line that changes in a terminal; in a pipe or a file a line each `_EVERY_S` seconds."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if sys.stderr.isatty():
+            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+        elif now - self._last >= _EVERY_S:
+            print(text, file=sys.stderr, flush=True)
+            self._last = now

@@ -249,13 +249,20 @@ class Guarantee:
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    session = deployment.session_epsilon, deployment.session_delta
+    session, levels = (deployment.session_epsilon, deployment.session_delta), deployment.lifetime_levels
+    made = guarantee_of_recording(mechanism, mechanism.calibration)
+    if levels > 1:  # a later level has room for more chunks, so none are counted; each raises guesses by its own factor
+        gains = [mechanism.faded(level).gain for level in range(levels)]
+        known = [gain for gain in gains if gain is not None]
+        made = replace(made, gain=max(known) if made.gain is not None and len(known) == levels else None)
     return replace(
-        guarantee_of_recording(mechanism, mechanism.calibration),
+        made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
         streams=tuple(other.name for other in deployment.beside),
-        window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=None if session[0] is None else chunks_within(mechanism.loss, session[0], session[1]),
+        window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
+        session_chunks=None
+        if session[0] is None or levels > 1
+        else chunks_within(mechanism.loss, session[0], session[1]),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
     )

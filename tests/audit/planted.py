@@ -215,6 +215,13 @@ def float_single_precision(chunk: Array) -> NDArray[np.float32]:
 # Too little noise
 
 
+def own_last_bit(chunk: Array) -> Array:
+    """A bit of the input where the exact output has a zero, far below the grid of its noise."""
+    released = exact(chunk)
+    released.view(np.uint64)[1, 2] |= np.uint64(chunk[1, 2] > 0.5)
+    return released
+
+
 def own_range(chunk: Array) -> Array:
     """Sensitivity read from the chunk itself."""
     return _on_grid(chunk, FEATURES * ROWS * max(float(np.ptp(chunk)), 1e-3))
@@ -339,6 +346,12 @@ _seeded = np.random.default_rng(2024)
 def reused_seed(chunk: Array) -> Array:
     """A seed in the code: two processes draw the same."""
     return _plus(chunk, STEP * np.rint(_seeded.laplace(scale=SCALE, size=chunk.shape) / STEP))
+
+
+def few_seeds(chunk: Array) -> Array:
+    """Seeded anew by each call, with ten random bits: the same noise comes again at no fixed distance."""
+    generator = np.random.default_rng(secrets.randbits(10))
+    return _plus(chunk, STEP * np.rint(generator.laplace(scale=SCALE, size=chunk.shape) / STEP))
 
 
 _global = np.random.default_rng()

@@ -37,6 +37,15 @@ def test_every_planted_mechanism_is_in_a_table() -> None:
             assert name in WRONG or name == "float_clipped", name
 
 
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize(("name", "seen"), [("few_seeds", True), ("exact", False)])
+def test_outputs_that_had_been_there_before_are_counted(name: str, seen: bool) -> None:
+    report = audit(planted_subject(name), SMALL, parts=(REUSE,))
+    assert report.outputs_compared >= 300
+    assert (report.outputs_repeated > 20) == seen
+    assert (report.outputs_repeated == 0) != seen
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("searched")
 def test_floating_point_noise_is_found_behind_a_clip_with_more_draws() -> None:

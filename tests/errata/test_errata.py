@@ -299,3 +299,26 @@ def test_a11_nmse_may_be_negative_infinite_or_blind_to_growing_errors() -> None:
 
     assert over_variance(x, shifted[1000]) / over_variance(x, shifted[10]) == squares
     assert over_variance(centigrade, [2, 4]) == over_variance(kelvin, [275, 277]) > 0
+
+
+def test_a12_halves_of_one_release_share_its_noise() -> None:
+    signal = (1, 3, 2, 2)  # of both people
+
+    def release(noise):
+        real, imaginary = dft4(signal)[0]
+        return [value for value, _ in inverse4([(real + noise, imaginary), (0, 0), (0, 0), (0, 0)])]
+
+    def named(known, piece):
+        """The person whose first half is nearest; of equal ones both, by halves."""
+        apart = [abs(sum(own[:2]) - sum(piece)) for own in known]
+        return [Fraction(d == min(apart), apart.count(min(apart))) for d in apart]
+
+    noises = [Fraction(z, 3) for z in range(-6, 7)]
+    pairs = [(a, b) for a in noises for b in noises if a != b]
+    for a, b in pairs:
+        known = [release(a), release(b)]
+        assert [named(known, own[2:])[person] for person, own in enumerate(known)] == [1, 1]
+    right = [
+        named([release(a), release(b)], release(c)[2:])[person] for a, b in pairs for c in noises for person in (0, 1)
+    ]
+    assert sum(right, Fraction(0)) / len(right) == Fraction(1, 2)  # anew, whatever the noises are

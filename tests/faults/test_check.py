@@ -155,6 +155,7 @@ def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -
         "raw broker: the application writes no raw rows",
         "raw broker: raw rows are not retained",
         "private broker: what the sidecar writes reaches the application",
+        "private broker: what is left of a budget reaches the application",
         "private broker: it takes a chunk of this configuration, and hands it on",
         "private broker: the application writes no private chunks",
         "private broker: the tracker writes no private chunks",
@@ -169,6 +170,7 @@ FAULTS = [
     ("raw", "conf", "retain_available false", "", "raw broker: raw rows are not retained"),
     ("private", "acl", "topic read", "topic readwrite", "private broker: the application writes no private"),
     ("private", "acl", "topic write", "# topic write", "private broker: what the sidecar writes reaches"),
+    ("private", "acl", "topic write eyestream/v1/+/+/budget", "", "private broker: what is left of a budget reaches"),
     ("raw", "passwd", None, "", "raw broker: the sidecar gets in"),
     ("raw", "acl", None, "\n", "raw broker: rows of the tracker reach the sidecar"),
 ]

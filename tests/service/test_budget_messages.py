@@ -17,12 +17,14 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.remaining import left_of, without
 from eyestream.privacy.reservation import Request
+from eyestream.release.stream import Condition
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.transport import Message, RefusedError
 from eyestream.rim.ops.metrics import health
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.assembly import assemble, mechanisms_of
+from eyestream.rim.sidecar.budgets import BudgetBoard
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.streams.key import StreamKey
@@ -30,9 +32,9 @@ from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.testing.rig import EPSILON, Rig
-from eyestream.testing.sidecar import at_work, settings_for
+from eyestream.testing.sidecar import NO_BROKER, at_work, settings_for
 from eyestream.testing.spy import spying
-from eyestream.wire.messages import Budget, Status, encode_budget, encode_status
+from eyestream.wire.messages import Budget, Status, decode_budget, encode_budget, encode_status
 from eyestream.wire.topics import budget_topic, status_topic
 
 KEY = StreamKey("d0", "features")
@@ -98,6 +100,10 @@ async def test_it_depends_on_no_value(mosquitto: Mosquitto, tmp_path: Path) -> N
                         await until(
                             lambda device=device, start=start: len(spy.leaf("budget", device)) == start // 32 + 2
                         )
+    for device in devices:
+        order = [topic.rpartition("/")[2] for topic, _, _ in spy.messages if f"/{device}/" in topic]
+        told = [leaf for leaf in order if leaf in ("private", "budget")]
+        assert told == ["budget", *["private", "budget"] * 4], "behind its chunk, and at no other moment"
     said = [[payload for topic, payload, _ in spy.messages if topic == budget_topic(device)] for device in devices]
     assert len(said[0]) == 5
     assert len(set(said[0])) == 5
@@ -151,6 +157,38 @@ def test_what_is_left_looks_at_the_streams_own_ceilings_too() -> None:
     assert without(spent, {"features": (10 * charge.epsilon, 0)}).epsilon == 0
 
 
+async def test_of_many_devices_it_is_said_in_turns_and_a_change_ends_a_session(tmp_path: Path) -> None:
+    """A thousand chunks at once hold the loop up for a few devices at a time; each device is said once."""
+    devices = tuple(f"d{number}" for number in range(200))
+    settings = settings_for(NO_BROKER, tmp_path, devices=devices)
+    said: list[tuple[str, Budget]] = []
+    condition: dict[StreamKey, Condition] = {StreamKey("d7", "features"): "change"}
+    board = BudgetBoard(
+        settings,
+        mechanisms_of(settings),
+        condition=lambda key: condition.get(key, "ready"),
+        spent=lambda device: None,
+        today=lambda: DAY,
+        say=lambda topic, payload: said.append((topic, decode_budget(payload))),
+    )
+    assert [topic for topic, _ in said] == [budget_topic(device) for device in devices]
+    assert dict(said)[budget_topic("d7")] == Budget(0, "session")
+    assert dict(said)[budget_topic("d8")] == Budget(208_333, "day", MIDNIGHT)
+    said.clear()
+    board.note_changes()
+    await asyncio.sleep(0)
+    assert [topic for topic, _ in said] == [budget_topic("d7")]
+    said.clear()
+    for device in (*devices, *devices):
+        board.note(device)
+    turns = []
+    while len(said) < 200:
+        turns.append(len(said))
+        await asyncio.sleep(0)
+    assert len(turns) == 4
+    assert [topic for topic, _ in said] == [budget_topic(device) for device in devices]
+
+
 class OneLink:
     """A broker that is about to answer: what was said, in order, and how to let it answer."""
 
@@ -165,8 +203,9 @@ class OneLink:
         await self.answer.wait()
         return {}
 
-    def send(self, topic: str, payload: bytes, *more: object, **said: object) -> None:
+    def send(self, topic: str, payload: bytes, acknowledged: Callable[[], None], *more: object, **said: object) -> None:
         self.said.append(topic)
+        self.acknowledge = acknowledged
 
 
 async def test_no_chunk_waits_for_it() -> None:
@@ -177,6 +216,22 @@ async def test_no_chunk_waits_for_it() -> None:
     await until(lambda: link.said == ["budget"])
     sender.post("chunk", b"")
     assert link.said == ["budget", "chunk"]
+    serving.cancel()
+
+
+async def test_it_overtakes_no_chunk_that_waits() -> None:
+    """So who has heard that nothing is left has all chunks."""
+    sender, link = Sender(Outbox(8, 60.0)), OneLink()
+    serving = asyncio.create_task(sender.serve(link))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    for chunk in ("chunk 0", "chunk 1"):  # a new link has one under way
+        sender.post(chunk, b"")
+    sender.retain_behind("budget", b"1")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert link.said == ["chunk 0"]
+    link.acknowledge()
+    await until(lambda: link.said == ["chunk 0", "chunk 1", "budget"])
     serving.cancel()
 
 

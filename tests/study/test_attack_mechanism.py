@@ -5,7 +5,7 @@ import pytest
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.offline.study import baseline, recovery, timing
-from eyestream.offline.study.dynamics import Dynamics, filtered, smoothed
+from eyestream.offline.study.dynamics import Dynamics, Gains, filtered, smoothed
 from eyestream.offline.study.steil import Scale, log_density_published, published, repaired
 from eyestream.privacy.mechanisms import build
 
@@ -32,8 +32,9 @@ def test_kalman_filter_and_smoother_are_the_best_linear_estimates():
     dynamics = Dynamics(root[0] @ root[0].T, root[1] @ root[1].T, 0.7)
     noise, seen = np.array([0.5, 2.0, 9.0]), rng.normal(size=(6, 3))
     causal, everything = joint_estimates(dynamics, noise, seen)
-    np.testing.assert_allclose(filtered(dynamics, noise, seen)[0], causal, atol=1e-8)
-    np.testing.assert_allclose(smoothed(dynamics, noise, seen), everything, atol=1e-6)
+    gains = Gains.of(dynamics, noise, len(seen) + 3)  # made once, for sessions as long as any
+    np.testing.assert_allclose(filtered(gains, seen), causal, atol=1e-8)
+    np.testing.assert_allclose(smoothed(gains, seen), everything, atol=1e-6)
 
 
 def test_dynamics_are_found_again():

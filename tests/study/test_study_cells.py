@@ -25,7 +25,9 @@ class Counting:
 
 def run(world, folder, measure, numbers):
     cells = [Cell("part", {"number": number, "mechanism": "cfpa", "n": 32}) for number in numbers]
-    return compute(world, cells, measures={"part": measure}, folder=folder, jobs=1, progress=lambda done, total: None)
+    return compute(
+        world, cells, measures={"part": measure}, folder=folder, jobs=1, progress=lambda done, total, left: None
+    )
 
 
 def test_an_interrupted_study_goes_on_where_it_stopped(world, tmp_path):

@@ -19,26 +19,20 @@ from typing import Any
 
 import everyday
 import numpy as np
-from numpy.typing import NDArray
 
 from eyestream.offline.study.fidelity import Fidelity, Yardstick, fidelity
 from eyestream.offline.study.people.attackers import applies, attack
 from eyestream.offline.study.people.galleries import gallery, recalibrated, roles
 from eyestream.offline.study.people.inference import figures, trial
 from eyestream.offline.study.population import Population
-from eyestream.privacy.calibration.corpus import whole_chunks
-from eyestream.privacy.mechanism import Mechanism
+from eyestream.offline.study.sessions import released_session
 from eyestream.privacy.mechanisms import build
-
-Array = NDArray[np.float64]
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.json"
 WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}
 CHUNKS = (32, 64, 128)
 MINUTES = (9.0, 18.0, 36.0)
 ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest", "spread")
-WITHHELD_ROWS = 128
-"""At least the minute that an anchored calibration withholds, and a multiple of every chunk length."""
 
 
 def main() -> None:
@@ -105,9 +99,11 @@ def utility(population: Population, way: dict[str, Any], n: int, epsilon: float,
         calibration = recalibrated(population, sight.calibrating, n, "klt", way)
         mechanism = build(calibration, epsilon)
         yardstick = Yardstick.of(every, names, mechanism.frame.active)
-        released = [session(mechanism, population.as_recorded(i), n) for i in sight.released]
-        for figures_of, column in ((live, 1), (later, 2)):
-            figures_of.append(fidelity(yardstick, [r[0] for r in released], [r[column] for r in released], n))
+        released = [released_session(mechanism, population.as_recorded(i), n) for i in sight.released]
+        raw = [r[0] for r in released]
+        live.append(fidelity(yardstick, raw, [r[1] for r in released], n))
+        better = [r[2] for r in released if r[2] is not None]  # klt has hindsight
+        later.append(fidelity(yardstick, raw, better, n))
     each = {
         name: {key: mean([getattr(f, key)[i] for f in live]) for key in ("explained", "own", "correlation", "partial")}
         for i, name in enumerate(names)
@@ -123,23 +119,6 @@ def utility(population: Population, way: dict[str, Any], n: int, epsilon: float,
         "guess_factor": None if mechanism.gain is None else float(mechanism.gain),
         "features": each,
     }
-
-
-def session(mechanism: Mechanism, rows: Array, n: int) -> tuple[Array, Array, Array]:
-    """Raw rows (m, F) behind the withheld ones, what a session released of them, and what all of it tells of them."""
-    own, released, states, skipped = mechanism.session(), [], [], 0
-    for chunk in whole_chunks(rows if mechanism.calibration.anchor else rows[WITHHELD_ROWS:], n):
-        if own.awaits_baseline:
-            own.anchor(chunk)
-            skipped += n
-            continue
-        released.append(own.release(chunk).T)
-        states.append(own.state)
-    start = skipped or WITHHELD_ROWS
-    raw = rows[start : start + n * len(released)]
-    better = mechanism.hindsight(states)
-    assert better is not None
-    return raw, np.concatenate(released), np.concatenate([chunk.T for chunk in better])
 
 
 def identity(population: Population, way: dict[str, Any], n: int, epsilon: float, splits: int) -> dict[str, Any]:

@@ -229,6 +229,17 @@ def faults(host: Host) -> None:
     done = host.run(CHECK)
     say("systemctl start eyestream-private" in done.stdout, "check names a broker that does not run")
     host.run("systemctl start eyestream-private")
+    for side in ("raw", "private"):  # the last listener of its file is that for other machines
+        conf = host.root / f"etc/eyestream/{side}/{side}.conf"
+        text = conf.read_bytes()
+        head, _, tail = text.rpartition(b"allow_anonymous false")
+        conf.write_bytes(head + b"allow_anonymous true" + tail)
+        host.run(f"systemctl restart eyestream-{side}")
+        done = host.run(f"{CHECK} {LOGINS}")
+        seen = f"fail  {side} broker, from other machines: nobody gets in without a login" in done.stdout
+        say(seen, f"check names a port of the {side} broker that is open to all", "" if seen else done.stdout)
+        conf.write_bytes(text)
+        host.run(f"systemctl restart eyestream-{side}")
     done = host.run(CHECK, user="someone")
     say(one_line(done, "Permission denied", CONFIG), "check as the wrong user is one line", done.stderr)
     host.wait_active(*UNITS)
@@ -287,6 +298,18 @@ def interrupted(folder: Path) -> None:
         host.run(f"systemctl daemon-reload && systemctl enable --now {' '.join(UNITS)}")
         say(done.returncode == 0 and host.wait_active(*UNITS), "the next one finishes it", done.stderr)
         whole(host, "after interrupted ones")
+        later(host)
+
+
+def later(host: Host) -> None:
+    """Trackers on other machines are let in where nobody was."""
+    done = host.run(f"eyestream deploy --upgrade / --tracker-host {NAME}")
+    say("renewed  /etc/systemd/system/eyestream-raw.service" in done.stdout, "trackers elsewhere, later", done.stderr)
+    host.run(f"systemctl daemon-reload && systemctl restart {' '.join(UNITS)}")
+    say(host.wait_active(*UNITS), "the units start again")
+    seen = host.run(f"{CHECK} {LOGINS}")
+    line = "pass  raw broker: rows of the tracker on another machine reach the sidecar"
+    say(seen.returncode == 0 and line in seen.stdout, "and check tries the new port", seen.stderr)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ and a mosquitto of its own; then this version in its place. About a minute. The 
   before and after is the same sum, and the next session adds to it;
 - `init --upgrade` changes nothing but the form;
 - a calibration of 0.1.0 by its path, and another front end or calibration than before, keep every spend;
+- an application of either version hears a sidecar of the other;
 - 0.1.0, put back, refuses the ledger that this version has rewritten, and says so.
 """
 
@@ -47,6 +48,14 @@ class Version:
             env=self._environment, capture_output=True, text=True, check=False, timeout=120, cwd=self._sources,
         )  # fmt: skip
 
+    def listen(self, config: Path, url: str) -> "subprocess.Popen[str]":
+        """An application that ends after two chunks."""
+        words = ("listen", "--device", device(config), "--broker", url, "--chunks", "2")
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self._sources,
+        )  # fmt: skip
+
     def serve(self, config: Path, url: str, recording: Path) -> tuple[str, str]:
         """Start a sidecar, replay a recording as its tracker, stop it; what the two said."""
         log = config.with_name("log")
@@ -76,6 +85,16 @@ def spent(version: Version, ledger: Path, name: str) -> float:
     return float(json.loads(done.stdout)["devices"][name]["epsilon"])
 
 
+def heard(ear: "subprocess.Popen[str]") -> bool:
+    """Whether it got what it waits for."""
+    try:
+        ear.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        ear.kill()
+        ear.communicate()
+    return ear.returncode == 0
+
+
 def main() -> None:
     """Try it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -101,12 +120,16 @@ def walk(old: Version, new: Version, base: Path, url: str) -> None:
     config, ledger, recording = place / "sidecar.toml", place / "ledger", people / "sim-000.npz"
     config.write_text(config.read_text().replace("mqtt://localhost:1883", url))
     name = device(config)
+    ear = new.listen(config, url)
     old.serve(config, url, recording)
+    say(heard(ear), "an application of this version hears a sidecar of 0.1.0")
     shown = re.search(r"since its beginning\s+epsilon ([\d.]+)", old.run("budget", "--ledger", ledger).stdout)
     before = spent(new, ledger, name)
     say(shown is not None and float(shown[1]) == before > 0, "both versions show the same spend", f"epsilon {before}")
     head = ledger.read_bytes()[:64]
+    ear = old.listen(config, url)
     said, _ = new.serve(config, url, recording)
+    say(heard(ear), "an application of 0.1.0 hears this version")
     say("init --upgrade" in said, "the old configuration starts, with a warning that names the command")
     after = spent(new, ledger, name)
     say(after >= before + 4.8, "the next session adds to it", f"epsilon {after}")

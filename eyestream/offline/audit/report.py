@@ -50,6 +50,10 @@ class Report:
     """The largest bound that so many draws could have given: no loss above it can be seen."""
     neighbours: str = ""
     event: str = ""
+    outputs_compared: int = 0
+    """Outputs for one chunk that were compared with each other."""
+    outputs_repeated: int = 0
+    """Those of them that had been there before: many where there are few outputs, or few seeds."""
     draws: int = 0
     seconds: float = 0.0
     tested: list[str] = field(default_factory=list)

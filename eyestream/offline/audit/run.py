@@ -219,7 +219,9 @@ class _Audit:
         chunk = self._good["generic"]
         most = max(min(self._plan.reuse, _KEPT_VALUES // 4 // chunk.size), _LEAST)
         outputs = self._many(chunk, max(self._calls(0.08, most), _LEAST))
-        self._same = len(np.unique(outputs.reshape(len(outputs), -1), axis=0)) == 1
+        different = len(np.unique(outputs.reshape(len(outputs), -1), axis=0))
+        self._same = different == 1
+        self._report.outputs_compared, self._report.outputs_repeated = len(outputs), len(outputs) - different
         self._note("noise-reuse", repeated(outputs))
         some = max(self._calls(0.01, 300), 10)
         firsts = []

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyestream.errors import ConfigError
-from eyestream.offline.study.fidelity import price_of
+from eyestream.offline.study.prices import price
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import DATA
-from eyestream.streams.spec import StreamSpec
 
 __all__ = ["ANCHORED", "PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
 
@@ -26,10 +25,6 @@ Row = dict[str, Any]
 
 ANCHORED = "anchored"
 """In the names of calibrations that take a baseline off each session."""
-
-REACH_S = 31.5
-"""Of a row of the 52 features: its window of 30 s, and the memory of the corpus' front end, 1.47 s (smi-glasses). Of
-another tracker `eyestream check` and `guarantee` know it."""
 
 UTILITY = ("distinct", "distinct_own", "distinct_offline", "distinct_own_offline")
 IDENTITY = (
@@ -178,7 +173,7 @@ def _answer(wish: Wish, name: str, expected: Row, above: Row, rate_hz: float) ->
     epsilon = math.floor(round(exact * 1e6, 3)) / 1e6  # as people write it, and not above what was asked
     mechanism = build(calibrations.load(name), epsilon)
     anchor = mechanism.calibration.anchor
-    price = price_of(epsilon, n, StreamSpec("features", 1, ("a",), ("1",), rate_hz, REACH_S))
+    costs = price(epsilon, n, rate_hz)
     assert mechanism.gain is not None
     return Advice(
         calibration=name,
@@ -188,11 +183,11 @@ def _answer(wish: Wish, name: str, expected: Row, above: Row, rate_hz: float) ->
         expected=expected,
         identity={key: above[key] for key in IDENTITY} | {"epsilon_per_minute": above["minute"]},
         price={
-            "chunk": price.chunk,
-            "minute": price.minute,
-            "worst_minute": price.worst_minute,
-            "second": price.second,
-            "day": price.minute * 60 * wish.hours_a_day,
+            "chunk": costs.chunk,
+            "minute": costs.minute,
+            "worst_minute": costs.worst_minute,
+            "second": costs.second,
+            "day": costs.minute * 60 * wish.hours_a_day,
         },
         guess_factor=float(mechanism.gain),
         withheld_s=0.0 if anchor is None else anchor.chunks * n / rate_hz,

@@ -22,7 +22,7 @@ from eyestream.errors import ConfigError
 from eyestream.privacy.calibration.redundancy import groups_of
 from eyestream.streams.spec import StreamSpec
 
-__all__ = ["Fidelity", "Price", "Yardstick", "fidelity", "price_of"]
+__all__ = ["Fidelity", "Price", "Spread", "Yardstick", "fidelity", "price_of", "spread_over_people"]
 
 Array = NDArray[np.float64]
 
@@ -100,10 +100,7 @@ def fidelity(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Arra
     ConfigError
         The two sides have other shapes.
     """
-    if [r.shape for r in raw] != [r.shape for r in released] or not raw:
-        raise ConfigError("expected as many released rows as raw ones, of at least one person")
-    wanted = [np.where(np.isfinite(r), np.clip(r, yardstick.lo, yardstick.hi), np.nan) for r in raw]
-    given = [np.where(np.isfinite(x) & np.isfinite(y), y, np.nan) for x, y in zip(wanted, released, strict=True)]
+    wanted, given = _compared(yardstick, raw, released)
     explained = _explained(wanted, given, _common(wanted))
     own = _explained([_centred(x) for x in wanted], [_centred(y) for y in given], 0.0)
     means = [(_chunk_means(x, n), _chunk_means(y, n)) for x, y in zip(wanted, given, strict=True)]
@@ -123,6 +120,40 @@ def fidelity(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Arra
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Squared errors of each of P people and F features, and what they are compared with; sums over what is there.
+
+    Sums over people, and their ratio, are what `fidelity` says; so people can be drawn anew for an interval.
+
+    Attributes
+    ----------
+    error, base : (P, F) of the release, and of the common mean of these people.
+    own_error, own_base : the same with each person's own mean taken off both sides.
+    """
+
+    error: Array
+    base: Array
+    own_error: Array
+    own_base: Array
+
+
+def spread_over_people(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Array]) -> Spread:
+    """What `fidelity` is made of, for each person; rows (m, F) of each, NaN is missing."""
+    wanted, given = _compared(yardstick, raw, released)
+    centred = [_centred(x) for x in wanted], [_centred(y) for y in given]
+    return Spread(*_squares(wanted, given, _common(wanted)), *_squares(*centred, 0.0))
+
+
+def _compared(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    """Raw rows, clipped, and what was released of the values that are there."""
+    if [r.shape for r in raw] != [r.shape for r in released] or not raw:
+        raise ConfigError("expected as many released rows as raw ones, of at least one person")
+    wanted = [np.where(np.isfinite(r), np.clip(r, yardstick.lo, yardstick.hi), np.nan) for r in raw]
+    given = [np.where(np.isfinite(x) & np.isfinite(y), y, np.nan) for x, y in zip(wanted, released, strict=True)]
+    return wanted, given
+
+
 def _common(wanted: Sequence[Array]) -> Array:
     every = np.concatenate(wanted)
     there = np.isfinite(every)
@@ -136,12 +167,17 @@ def _centred(rows: Array) -> Array:
 
 def _explained(wanted: Sequence[Array], given: Sequence[Array], mean: Array | float) -> Array:
     """(F,) 1 - squared error / squared distance to `mean`; what is not given counts as `mean`."""
-    error = base = np.zeros(wanted[0].shape[1])
-    for x, y in zip(wanted, given, strict=True):
-        error = error + np.nansum((x - np.where(np.isfinite(y), y, mean)) ** 2, axis=0)
-        base = base + np.nansum((x - mean) ** 2, axis=0)
+    error, base = (each.sum(axis=0) for each in _squares(wanted, given, mean))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(base > 0, 1 - error / base, np.nan)
+
+
+def _squares(wanted: Sequence[Array], given: Sequence[Array], mean: Array | float) -> tuple[Array, Array]:
+    """(P, F) squared errors and squared distances to `mean`; what is not given counts as `mean`."""
+    pairs = [(x, np.where(np.isfinite(y), y, mean)) for x, y in zip(wanted, given, strict=True)]
+    error = np.array([np.nansum((x - y) ** 2, axis=0) for x, y in pairs])
+    base = np.array([np.nansum((x - mean) ** 2, axis=0) for x, _ in pairs])
+    return error, base
 
 
 def _chunk_means(rows: Array, n: int) -> Array:

@@ -39,9 +39,12 @@ def cells(plan: Plan, world: World) -> list[Cell]:
 
 
 def _epsilons(plan: Plan, source: Source, n: int) -> tuple[float, ...]:
+    """The larger ones only where the question is open at which of them people are found: not of what finds them at the
+    published ones already, and not of baselines without a guarantee."""
     if source is RAW:
         return (0.0,)
-    return (*plan.epsilons, *plan.wall) if n == plan.attack_chunks[0] else plan.epsilons
+    asked = n == plan.attack_chunks[0] and not source.estimate and source not in BASELINES
+    return (*plan.epsilons, *plan.wall) if asked else plan.epsilons
 
 
 def measure(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["explained_variance", "mean_and_error", "nmse", "nmse_summary", "tame", "utility"]
+__all__ = ["explained_variance", "mean_and_error", "mean_of_known", "nmse", "nmse_summary", "tame", "utility"]
 
 Array = NDArray[np.float64]
 
@@ -57,6 +57,14 @@ def explained_variance(squared_error: Array, spread: Array) -> dict[str, float]:
     """
     explained = 1 - squared_error / spread
     return {"explained_variance": float(explained.mean()), "explained_variance_median": float(np.median(explained))}
+
+
+def mean_of_known(figures: Sequence[Sequence[float] | Array]) -> Array:
+    """(F,) means over the rows of (N, F), of what is not NaN; NaN where nothing is known."""
+    every = np.asarray(figures, np.float64)
+    there = np.isfinite(every)
+    mean: Array = np.where(there, every, 0.0).sum(axis=0) / np.where(there.any(axis=0), there.sum(axis=0), np.nan)
+    return mean
 
 
 def tame(rows: Array, share: float = 0.01) -> Array:

@@ -14,7 +14,7 @@ class Plan:
     epsilons : of a chunk (of a recording for FPA), all features together; the grid of the papers.
     wall : larger ones, to see at which epsilon attacks begin to recognise people.
     chunks : rows a chunk.
-    attack_chunks : those that are attacked and classified.
+    attack_chunks : those that are attacked by the published classifiers, and classified.
     runs : noisy releases of each chunk for the utility.
     seeds : releases (and classifiers) for the classification.
     splits, split_batch : random splits of each re-identification attack, and how many make one cell.
@@ -23,6 +23,10 @@ class Plan:
     repeats : largest number of repeated releases that are averaged.
     per_minute : epsilon a minute at which mechanisms are compared on labels; the papers' smallest, middle and largest
         for chunks of 32 rows.
+    minutes : epsilons a minute of the stream, at which utility stands against identity.
+    verdict_chunk, verdict_minute : rows a chunk and epsilon a minute that the verdict is about.
+    frontier_chunks : rows a chunk there.
+    frontier_splits : random halves of the people there, each in both roles.
     """
 
     epsilons: tuple[float, ...]
@@ -37,36 +41,51 @@ class Plan:
     states: tuple[int, ...]
     repeats: int
     per_minute: tuple[float, ...]
+    minutes: tuple[float, ...]
+    verdict_chunk: int
+    verdict_minute: float
+    frontier_chunks: tuple[int, ...]
+    frontier_splits: int
 
 
 FULL = Plan(
     epsilons=(0.48, 2.4, 4.8, 24.0, 48.0),
     wall=(480.0, 4800.0, 48_000.0),
     chunks=(32, 64, 128),
-    attack_chunks=(32, 128),
-    runs=100,
-    seeds=5,
-    splits=20,
-    split_batch=10,
+    attack_chunks=(32,),
+    runs=20,
+    seeds=3,
+    splits=6,
+    split_batch=3,
     stride=10,
     states=(2, 4, 8),
-    repeats=1000,
+    repeats=300,
     per_minute=(1.8, 18.0, 180.0),
+    minutes=(9.0, 18.0, 36.0, 90.0),
+    verdict_chunk=64,
+    verdict_minute=18.0,
+    frontier_chunks=(32, 64, 128),
+    frontier_splits=3,
 )
-"""What the report of a corpus is made with."""
+"""What the report of a corpus is made with: about 40 minutes of one core for 30 people."""
 
 QUICK = Plan(
     epsilons=(0.48, 48.0),
     wall=(48_000.0,),
     chunks=(32,),
     attack_chunks=(32,),
-    runs=5,
-    seeds=2,
-    splits=3,
-    split_batch=3,
+    runs=3,
+    seeds=1,
+    splits=1,
+    split_batch=1,
     stride=10,
     states=(2, 4),
-    repeats=30,
+    repeats=10,
     per_minute=(18.0,),
+    minutes=(18.0,),
+    verdict_chunk=32,
+    verdict_minute=18.0,
+    frontier_chunks=(32,),
+    frontier_splits=1,
 )
 """To see that everything runs; its figures mean little."""

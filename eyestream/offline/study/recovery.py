@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.offline.study.cells import Cell, Record
-from eyestream.offline.study.dynamics import Dynamics, filtered, smoothed
+from eyestream.offline.study.dynamics import Dynamics, Gains, filtered, smoothed
 from eyestream.offline.study.measures import explained_variance, tame
 from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.sources import SOURCES, World
@@ -98,6 +98,7 @@ class _Knowledge:
     slope : (A,) regression of a chunk's mean on its statistic.
     dynamics : of the statistic.
     noise : (A,) variance that the mechanism adds to the statistic.
+    gains : of filter and smoother, for sessions as long as any.
     statistic : of chunks (..., n).
     """
 
@@ -107,6 +108,7 @@ class _Knowledge:
     slope: Array
     dynamics: Dynamics
     noise: Array
+    gains: Gains
     statistic: Callable[[Array], Array]
 
     @classmethod
@@ -121,7 +123,10 @@ class _Knowledge:
         pooled = np.concatenate(sequences)
         slope = (pooled * means).mean(axis=0) / (pooled**2).mean(axis=0)
         noise = _noise(mechanism, active, statistic) / deviation**2
-        return cls(centre, deviation, pooled, slope, Dynamics.of(sequences), noise, statistic)
+        dynamics = Dynamics.of(sequences)
+        longest = max(len(world.population.recording(r)) // n for r in world.population.released)
+        gains = Gains.of(dynamics, noise, longest)
+        return cls(centre, deviation, pooled, slope, dynamics, noise, gains, statistic)
 
     def see(self, released: Array) -> Array:
         """(T, A) standardised statistic of released chunks (T, A, n)."""
@@ -143,8 +148,8 @@ class _Knowledge:
         values = (
             seen * (variance / (variance + self.noise)),
             self.jointly(seen, self.noise),
-            filtered(self.dynamics, self.noise, seen)[0],
-            smoothed(self.dynamics, self.noise, seen),
+            filtered(self.gains, seen),
+            smoothed(self.gains, seen),
         )
         return {name: value * self.slope for name, value in zip(ATTACKS, values, strict=True)}
 

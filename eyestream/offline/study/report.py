@@ -10,9 +10,9 @@ from typing import Any
 
 from eyestream.offline.study.cells import Record
 from eyestream.offline.study.figures import to_data_url, to_png
-from eyestream.offline.study.sections import Section, Table
+from eyestream.offline.study.section import Section, Table
 
-__all__ = ["figure_text", "write_report", "write_tables"]
+__all__ = ["figure_text", "write_report", "write_summary", "write_tables"]
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#111}
@@ -25,8 +25,8 @@ td:first-child,th:first-child{text-align:left} details{margin:.8em 0} summary{cu
 """
 
 
-def write_report(folder: Path, sections: Sequence[Section], settings: dict[str, Any]) -> Path:
-    """Write `report.html`, the figures and `settings.json` into `folder`; the path of the page."""
+def write_report(folder: Path, sections: Sequence[Section], settings: dict[str, Any], *, quick: bool = False) -> Path:
+    """Write `report.html`, the figures and `settings.json` into `folder`; the path of the page, marked when `quick`."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     body = []
     for section in sections:
@@ -41,7 +41,7 @@ def write_report(folder: Path, sections: Sequence[Section], settings: dict[str, 
         body += [_table(table) for table in section.tables]
     stated = html.escape(json.dumps(settings, indent=1))
     body.append(f"<h2>Settings</h2><details><summary>settings and seeds</summary><pre>{stated}</pre></details>")
-    title = "What the mechanisms cost, and what they stop"
+    title = "What the mechanisms cost, and what they stop" + (" (QUICK run)" if quick else "")
     page = f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>" + "\n".join(body)
     path = folder / "report.html"
     path.write_text(
@@ -49,6 +49,21 @@ def write_report(folder: Path, sections: Sequence[Section], settings: dict[str, 
     )
     (folder / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def write_summary(path: Path, summary: dict[str, Any], settings: dict[str, Any]) -> None:
+    """What the page opens with, for programs; NaN is null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(_known(summary | {"settings": settings}), indent=1, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _known(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_tables(folder: Path, tables: Mapping[str, Sequence[Record]]) -> None:

@@ -1,58 +1,41 @@
 """What the report says: text, figures and tables of every part, made from its records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from matplotlib.figure import Figure
-
-from eyestream.offline.study import charts, charts_attacks, classification, identification
+from eyestream.offline.study import charts, charts_attacks, classification
 from eyestream.offline.study.cells import Record
+from eyestream.offline.study.section import Section, Table
 
-__all__ = ["Section", "Table", "sections"]
+__all__ = ["sections"]
 
 Records = dict[str, list[Record]]
 
 
-@dataclass(frozen=True)
-class Table:
-    """Some columns of some records; a column is (name, heading)."""
-
-    caption: str
-    columns: tuple[tuple[str, str], ...]
-    records: Sequence[Record]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report."""
-
-    title: str
-    text: tuple[str, ...]
-    figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
-    """For each file name the caption and the figure."""
-    tables: tuple[Table, ...] = ()
-
-
 def sections(records: Records, published: Sequence[Record]) -> list[Section]:
-    """All sections, the verdict first."""
-    summary = identification.summarise(records["identification"])
+    """All sections but those that the report opens with; `records` hold the summaries too, with prices."""
+    summary = records["identification-summary"]
     return [
-        _verdict(summary),
+        _verdict(records["verdicts"]),
         _utility(records["utility"], published),
         _correlation(records["correlation"]),
         _coefficients(records["coefficients"]),
-        *_classification(records["classification"]),
+        *_classification(records["classification-summary"]),
         _identification(summary),
         _mechanism(records["recovery"], records["timing"]),
         _baseline(records["baseline"]),
     ]
 
 
-_KEY = (("source", "mechanism"), ("n", "rows a chunk"), ("epsilon", "epsilon"))
+_KEY = (
+    ("source", "mechanism"),
+    ("n", "rows a chunk"),
+    ("epsilon", "epsilon"),
+    ("minute", "epsilon a minute"),
+    ("second", "loss of any second of gaze"),
+)
 
 
-def _verdict(summary: list[Record]) -> Section:
-    table = identification.verdicts(summary)
+def _verdict(table: list[Record]) -> Section:
     columns = (
         *_KEY,
         ("passed", "attacks within 2 s.e. of chance"),
@@ -65,8 +48,9 @@ def _verdict(summary: list[Record]) -> Section:
         ("near_chance", "all near chance"),
     )
     return Section(
-        "Who is recognised by whom",
+        "Who is recognised by the published classifiers",
         (
+            "The classifiers and protocols of the papers. Stronger attackers stand at the head of this page.",
             "People at even positions of the sorted names calibrate; those at odd positions are released and "
             "attacked. Epsilon is the total over all features: of one chunk, and of a whole recording for FPA and "
             "the baselines. What a person has spent is the sum over all chunks.",
@@ -104,9 +88,10 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
         ("error_over_variance_median", "the same, median feature"),
         ("explained_variance", "explained variance"),
         ("explained_variance_median", "the same, median feature"),
+        ("coverage", "covered"),
     )
     return Section(
-        "Utility",
+        "Utility: the published measure",
         (
             "NMSE and utility = 1/|NMSE| as published (Bozkir et al. 2021, equations 4 to 6): the denominator holds "
             "the noisy mean, each chunk, feature and recording is averaged over the noisy runs, then over all. The "
@@ -185,7 +170,7 @@ def _coefficients(records: list[Record]) -> Section:
 def _classification(records: list[Record]) -> list[Section]:
     made = []
     for task in charts.distinct(records, "task"):
-        own = classification.summarise([r for r in records if r["task"] == task])
+        own = [r for r in records if r["task"] == task]
         person = task == classification.PERSON
         text = (
             "First half of each recording against its second half, trained and tested on the same private release."

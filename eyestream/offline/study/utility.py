@@ -34,27 +34,35 @@ def measure(world: World, *, source: str, mechanism: str, n: int, epsilon: float
     """Release the recordings of the people who did not calibrate `runs` times each.
 
     NMSE is taken of each chunk, feature and recording (of the whole signal where nothing is chunked), over the runs. A
-    signal whose own mean is nothing but rounding, below a millionth of the feature's range, has no NMSE.
+    signal whose own mean is nothing but rounding, below a millionth of the feature's range, has no NMSE. Values that
+    the recordings lack are in no figure (but in the NMSE of a whole recording, which needs a signal without holes):
+    what was put in their place is easy to tell. `coverage` is the share that is there.
     """
     release = world.releases(source, n, epsilon, seed=1)
     active, corpus = world.active, world.corpus_rows()
     chunked = next(s for s in (*SOURCES, *BASELINES) if s.label == source).chunked
     least = 1e-6 * np.ptp(corpus[:, active], axis=0)[:, None]
     centre, variance = corpus[:, active].mean(axis=0), corpus[:, active].var(axis=0)
-    squares, spread, count = np.zeros(len(active)), np.zeros(len(active)), 0
+    squares, spread, count, rows_seen = np.zeros(len(active)), np.zeros(len(active)), np.zeros(len(active)), 0
     values = []
     for recording in world.population.released:
         rows = world.rows(recording, n)[:, active]
+        there = np.isfinite(world.population.as_recorded(recording)[: len(rows), active])
         signals = _signals(rows, n if chunked else len(rows))
-        signals = np.where(np.abs(signals.mean(axis=-1, keepdims=True)) < least, np.nan, signals)
+        nothing = np.abs(signals.mean(axis=-1, keepdims=True)) < least
+        whole = _signals(there, n if chunked else len(rows)).all(axis=-1, keepdims=True)
+        signals = np.where(nothing | (chunked & ~whole), np.nan, signals)
         own = []
         for _ in range(runs):
             released = release(recording)[:, active]
-            squares += ((released - rows) ** 2).sum(axis=0) / runs
+            squares += (there * (released - rows) ** 2).sum(axis=0) / runs
             own.append(nmse(signals, _signals(released, n if chunked else len(rows))).ravel())
         values.append(np.array(own))
-        spread += ((rows - centre) ** 2).sum(axis=0)
-        count += len(rows)
+        spread += (there * (rows - centre) ** 2).sum(axis=0)
+        count += there.sum(axis=0)
+        rows_seen += len(rows)
+    told = count > 0
+    squares, spread, count, variance = squares[told], spread[told], count[told], variance[told]
     summary = nmse_summary(np.concatenate(values, axis=1))
     ratio = squares / count / variance
     return [
@@ -64,6 +72,7 @@ def measure(world: World, *, source: str, mechanism: str, n: int, epsilon: float
             "utility_median": utility(summary["nmse_median"]),
             "error_over_variance": float(ratio.mean()),
             "error_over_variance_median": float(np.median(ratio)),
+            "coverage": float(count.sum() / (rows_seen * len(active))),
         }
         | explained_variance(squares / count, spread / count)
     ]

@@ -20,7 +20,7 @@ from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.ops.check_ports import NO_PORTS, Port, Ports, name_finding
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.wire.topics import gaze_topic, meta_topic, private_topic, raw_topic
+from eyestream.wire.topics import budget_topic, gaze_topic, meta_topic, private_topic, raw_topic
 
 __all__ = ["Others", "broker_findings", "others_of"]
 
@@ -235,19 +235,21 @@ async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: 
 async def _private_rights(people: Mapping[str, Endpoint]) -> list[Finding]:
     """Who writes private chunks, seen by everyone who may read them."""
     device = _client_id()
-    probe = private_topic(device)
+    probe, left = private_topic(device), budget_topic(device)
 
     async def write() -> None:
         for name, endpoint in people.items():
             await _publish(endpoint, probe, name.encode())
+        await _publish(people[_SIDECAR], left, _SIDECAR.encode())
 
-    heard = await _overhear(people, [probe, meta_topic(device), "#"], write)
+    heard = await _overhear(people, [probe, left, meta_topic(device), "#"], write)
     arrived = {m.payload.decode(errors="replace") for messages in heard.values() for m in messages if m.topic == probe}
     findings = []
     for name in [name for name in people if name.removesuffix(_FAR) == _APPLICATION]:
-        what = f"private broker: what the sidecar writes reaches {name}"
-        reached = any(m.topic == probe and m.payload == _SIDECAR.encode() for m in heard[name])
-        findings.append(good(what) if reached else bad(what, "it does not", _ACL))
+        reached = {m.topic for m in heard[name] if m.payload == _SIDECAR.encode()}
+        for topic, words in ((probe, "what the sidecar writes"), (left, "what is left of a budget")):
+            what = f"private broker: {words} reaches {name}"
+            findings.append(good(what) if topic in reached else bad(what, "it does not", _ACL))
     for name in [name for name in people if name != _SIDECAR]:
         what = f"private broker: {name} writes no private chunks"
         findings.append(bad(what, "what it wrote arrived", _ACL) if name in arrived else good(what))

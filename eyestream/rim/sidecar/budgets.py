@@ -9,10 +9,12 @@ lowered, and with a status that says that nothing comes until the next session.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 import msgspec
 
-from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.fading import levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.remaining import Left, left_of
@@ -26,6 +28,8 @@ from eyestream.wire.topics import budget_topic
 __all__ = ["BudgetBoard"]
 
 _NO_CEILINGS = Ceilings()
+_AT_ONCE = 64
+"""Devices of which it is said in one turn of the loop: some milliseconds."""
 
 
 _NAMES: dict[str, CeilingName] = {"session": "session", "day": "day", "lifetime": "lifetime"}
@@ -62,20 +66,27 @@ class BudgetBoard:
     ) -> None:
         self._mechanisms, self._condition, self._spent = mechanisms, condition, spent
         self._today, self._say = today, say
-        self._charges = {name: Charge.of(made.epsilon, made.delta) for name, made in mechanisms.items()}
+        levels = settings.budget.levels
+        self._charges = {name: levels_of(made.epsilon, made.delta, levels) for name, made in mechanisms.items()}
         self._streams = {
             device.id: [StreamKey(device.id, stream.name) for stream in settings.streams_of(device)]
             for device in settings.device
         }
+        self._topics = {key: budget_topic(*key) for keys in self._streams.values() for key in keys}
         self._due: dict[str, None] = {}
-        self.take_over(settings)
+        self._read(settings)
+        for device in self._streams:
+            self._say_of(device, today())
 
     def take_over(self, settings: Settings) -> None:
         """Say all of it by the ceilings of `settings`; raises ConfigError as `ceilings_of`."""
+        self._read(settings)
+        for device in self._streams:
+            self.note(device)
+
+    def _read(self, settings: Settings) -> None:
         self._ceilings = ceilings_of(settings, self._mechanisms)
         self._own = own_ceilings(settings, self._mechanisms)
-        self._due = dict.fromkeys(self._streams)
-        self._say_due()
 
     def note_changes(self) -> None:
         """The condition of a stream may have changed."""
@@ -90,15 +101,22 @@ class BudgetBoard:
         self._due[device] = None
 
     def _say_due(self) -> None:
-        due, self._due, today = self._due, {}, self._today()
-        for device in due:
-            odometer = self._spent(device)
-            for key in self._streams[device]:
-                own, charge = self._own.get(key.stream, _NO_CEILINGS), self._charges[key.stream]
-                first, *_ = left_of(odometer, self._ceilings, charge, today, stream=key.stream, own=own)
-                if self._condition(key) == "change" and first.chunks:
-                    first = Left("session", 0, "the tracker's next session")
-                self._say(budget_topic(*key), _payload(first))
+        """Of so many devices that the loop is not held up; of the others in the next turn."""
+        today = self._today()
+        for device in list(islice(self._due, _AT_ONCE)):
+            del self._due[device]
+            self._say_of(device, today)
+        if self._due:
+            asyncio.get_running_loop().call_soon(self._say_due)
+
+    def _say_of(self, device: str, today: int) -> None:
+        odometer = self._spent(device)
+        for key in self._streams[device]:
+            own, charge = self._own.get(key.stream, _NO_CEILINGS), self._charges[key.stream]
+            first, *_ = left_of(odometer, self._ceilings, charge, today, stream=key.stream, own=own)
+            if self._condition(key) == "change" and first.chunks:
+                first = Left("session", 0, "the tracker's next session")
+            self._say(self._topics[key], _payload(first))
 
 
 def _payload(first: Left) -> bytes:

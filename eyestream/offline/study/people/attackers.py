@@ -33,11 +33,12 @@ from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
 
-__all__ = ["ATTACKERS", "applies", "attack", "describe", "undecoded"]
+__all__ = ["ATTACKERS", "WHITE_BOX", "applies", "attack", "describe", "undecoded"]
 
 Array = NDArray[np.float64]
 
-_WHITE_BOX = ("likelihood", "exemplar", "exemplar, raw")
+WHITE_BOX = ("likelihood", "exemplar", "exemplar, raw")
+"""Attackers who know the mechanism."""
 
 
 def attack(name: str, gallery: Gallery, seed: int) -> Array:
@@ -47,7 +48,7 @@ def attack(name: str, gallery: Gallery, seed: int) -> Array:
 
 def applies(name: str, mechanism: Mechanism | None) -> bool:
     """Whether the attacker can attack releases of `mechanism` (None: raw rows): white boxes know three kinds of law."""
-    if name not in _WHITE_BOX:
+    if name not in WHITE_BOX:
         return True
     return mechanism is not None and isinstance(mechanism.core, JointCore | AdditiveCore)
 
@@ -145,6 +146,8 @@ def _learned(make: Callable[[Array, NDArray[np.intp]], Callable[[Array], Array]]
 
 
 def _lda(rows: Array, who: NDArray[np.intp]) -> Callable[[Array], Array]:
+    if len(rows) <= who.max() + 1:  # one chunk a person: there is no covariance within people to learn
+        return _nearest(rows, who)
     learned = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(rows, who)
 
     def score(own: Array) -> Array:

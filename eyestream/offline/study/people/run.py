@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eyestream.errors import ConfigError
-from eyestream.offline.study.cells import Record, compute
+from eyestream.offline.study.cells import Record, compute, how_far
 from eyestream.offline.study.people.galleries import recipe, usable
 from eyestream.offline.study.people.measure import KEY, PART, Subject, cells, measure, summarise, world_of
 from eyestream.offline.study.people.page import page
@@ -109,8 +109,8 @@ def attack_people(
     world = world_of(population, subjects)
     target = table if table is not None else out / "attacks.md"
 
-    def count(done: int, total: int) -> None:
-        progress(f"{done} of {total} cells done")
+    def count(done: int, total: int, left: float | None) -> None:
+        progress(how_far(done, total, left))
 
     try:
         work = cells(subjects, scope.epsilons, scope.attackers, scope.splits, scope.deep_splits)
