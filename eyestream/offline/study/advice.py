@@ -65,7 +65,7 @@ class Wish:
 PURPOSES = {
     "adapt": Wish(18.0, 20.0),
     "trends": Wish(18.0, 70.0),
-    "unrecognised": Wish(18.0, 70.0, hide_identity=True),
+    "unrecognised": Wish(18.0, 40.0, hide_identity=True),
 }
 """What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
 known anyway; the same of people whom the application must not recognise."""
@@ -139,12 +139,13 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
     """What to take of what ships.
 
     Of the calibrations whose chunks are no longer than the delay, the one of which most is expected: against the common
-    mean, or, where identity is hidden, within people.
+    mean, or, where identity is hidden, within people. Then those are left out in which the strongest attacker reached
+    an area that so many people would have shown, at the next larger epsilon that was measured.
 
     Raises
     ------
     ConfigError
-        No calibration is quick enough, or nothing was measured at such an epsilon.
+        No calibration is quick enough, nothing was measured at such an epsilon, or people were found in all of them.
     """
     rows = [row for row in table["rows"] if (ANCHORED in row["calibration"]) == wish.hide_identity]
     minutes = sorted({row["minute"] for row in rows})
@@ -163,6 +164,13 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
     key = "distinct_own" if wish.hide_identity else "distinct"
     names = {row["calibration"] for row in quick}
     between = {name: _between(rows, name, wish.epsilon_per_minute) for name in names}
+    if wish.hide_identity:
+        names = {name for name in names if between[name][1]["area"] < between[name][1]["least_area"]}
+    if not names:
+        raise ConfigError(
+            f"--hide-identity: at {wish.epsilon_per_minute:g} a minute people were found in whatever is quick enough; "
+            "expected a smaller --epsilon-per-minute, or a longer --delay"
+        )
     chosen = max(sorted(names), key=lambda name: float(between[name][0][key]))
     return _answer(wish, chosen, *between[chosen], rate[chosen])
 
