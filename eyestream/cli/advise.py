@@ -4,10 +4,13 @@ import argparse
 import json
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from eyestream.cli.init import initialise
 from eyestream.cli.options import positive
 from eyestream.offline.study.advice import Advice, Wish, advise, load_table, markdown
+from eyestream.rim.files.package_data import fresh_configuration
 
 __all__ = ["add_parser", "main"]
 
@@ -44,15 +47,20 @@ def add_parser(subparsers: Any) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one line of JSON")
     form.add_argument("--table", action="store_true", help="all figures that the answers come from, as Markdown")
+    form.add_argument(
+        "--out", type=Path, metavar="DIR", help="write DIR/sidecar.toml that does it, and its ledger, as init does"
+    )
 
 
 def main(options: argparse.Namespace) -> None:
-    """Print the advice.
+    """Print the advice; with --out, also do as it says.
 
     Raises
     ------
     ConfigError
-        No calibration is quick enough, or nothing was measured at such an epsilon.
+        No calibration is quick enough, nothing was measured at such an epsilon, or DIR has a configuration already.
+    LedgerError
+        The ledger of DIR exists, or is missing beside its configuration.
     """
     table = load_table()
     if options.table:
@@ -65,6 +73,9 @@ def main(options: argparse.Namespace) -> None:
         print(json.dumps(told | {"configuration": advice.configuration()}))
         return
     print(_text(advice, table))
+    if options.out is not None:
+        print()
+        initialise(options.out, advice.into(fresh_configuration()))
 
 
 def _text(advice: Advice, table: dict[str, Any]) -> str:

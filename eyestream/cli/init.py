@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
+from eyestream.offline.study.advice import PURPOSES, advise, load_table
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
-__all__ = ["add_parser", "main"]
+__all__ = ["add_parser", "initialise", "main"]
 
 _MECHANISMS = {"klt": "everyday-klt-one-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
 _POST_PROCESSING = ("clip", "smooth")
@@ -27,7 +28,15 @@ def add_parser(subparsers: Any) -> None:
         "A new ledger for a configuration that is there already comes from `eyestream budget --new`.",
     )
     parser.add_argument("directory", nargs="?", type=Path, metavar="DIR", help="made if it does not exist")
-    parser.add_argument(
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "--purpose",
+        choices=sorted(PURPOSES),
+        help="what it is for, answered as `eyestream advise` does: adapt (to what the wearer does now), trends (over "
+        "minutes, of people who are known anyway), unrecognised (trends of people whom the application must not "
+        "recognise)",
+    )
+    chosen.add_argument(
         "--mechanism",
         choices=sorted(_MECHANISMS),
         help="how chunks are released (default: klt, whose calibration codes what changes within people and not "
@@ -54,15 +63,32 @@ def main(options: argparse.Namespace) -> None:
     """
     if (options.directory is None) == (options.upgrade is None):
         raise ConfigError("expected a directory, or --upgrade FILE")
-    if options.upgrade is not None and options.mechanism is not None:
-        raise ConfigError("--mechanism is for a new configuration, not for --upgrade")
+    for name in ("mechanism", "purpose"):
+        if options.upgrade is not None and getattr(options, name) is not None:
+            raise ConfigError(f"--{name} is for a new configuration, not for --upgrade")
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
-    path = options.directory / "sidecar.toml"
+    if options.purpose is not None:
+        initialise(options.directory, advise(PURPOSES[options.purpose], load_table()).into(fresh_configuration()))
+        return
+    initialise(options.directory, _of_mechanism(options.mechanism or "klt"))
+
+
+def initialise(directory: Path, text: str) -> None:
+    """Write the configuration `text` into `directory`, and the new ledger that it names; say what they are.
+
+    Raises
+    ------
+    ConfigError
+        The directory cannot be written, or has a configuration already.
+    LedgerError
+        The ledger exists, or is missing beside its configuration.
+    """
+    path = directory / "sidecar.toml"
     if path.exists():
         _refuse(path, config.load(path).sidecar.ledger)
-    _write(path, options.mechanism or "klt")
+    _write(path, text)
     settings = config.load(path)
     new_ledger(settings, created=int(time.time()))
     print(f"configuration  {path}")
@@ -105,12 +131,16 @@ def _refuse(path: Path, ledger: Path) -> NoReturn:
     )
 
 
-def _write(path: Path, mechanism: str) -> None:
-    text = fresh_configuration()
-    text = text.replace(f'"{_MECHANISMS["klt"]}"', f'"{_MECHANISMS[mechanism]}"', 1)
+def _of_mechanism(mechanism: str) -> str:
+    """The fresh configuration with the calibration of a mechanism that somebody chose."""
+    text = fresh_configuration().replace(f'"{_MECHANISMS["klt"]}"', f'"{_MECHANISMS[mechanism]}"', 1)
     if mechanism != "klt":
         for option in _POST_PROCESSING:
             text = text.replace(f"# {option} = false", f"{option} = true", 1)
+    return text
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_text(text, encoding="utf-8")

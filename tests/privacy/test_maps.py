@@ -160,18 +160,21 @@ def test_looking_back_agrees_with_all_of_a_gaussian_session_at_once(mapped: Cali
     """The smoother against the whole session as one linear regression, with the codes of the schedule."""
     core = build(mapped, 9.6).core
     schedule = core.schedule
-    size, turns, rng = len(schedule.poles), 6, np.random.default_rng(9)
-    first = np.zeros((size, size))
+    size, turns, rng = len(core.start), 6, np.random.default_rng(9)
     d = size // len(core.tables.poles)
-    for j, own in enumerate(core.tables.covariances):
+    first, moves = np.zeros((2, size, size))
+    assert core.tables.moves is not None
+    for j, (own, move) in enumerate(zip(core.tables.covariances, core.tables.moves, strict=True)):
         first[j * d : (j + 1) * d, j * d : (j + 1) * d] = own
-    prior = np.block([[first * schedule.poles[None, :] ** abs(t - s) for s in range(turns)] for t in range(turns)])
+        moves[j * d : (j + 1) * d, j * d : (j + 1) * d] = move
+    later = [np.linalg.matrix_power(moves, lag) @ first for lag in range(turns)]  # E x(t + lag) x(t)'
+    prior = np.block([[later[t - s] if t >= s else later[s - t].T for s in range(turns)] for t in range(turns)])
     total = np.tile(np.eye(d), len(core.tables.poles))
     rows, noises, states, state = [], [], [], np.zeros(size)
     innovations = []
     for t in range(turns):
         step = schedule.steps[t]
-        before = state * schedule.poles if t else state
+        before = moves @ state if t else state
         z = rng.normal(size=len(step.points))
         state = before + step.gain @ z
         states.append(state)

@@ -11,7 +11,8 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.offline.corpus.simulation import load_statistics, simulate
-from eyestream.offline.study.advice import IDENTITY, Wish, advise, load_table, markdown
+from eyestream.offline.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
+from eyestream.rim import config
 from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.features import FEATURES_52
@@ -42,7 +43,7 @@ def test_the_page_has_the_table_that_the_command_prints(
         (40.0, False, "everyday-klt-mapped-64", 64),
         (70.0, False, "everyday-klt-mapped-128", 128),
         (40.0, True, "everyday-klt-anchored-64", 64),
-        (70.0, True, "everyday-klt-anchored-128", 128),
+        (70.0, True, "everyday-klt-anchored-64", 64),  # in chunks of 128 rows people were found
     ],
 )
 def test_longer_chunks_where_the_delay_allows_them(
@@ -132,3 +133,45 @@ def test_people_are_told_what_was_measured_on_whom(capsys: pytest.CaptureFixture
         assert part in text
     main(["advise"])
     assert "baseline  " not in capsys.readouterr().out
+
+
+def test_where_identity_is_hidden_nothing_is_advised_in_which_people_were_found(table: dict[str, Any]) -> None:
+    found = {(r["calibration"], r["minute"]) for r in table["rows"] if r["area"] >= r["least_area"]}
+    assert ("everyday-klt-anchored-128", 18.0) in found
+    for minute in (9.0, 18.0, 36.0):
+        for delay in (16.0, 40.0, 70.0):
+            assert (advise(Wish(minute, delay, hide_identity=True), table).calibration, minute) not in found
+    worse = {**table, "rows": [row | {"area": row["least_area"]} for row in table["rows"]]}
+    with pytest.raises(ConfigError, match="--hide-identity: at 18 a minute people were found"):
+        advise(Wish(18.0, 40.0, hide_identity=True), worse)
+    assert advise(Wish(18.0, 40.0), worse).calibration == "everyday-klt-mapped-64"
+
+
+@pytest.mark.parametrize("purpose", sorted(PURPOSES))
+def test_a_purpose_becomes_a_configuration_that_is_what_was_advised(
+    table: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], purpose: str
+) -> None:
+    main(["init", str(tmp_path / "new"), "--purpose", purpose])
+    assert "(new: nothing spent)" in capsys.readouterr().out
+    advice, settings = advise(PURPOSES[purpose], table), config.load(tmp_path / "new" / "sidecar.toml")
+    assert settings.stream[0].privacy.calibration == advice.calibration
+    assert settings.stream[0].privacy.epsilon == advice.epsilon
+    assert (settings.stream[0].privacy.correlation is None) is bool(advice.withheld_s)
+    told = tomllib.loads(advice.configuration())["budget"]
+    budget = settings.budget
+    assert {key: float(getattr(budget, key)) for key in told} == pytest.approx(told)
+    with pytest.raises(SystemExit):
+        main(["init", str(tmp_path / "new"), "--purpose", purpose])
+    assert "neither is ever overwritten" in capsys.readouterr().err
+
+
+def test_advice_is_written_where_it_is_asked_for(
+    table: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["advise", "--epsilon-per-minute", "9", "--delay", "20", "--out", str(tmp_path / "new")])
+    assert "expected" in capsys.readouterr().out
+    settings = config.load(tmp_path / "new" / "sidecar.toml")
+    assert settings.stream[0].privacy.calibration == "everyday-klt-mapped-32"
+    assert settings.stream[0].privacy.epsilon == pytest.approx(2.4)
+    with pytest.raises(ConfigError, match="has no epsilon"):
+        advise(Wish(18.0, 40.0), table).into('calibration = "x"\n')

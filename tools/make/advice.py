@@ -32,7 +32,7 @@ TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.js
 WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}
 CHUNKS = (32, 64, 128)
 MINUTES = (9.0, 18.0, 36.0)
-ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest")
+ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest", "spread")
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     population = Population.of(people, None)
     options.cells.mkdir(parents=True, exist_ok=True)
     rows = []
-    for way, n, minute in ((w, n, m) for m in MINUTES for n in CHUNKS for w in WAYS):
+    for way, n, minute in ((w, n, m) for n in CHUNKS for w in WAYS for m in MINUTES):
         epsilon = minute * n / (60 * people[0].rate_hz)
         row: dict[str, Any] = {"calibration": f"{way}-{n}", "n": n, "minute": minute, "epsilon": epsilon}
         useful = f"utility-{way}-{n}-{minute:g}-{options.splits}"
@@ -55,7 +55,7 @@ def main() -> None:
             useful,
             lambda w=way, n=n, e=epsilon: utility(population, WAYS[w], n, e, options.splits),
         )
-        hidden = f"identity-{way}-{n}-{minute:g}-{options.attack_splits}"
+        hidden = f"identity-{len(ATTACKERS)}-{way}-{n}-{minute:g}-{options.attack_splits}"
         row |= kept(
             options.cells,
             hidden,

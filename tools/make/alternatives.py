@@ -98,14 +98,10 @@ def schedule(core: JointCore, bodies: list[Body]) -> list[tuple[Array, Body, Arr
     tables: JointTables = core.tables
     components, d = tables.covariances.shape[:2]
     total, target = np.tile(np.eye(d), components), np.kron(tables.weights, np.eye(d))
-    state = np.zeros((components * d, components * d))
-    for j, own in enumerate(tables.covariances):
-        state[j * d : (j + 1) * d, j * d : (j + 1) * d] = own
-    poles = np.repeat(tables.poles, d)
-    decay = np.multiply.outer(poles, poles)
-    drive, steps = state * (1 - decay), []
+    motion, steps = core.schedule.motion, []
+    state: Array = motion.stationary
     for turn in range(STEPS):
-        state = state * decay + drive if turn else state
+        state = motion.spread(state) if turn else state
         white = inverse_root(total @ state @ total.T)
         toward = white @ total @ state @ target.T
         worth, rotation = np.linalg.eigh(toward @ tables.expand @ tables.expand.T @ toward.T)
@@ -115,7 +111,7 @@ def schedule(core: JointCore, bodies: list[Body]) -> list[tuple[Array, Body, Arr
         directions = (rotation[:, ::-1].T @ white)[: best.count]
         seen = best.slope * directions @ total
         noise = best.residual * np.eye(best.count)
-        gain = np.linalg.solve(seen @ state @ seen.T + noise, seen @ state).T
+        gain = np.asarray(np.linalg.solve(seen @ state @ seen.T + noise, seen @ state).T, np.float64)
         state = state - gain @ seen @ state
         state = (state + state.T) / 2
         steps.append((directions, best, gain))
@@ -137,7 +133,7 @@ def released(calibration: Calibration, law: str, epsilon: float, person: Array, 
     state, out = core.start.copy(), []
     for turn, chunk in enumerate(person):
         directions, body, gain = steps[min(turn, len(steps) - 1)]
-        state = state * core.schedule.poles if turn else state
+        state = core.schedule.motion.forward(state) if turn else state
         expected = state.reshape(len(core.tables.poles), -1).sum(axis=0)
         y = directions @ (step.scores(page.admit(chunk)) - expected)
         state = state + gain @ add(y, body, epsilon, rng)

@@ -8,6 +8,7 @@ of the next larger one. Nothing is said outside of what was measured.
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import DATA
 
-__all__ = ["ANCHORED", "Advice", "Wish", "advise", "load_table", "markdown"]
+__all__ = ["ANCHORED", "PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
 
 Row = dict[str, Any]
 
@@ -59,6 +60,15 @@ class Wish:
     delay_s: float
     hide_identity: bool = False
     hours_a_day: float = 8.0
+
+
+PURPOSES = {
+    "adapt": Wish(18.0, 20.0),
+    "trends": Wish(18.0, 70.0),
+    "unrecognised": Wish(18.0, 40.0, hide_identity=True),
+}
+"""What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
+known anyway; the same of people whom the application must not recognise."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,18 @@ class Advice:
             f"day_epsilon = {day:g}\n"
         )
 
+    def into(self, text: str) -> str:
+        """The configuration `text` of one stream with what is advised in the place of its values; its comments stay."""
+        for line in self.configuration().splitlines():
+            key, found, value = line.partition(" = ")
+            if found and not line.startswith("#"):
+                text, count = re.subn(rf"(?m)^{key} = \S+", f"{key} = {value}", text, count=1)
+                if not count:
+                    raise ConfigError(f"the configuration to change has no {key}")
+        if self.withheld_s:
+            text = re.sub(r"(?m)^(correlation = )", r"# \1", text, count=1)
+        return text
+
 
 def load_table() -> dict[str, Any]:
     """The saved figures."""
@@ -117,12 +139,13 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
     """What to take of what ships.
 
     Of the calibrations whose chunks are no longer than the delay, the one of which most is expected: against the common
-    mean, or, where identity is hidden, within people.
+    mean, or, where identity is hidden, within people. Then those are left out in which the strongest attacker reached
+    an area that so many people would have shown, at the next larger epsilon that was measured.
 
     Raises
     ------
     ConfigError
-        No calibration is quick enough, or nothing was measured at such an epsilon.
+        No calibration is quick enough, nothing was measured at such an epsilon, or people were found in all of them.
     """
     rows = [row for row in table["rows"] if (ANCHORED in row["calibration"]) == wish.hide_identity]
     minutes = sorted({row["minute"] for row in rows})
@@ -141,6 +164,13 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
     key = "distinct_own" if wish.hide_identity else "distinct"
     names = {row["calibration"] for row in quick}
     between = {name: _between(rows, name, wish.epsilon_per_minute) for name in names}
+    if wish.hide_identity:
+        names = {name for name in names if between[name][1]["area"] < between[name][1]["least_area"]}
+    if not names:
+        raise ConfigError(
+            f"--hide-identity: at {wish.epsilon_per_minute:g} a minute people were found in whatever is quick enough; "
+            "expected a smaller --epsilon-per-minute, or a longer --delay"
+        )
     chosen = max(sorted(names), key=lambda name: float(between[name][0][key]))
     return _answer(wish, chosen, *between[chosen], rate[chosen])
 

@@ -99,7 +99,8 @@ class JointTables:
     expand: NDArray[np.float64]
     """(d, A M) takes scores back."""
     poles: NDArray[np.float64]
-    """(J,) how much of each component of the scores is left a chunk later; 1: it does not change within a person."""
+    """(J,) how much of each component of the scores is left a chunk later; 1: it does not change within a person. Where
+    there are `moves`, the part of its variance that they keep, and a figure for readers alone but for the 1."""
     covariances: NDArray[np.float64]
     """(J, d, d) of each component."""
     weights: NDArray[np.float64]
@@ -111,6 +112,8 @@ class JointTables:
     as all of version 0.1.0 were."""
     levels: NDArray[np.float64] | None = None
     """(F, Q) what they become; `mean` and `sd` are of these, and `sd` is larger where a feature weighs less."""
+    moves: NDArray[np.float64] | None = None
+    """(J, d, d) what is expected of each component a chunk later; None: all its scores times its pole."""
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -125,8 +128,20 @@ class JointTables:
         shapes = (self.poles.shape, self.weights.shape, self.covariances.shape, self.expand.shape[0])
         if shapes != ((components,), (components,), (components, scores, scores), scores):
             raise CalibrationError("the model of the calibration does not fit together")
+        if self.moves is not None:
+            self._check_moves()
         if self.knots is not None or self.levels is not None:
             self._check_maps(features)
+
+    def _check_moves(self) -> None:
+        """Refuse moves that a component with its covariance cannot make: they would leave more than there was."""
+        assert self.moves is not None
+        if self.moves.shape != self.covariances.shape:
+            raise CalibrationError("the moves of the calibration are not one matrix for each component")
+        for move, own in zip(self.moves, self.covariances, strict=True):
+            left = own - move @ own @ move.T
+            if np.linalg.eigvalsh(left + left.T).min() < -1e-6 * np.trace(own):
+                raise CalibrationError("the moves of the calibration leave more of a component than there was")
 
     def _check_maps(self, features: int) -> None:
         maps = (self.knots, self.levels)

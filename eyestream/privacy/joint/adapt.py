@@ -15,8 +15,8 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables, Provenance
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.joint.calibrate import RANK_TAIL
 from eyestream.privacy.joint.maps import rank_knots
+from eyestream.privacy.joint.standard import RANK_TAIL
 
 __all__ = ["adapt_joint"]
 

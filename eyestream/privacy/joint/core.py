@@ -79,7 +79,7 @@ class JointCore:
             blocks = tables.basis.reshape(len(levels), -1, tables.basis.shape[1])
             self.basis = blocks[self.there.order].reshape(tables.basis.shape)
             self.back = Nodes(levels, tables.knots[frame.active])
-        self.start = np.zeros(len(self.schedule.poles))
+        self.start = np.zeros(len(self.schedule.motion.stays))
 
     def _unknown(self, frame: Frame) -> Array:
         """(A,) mean square error of a standardised value, as far as the scores describe it, late in a session."""
@@ -155,7 +155,7 @@ class JointStep:
         assert state is not None
         schedule, tables = self.core.schedule, self.core.tables
         step = schedule.steps[min(turn, len(schedule.steps) - 1)]
-        predicted = state * schedule.poles if turn else state
+        predicted = schedule.motion.forward(state) if turn else state
         expected = predicted.reshape(len(tables.poles), -1).sum(axis=0)
         innovation = step.directions @ (self.scores(admitted) - expected)
         word = [bisect_left(b, y) for b, y in zip(step.edges, innovation.tolist(), strict=True)]

@@ -1,9 +1,8 @@
 """What the KLT mechanism does at its t-th chunk of a session: a public function of calibration and epsilon.
 
-Model. The d scores of chunk t are s_t = sum_j x_jt with independent components x_j, x_j(t+1) = p_j x_jt + w_jt, of
-stationary covariance C_j: a stable part (pole 1) and a transient one. P is the covariance of
-what is not yet known of the stacked x, given all releases so far. Everything here is second-order: it decides
-usefulness alone.
+Model. The d scores of chunk t are s_t = sum_j x_jt with independent components x_j of stationary covariance C_j: a
+stable part and a transient one, which move as `eyestream.privacy.joint.motion` says. P is the covariance of what is not
+yet known of the stacked x, given all releases so far. Everything here is second-order: it decides usefulness alone.
 
 One chunk. With S the covariance of the innovation (s_t minus its prediction), h whitens it; the directions of h are
 rotated so that they are ordered by their worth, the squared error that knowing them would remove from the released
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.joint.codebook import choose_code, quantiser
+from eyestream.privacy.joint.motion import Motion
 from eyestream.privacy.noise.response import ResponseLaw
 
 __all__ = ["STEPS", "Schedule", "Step", "inverse_root"]
@@ -74,31 +74,26 @@ class Schedule:
     Attributes
     ----------
     steps : one for each of the first chunks; the last one is repeated.
-    poles : (J d,) of the state.
+    motion : of the state, (J d,).
     unknown : (d, d) covariance of the error of sum_j x_j after the last step.
     """
 
     def __init__(self, tables: JointTables, epsilon: float, importance: Array | None = None) -> None:
         components, d = tables.covariances.shape[:2]
-        self.poles = np.repeat(tables.poles, d)
+        self.motion = Motion(tables)
         self._total = np.tile(np.eye(d), components)
         self._target = np.kron(tables.weights, np.eye(d))
         self._metric = (tables.expand if importance is None else tables.expand * importance) @ tables.expand.T
-        self._covariances, self._epsilon = tables.covariances, epsilon
+        self._epsilon = epsilon
         turns = list(self._turns())
         self.steps = tuple(step for step, _, _ in turns)
         self.unknown = self._total @ turns[-1][2] @ self._total.T
 
     def _turns(self) -> Iterator[tuple[Step, Array, Array]]:
         """The steps of a session, and what is unknown of the state, (J d, J d), before and after each."""
-        components, d = self._covariances.shape[:2]
-        state = np.zeros((components * d, components * d))
-        for j, covariance in enumerate(self._covariances):
-            state[j * d : (j + 1) * d, j * d : (j + 1) * d] = covariance
-        decay = np.multiply.outer(self.poles, self.poles)
-        drive = state * (1 - decay)
+        state = self.motion.stationary
         for turn in range(STEPS):
-            before = state * decay + drive if turn else state
+            before = self.motion.spread(state) if turn else state
             step, state = self._step(before, self._epsilon)
             yield step, before, state
 
@@ -110,13 +105,13 @@ class Schedule:
         """
         turns = list(self._turns())
         gains = [
-            np.linalg.solve(before, self.poles[:, None] * after).T
+            np.linalg.solve(before, self.motion.forward(after).T).T
             for (_, _, after), (_, before, _) in zip(turns, [*turns[1:], turns[-1]], strict=True)
         ]
         smoothed = [np.asarray(state, np.float64) for state in states]
         for turn in range(len(smoothed) - 2, -1, -1):
             gain = gains[min(turn, len(gains) - 1)]
-            smoothed[turn] = smoothed[turn] + gain @ (smoothed[turn + 1] - self.poles * smoothed[turn])
+            smoothed[turn] = smoothed[turn] + gain @ (smoothed[turn + 1] - self.motion.forward(smoothed[turn]))
         return smoothed
 
     def _step(self, state: Array, epsilon: float) -> tuple[Step, Array]:

@@ -48,19 +48,14 @@ class Beliefs:
 
 def prior(core: JointCore, count: int) -> Beliefs:
     """The public belief about each of `count` people of whom nothing was seen."""
-    tables = core.tables
-    size = len(core.schedule.poles)
-    d = size // len(tables.poles)
-    covariance = np.zeros((size, size))
-    for j, own in enumerate(tables.covariances):
-        covariance[j * d : (j + 1) * d, j * d : (j + 1) * d] = own
-    return Beliefs(np.zeros((count, size)), np.tile(covariance, (count, 1, 1)))
+    covariance = core.schedule.motion.stationary
+    return Beliefs(np.zeros((count, len(covariance))), np.tile(covariance, (count, 1, 1)))
 
 
 def next_session(core: JointCore, beliefs: Beliefs) -> Beliefs:
     """What is left of beliefs in another session: what stays with the person; the rest is as if nothing was seen."""
     fresh = prior(core, len(beliefs.mean))
-    stays = core.schedule.poles == 1.0
+    stays = core.schedule.motion.stays
     both = np.logical_and.outer(stays, stays)
     return Beliefs(np.where(stays, beliefs.mean, fresh.mean), np.where(both, beliefs.covariance, fresh.covariance))
 
@@ -68,13 +63,12 @@ def next_session(core: JointCore, beliefs: Beliefs) -> Beliefs:
 def believe(core: JointCore, beliefs: Beliefs, sessions: Sequence[Sequence[Evidence]]) -> tuple[Beliefs, Array]:
     """Take in one session (of any length) for each belief; the beliefs after it, and (B,) log-probabilities of it."""
     held, total = beliefs.take(np.arange(len(beliefs.mean))), np.zeros(len(beliefs.mean))
-    poles, stationary = core.schedule.poles, prior(core, 1).covariance
-    decay = np.multiply.outer(poles, poles)
+    motion = core.schedule.motion
     for turn in range(max(map(len, sessions))):
         on = np.array([i for i, session in enumerate(sessions) if turn < len(session)])
         now = held.take(on)
         if turn:
-            now = Beliefs(now.mean * poles, now.covariance * decay + stationary * (1 - decay))
+            now = Beliefs(motion.forward(now.mean), motion.spread(now.covariance))
         told = [sessions[i][turn] for i in on]
         there = np.array([e.decoded for e in told])
         low, high = (np.array([e.low for e in told]), np.array([e.high for e in told]))
@@ -87,13 +81,12 @@ def believe(core: JointCore, beliefs: Beliefs, sessions: Sequence[Sequence[Evide
 
 def tell_scores(core: JointCore, belief: Beliefs, scores: Array) -> Beliefs:
     """One belief after somebody told the exact scores (t, d) of a session's first chunks: Kalman's filter."""
-    poles, stationary = core.schedule.poles, prior(core, 1).covariance[0]
+    motion = core.schedule.motion
     total = np.tile(np.eye(scores.shape[1]), len(core.tables.poles))
-    decay = np.multiply.outer(poles, poles)
     mean, covariance = belief.mean[0], belief.covariance[0]
     for turn, told in enumerate(scores):
         if turn:
-            mean, covariance = mean * poles, covariance * decay + stationary * (1 - decay)
+            mean, covariance = motion.forward(mean), motion.spread(covariance)
         seen = total @ covariance @ total.T
         gain = np.linalg.lstsq(seen, total @ covariance, rcond=None)[0].T
         mean = mean + gain @ (told - total @ mean)

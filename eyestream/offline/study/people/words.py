@@ -88,7 +88,7 @@ class _Reader:
         """Evidence of the next chunk; the filter goes on with what was found, or with no word at all."""
         core, step = self._core, schedule_step(self._core, self._turn)
         published = chunk[self._active]
-        predicted = self._state * core.schedule.poles if self._turn else self._state
+        predicted = core.schedule.motion.forward(self._state) if self._turn else self._state
         expected = step.directions @ predicted.reshape(len(core.tables.poles), -1).sum(axis=0)
         word = self._word(published, predicted, step)
         self._turn += 1

@@ -1,0 +1,59 @@
+"""How the components behind the scores move from one chunk to the next, as the public model has it.
+
+x_j(t+1) = p_j x_j(t) + w_j(t): each component by itself, its scores alike; or, where the calibration has a matrix for
+each component, x_j(t+1) = A_j x_j(t) + w_j(t): the end of a chunk tells more of the next one than its start does. The
+covariance of w is what keeps that of x_j as it is.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.calibration import JointTables
+
+__all__ = ["Motion"]
+
+Array = NDArray[np.float64]
+
+
+class Motion:
+    """The stacked components x, D = J d numbers.
+
+    Attributes
+    ----------
+    stationary : (D, D) covariance of x before anything is known.
+    stays : (D,) which numbers do not change within a person.
+    """
+
+    def __init__(self, tables: JointTables) -> None:
+        scores = tables.covariances.shape[1]
+        self.stays = np.repeat(tables.poles == 1.0, scores)
+        self.stationary = _blocks(tables.covariances)
+        self._poles = np.repeat(tables.poles, scores)
+        self._decay = np.multiply.outer(self._poles, self._poles)
+        self._matrix = None if tables.moves is None else _blocks(tables.moves)
+        self._drive = self.stationary - self._carried(self.stationary)
+        if self._matrix is None:  # as version 0.1.0 rounded it
+            self._drive = self.stationary * (1 - self._decay)
+
+    def forward(self, states: Array) -> Array:
+        """(..., D) what is expected of x a chunk later."""
+        return states * self._poles if self._matrix is None else states @ self._matrix.T
+
+    def spread(self, covariance: Array) -> Array:
+        """(..., D, D) of what is unknown of x a chunk later."""
+        later: Array = self._carried(covariance) + self._drive
+        return later
+
+    def _carried(self, covariance: Array) -> Array:
+        if self._matrix is None:
+            return covariance * self._decay
+        return self._matrix @ covariance @ self._matrix.T
+
+
+def _blocks(each: Array) -> Array:
+    """(J d, J d) with the matrices (J, d, d) along the diagonal."""
+    count, size = each.shape[:2]
+    whole = np.zeros((count * size, count * size))
+    for j, one in enumerate(each):
+        whole[j * size : (j + 1) * size, j * size : (j + 1) * size] = one
+    return whole
