@@ -7,13 +7,14 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW
-from eyestream.privacy.charge import DELTA_UNITS, Ceilings, Charge, decimal
+from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
+from eyestream.privacy.fading import levels_of
 from eyestream.privacy.odometer import Odometer, StreamOdometer
-from eyestream.privacy.remaining import Left, left_of
+from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import Settings, load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
@@ -98,17 +99,26 @@ def main(args: argparse.Namespace) -> None:
             _show(args.ledger, reading, left)
 
 
-def _left(settings: Settings, reading: LedgerReading, today: int) -> dict[StreamKey, list[tuple[Left, float]]]:
-    """What is left of every configured stream, and how many seconds of rows that is."""
+class _Rest(NamedTuple):
+    """What is left of one stream, by ceiling and by level of a lifetime that fades; a chunk's seconds."""
+
+    lefts: list[Left]
+    levels: list[LevelLeft]
+    chunk_s: float
+
+
+def _left(settings: Settings, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
+    """What is left of every configured stream."""
     mechanisms = mechanisms_of(settings)
     ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
     found = {}
     for served, mechanism in served_streams(settings, mechanisms):
-        charge = Charge.of(mechanism.epsilon, mechanism.delta)
+        charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
         beneath = own.get(served.stream, Ceilings())
         odometer = reading.odometers.get(served.id)
-        lefts = left_of(odometer, ceilings, charge, today, stream=served.stream, own=beneath)
-        found[served.key] = [(left, left.chunks * mechanism.n / served.rate_hz) for left in lefts]
+        levels = levels_left(odometer, ceilings, charges) if ceilings.levels > 1 else []
+        lefts = left_of(odometer, ceilings, charges, today, stream=served.stream, own=beneath)
+        found[served.key] = _Rest(lefts, levels, mechanism.n / served.rate_hz)
     return found
 
 
@@ -135,7 +145,7 @@ def _take_over(path: Path, parcel: Path) -> None:
     print(f"{path}: {moved.line.device} is here, with everything that it has spent; {parcel} is removed")
 
 
-def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> None:
+def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> None:
     header, odometers, streams, gone, _ = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
@@ -148,16 +158,23 @@ def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, list[tupl
         for name, stream in sorted(odometer.streams.items()):
             print(f"  {device}/{name}")
             _print_lines(_stream_lines(stream, streams[StreamKey(device, name)]), "    ")
-    for key, lefts in left.items():
+    for key, rest in left.items():
         print(f"\n{key}: left, while no other stream of the device spends")
-        _print_lines([(f"this {one.scope}", _left_words(one, seconds)) for one, seconds in lefts], "  ")
+        _print_lines([(f"this {one.scope}", _left_words(one, rest.chunk_s)) for one in rest.lefts], "  ")
+        _print_lines([_level_line(one, rest.chunk_s) for one in rest.levels], "  ")
 
 
-def _left_words(left: Left, seconds: float) -> str:
+def _level_line(left: LevelLeft, chunk_s: float) -> tuple[str, str]:
+    """Of a level; the first is the present one, and each begins where the one above it ends."""
+    lasting = f"{left.chunks} chunks, {duration(left.chunks * chunk_s)}"
+    return f"level {left.level}", f"epsilon {decimal(left.charge.epsilon)} a chunk: {lasting}"
+
+
+def _left_words(left: Left, chunk_s: float) -> str:
     if left.chunks == 0:
         return "nothing; resumes: " + left.resumes
     then = "then never" if left.resumes == "never" else f"more with {left.resumes}"
-    return f"{left.chunks} chunks, {duration(seconds)}; {then}"
+    return f"{left.chunks} chunks, {duration(left.chunks * chunk_s)}; {then}"
 
 
 def _print_lines(lines: list[tuple[str, str]], indent: str) -> None:
@@ -204,7 +221,7 @@ def _stream_lines(stream: StreamOdometer, facts: StreamFacts) -> list[tuple[str,
     return lines
 
 
-def _as_json(reading: LedgerReading, left: Mapping[StreamKey, list[tuple[Left, float]]]) -> dict[str, Any]:
+def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[str, Any]:
     """All that is known, with the amounts as decimals in text, so that no reader rounds them."""
     devices = {}
     for device, odometer in sorted(reading.odometers.items()):
@@ -223,7 +240,21 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, list[tuple[Left, f
     told = {"format": version, "created": reading.header.created, "devices": devices}
     if left:
         told["left"] = {
-            str(key): [one._asdict() | {"seconds": seconds} for one, seconds in lefts] for key, lefts in left.items()
+            str(key): [one._asdict() | {"seconds": one.chunks * rest.chunk_s} for one in rest.lefts]
+            for key, rest in left.items()
+        }
+    if any(rest.levels for rest in left.values()):
+        told["levels"] = {
+            str(key): [
+                {
+                    "level": one.level,
+                    "epsilon": decimal(one.charge.epsilon),
+                    "chunks": one.chunks,
+                    "seconds": one.chunks * rest.chunk_s,
+                }
+                for one in rest.levels
+            ]
+            for key, rest in left.items()
         }
     return told
 

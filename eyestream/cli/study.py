@@ -51,7 +51,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--labels", type=Path, metavar="FILE", help="CSV recording,person,label... to classify by")
     parser.add_argument("--published", type=Path, metavar="FILE", help="CSV of a paper's NMSE values, to show beside")
     parser.add_argument(
-        "--only", nargs="+", metavar="PART", help="compute these parts alone and write their tables as CSV"
+        "--only",
+        nargs="+",
+        metavar="PART",
+        help="compute these parts alone and write their tables as CSV; tables, linkage (with --labels) and central are "
+        "computed only when named, and have a page each",
     )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")

@@ -51,12 +51,15 @@ Announcements
 Before a stream takes a slot under another n, w or w', and before it is *granted* one in another session or at a higher
 charge than ever, that is announced; the ledger makes the announcement durable first. So when a record of the ledger is
 damaged, it is known what it can have cost at most, and which session it can have been of, for every stream there is
-(`take_unreadable`). Until its first slot a stream stands at the n and w with which it was announced first.
+(`take_unreadable`). Where the lifetime fades, the lower charge of a level is announced too: records are read in their
+order, so what is damaged in front of that announcement counts as what was announced before it. Until its first slot a
+stream stands at the n and w with which it was announced first.
 """
 
 from typing import NamedTuple
 
 from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.fading import bounds, level_of
 from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
@@ -149,13 +152,18 @@ class Account:
             return None
         if (max(meter.window, window, meter.wait) if new_window else meter.wait) > 0 or stream.wait_for(*shape) > 0:
             return "window"
+        charge = request.charges[self.level(request, ceilings)]
         day, mine = self.day_of(today), (stream.session_epsilon, stream.session_delta)
         others = (self._session_epsilon - mine[0], self._session_delta - mine[1])
         mine = mine if same_session else (0, 0)
         both = (others[0] + mine[0], others[1] + mine[1])
-        return meter.obstacle(ceilings, request.charge, both, day) or stream.meter.obstacle(
-            own, request.charge, mine, day
-        )
+        return meter.obstacle(ceilings, charge, both, day) or stream.meter.obstacle(own, charge, mine, day)
+
+    def level(self, request: Request, ceilings: Ceilings) -> int:
+        """On which level of a lifetime that fades the request is; 0 where it does not fade."""
+        if ceilings.levels == 1 or ceilings.lifetime is None:
+            return 0
+        return level_of(self._meter.epsilon, request.charges, bounds(ceilings.lifetime, ceilings.levels))
 
     def announcement(
         self, request: Request, ceilings: Ceilings, own: Ceilings, *, granted: bool
@@ -166,15 +174,16 @@ class Account:
             return new
         old = known.announced
         granted = granted and not request.unreleased
+        if granted and new.epsilon < old.epsilon and self.level(request, ceilings) > 0:
+            return new
         if new[:3] == old[:3] and not (
             granted and (new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta)
         ):
             return None
         return new._replace(epsilon=max(new.epsilon, old.epsilon), delta=max(new.delta, old.delta))
 
-    @staticmethod
-    def _announcement(request: Request, ceilings: Ceilings, own: Ceilings) -> Announcement:
-        charge = request.charge
+    def _announcement(self, request: Request, ceilings: Ceilings, own: Ceilings) -> Announcement:
+        charge = request.charges[self.level(request, ceilings)]
         windows = (ceilings.window_chunks, own.window_chunks)
         return Announcement(request.chunk, *windows, request.session, charge.epsilon, charge.delta)
 

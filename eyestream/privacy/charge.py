@@ -136,6 +136,8 @@ class Ceilings:
         Of one UTC day of the host.
     lifetime, lifetime_delta
         Since the ledger began.
+    levels
+        Of a lifetime that fades (`eyestream.privacy.fading`); 1: epsilon of a chunk stays what it is until the end.
     """
 
     window_chunks: int = 0
@@ -147,17 +149,20 @@ class Ceilings:
     session_delta: int | None = None
     day_delta: int | None = None
     lifetime_delta: int | None = None
+    levels: int = dataclasses.field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
+        if not (self.levels == 1 or (1 < self.levels <= 64 and self.lifetime is not None)):
+            raise ValueError("expected 1 to 64 levels, and for more than one a ceiling of the lifetime")
         unlimited = self.window is None and self.window_delta is None
         if not 0 <= self.window_chunks < 2**32 or (self.window_chunks == 0 and not unlimited):
             raise ValueError("expected the ceiling of a window together with its length, at least one chunk")
 
     def within(self, other: "Ceilings") -> bool:
         """Whether these ceilings, of windows of the same length, allow nothing that `other` does not."""
-        ours, theirs = dataclasses.astuple(self)[1:], dataclasses.astuple(other)[1:]
+        ours, theirs = dataclasses.astuple(self)[1:-1], dataclasses.astuple(other)[1:-1]
         lower = all(b is None or (a is not None and a <= b) for a, b in zip(ours, theirs, strict=True))
-        return lower and self.window_chunks == other.window_chunks
+        return lower and (self.window_chunks, self.levels) == (other.window_chunks, other.levels)
 
     @classmethod
     def of(
@@ -172,8 +177,10 @@ class Ceilings:
         session_delta: Number | None = None,
         day_delta: Number | None = None,
         lifetime_delta: Number | None = None,
+        levels: int = 1,
     ) -> "Ceilings":
         """The ceilings in plain numbers, rounded down."""
         epsilons = [None if e is None else ceiling_units(e) for e in (window, session, day, lifetime)]
         deltas = (window_delta, session_delta, day_delta, lifetime_delta)
-        return cls(window_chunks, *epsilons, *(None if d is None else ceiling_units(d, DELTA_UNITS) for d in deltas))
+        limits = (None if d is None else ceiling_units(d, DELTA_UNITS) for d in deltas)
+        return cls(window_chunks, *epsilons, *limits, levels=levels)

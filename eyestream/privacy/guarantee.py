@@ -143,11 +143,13 @@ class Guarantee:
         return (
             f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are never released and "
             "cost nothing by themselves. Their mean is taken off all later ones. So a constant that is added to a "
-            "feature through a whole session, in steps of the grid, changes nothing that is released: of such "
-            "constants, a wearer's stable means among them, the loss is 0, over any number of sessions. The other "
+            "feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
+            "nothing that is released: of such constants the loss is 0, over any number of sessions. Any other "
+            "constant leaves what rounding to the grid makes of it, which may differ by a step. The other "
             "side: a change of a row in these chunks changes the input of every later release of its session, and "
-            "costs up to the sum over them. Nothing is claimed of what is not constant: how far and how fast a "
-            "wearer's features move tells people apart, and was measured to"
+            "costs up to the sum over them. A restart of the sidecar begins a session too: gaze at that moment may lie "
+            "in a chunk before it and in the baseline behind it, and costs both. Nothing is claimed of what is not "
+            "constant: how far and how fast a wearer's features move tells people apart, and was measured to"
         )
 
     def _odds(self) -> str:
@@ -249,13 +251,17 @@ class Guarantee:
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    session = deployment.session_epsilon, deployment.session_delta
+    levels = deployment.lifetime_levels
+    session = deployment.session_epsilon if levels == 1 else None
+    made = guarantee_of_recording(mechanism, mechanism.calibration)
+    if levels > 1 and made.gain is not None:  # later levels have room for more chunks: none are counted
+        made = replace(made, gain=max(mechanism.faded(level).gain or made.gain for level in range(levels)))
     return replace(
-        guarantee_of_recording(mechanism, mechanism.calibration),
+        made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
         streams=tuple(other.name for other in deployment.beside),
-        window_chunks=None if deployment.beside else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=None if session[0] is None else chunks_within(mechanism.loss, session[0], session[1]),
+        window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
+        session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
     )

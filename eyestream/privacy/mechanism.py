@@ -13,15 +13,16 @@ second one. A copy of the process that is made during a release waits for nobody
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy import snapshot as stored
 from eyestream.privacy.anchor import Baseline
+from eyestream.privacy.fading import faded
 from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
@@ -133,6 +134,7 @@ class Mechanism:
         coded_apart = len(core.k) == len(frame.active)
         self.k = tuple(kept.get(feature, 0) for feature in range(frame.features)) if coded_apart else core.k
         self.noise_sd = frame.whole(core.noise_sd)
+        self._faded: dict[int, Mechanism] = {}
         self._workspaces = Workspaces(lambda: (Page(frame), core.step()))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -216,6 +218,28 @@ class Mechanism:
         if anchor is None:
             return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
         return Session(self, *stored.unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
+
+    def faded(self, level: int) -> "Mechanism":
+        """The same mechanism with the epsilon of a level of a lifetime that fades (`eyestream.privacy.fading`).
+
+        Made once, by the constructor, with calibration, noise and options of this one.
+
+        Raises
+        ------
+        ConfigError
+            when the epsilon of the level cannot be used.
+        """
+        if level == 0:
+            return self
+        if level not in self._faded:
+            make = cast("Callable[..., Mechanism]", type(self))
+            epsilon = faded(self.epsilon, level)
+            self._faded[level] = make(self.calibration, epsilon, noise=self.noise, **self.options)
+        return self._faded[level]
+
+    def continue_session(self, session: "Session") -> "Session":
+        """A session of another level of this mechanism goes on with this one: see `Session.continued`."""
+        return session.continued(self, self.core.start)
 
     def hindsight(self, states: Sequence[Array | None]) -> list[Array] | None:
         """The chunks (F, n) of a whole session, each estimated from all releases of the session, later ones too.

@@ -23,8 +23,8 @@ def decide(
     announced = account.announcement(request, ceilings, own, granted=obstacle is None)
     if announced is not None:
         account.announce(request.key.stream, announced)
-    costs = obstacle is None and not request.unreleased
-    epsilon, delta = (request.charge.epsilon, request.charge.delta) if costs else (0, 0)
+    spent = Granted(request, account.level(request, ceilings)).spent if obstacle is None else None
+    epsilon, delta = (spent.epsilon, spent.delta) if spent else (0, 0)
     account.take(
         request.key.stream,
         request.session,
@@ -69,5 +69,6 @@ class MemoryLedger:
     def _reserve(self, request: Request, day: int) -> Granted | Withheld:
         account = self._accounts.setdefault(request.key.device, Account())
         own = self._own.get(request.key.stream, _NO_CEILINGS)
+        level = account.level(request, self._ceilings)
         obstacle = decide(account, request, self._ceilings, day, own)
-        return Granted(request) if obstacle is None else Withheld(request, obstacle)
+        return Granted(request, level) if obstacle is None else Withheld(request, obstacle)

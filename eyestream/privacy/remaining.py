@@ -1,13 +1,14 @@
 """What is left of a budget: a function of what was spent, of the ceilings and of the day alone."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.fading import bounds, level_of
 from eyestream.privacy.odometer import Odometer, StreamOdometer
 
-__all__ = ["Left", "left_of", "without"]
+__all__ = ["Left", "LevelLeft", "left_of", "levels_left", "without"]
 
 _Known = TypeVar("_Known", Odometer, StreamOdometer)
 _SECONDS_A_DAY = 86_400
@@ -27,10 +28,40 @@ class Left(NamedTuple):
     """Seconds since 1970; None where no clock brings more."""
 
 
+class LevelLeft(NamedTuple):
+    """What a level of a lifetime that fades still lets through of one stream, if no other stream spends."""
+
+    level: int
+    charge: Charge
+    """Of a chunk."""
+    chunks: int
+
+
+def levels_left(odometer: Odometer | None, ceilings: Ceilings, charges: Sequence[Charge]) -> list[LevelLeft]:
+    """The present level of a stream and those behind it; where the lifetime has no ceiling there is none.
+
+    Parameters
+    ----------
+    odometer, ceilings
+        Of the device; None: it has spent nothing.
+    charges
+        Of one chunk, on each level.
+    """
+    if ceilings.lifetime is None:
+        return []
+    limits, spent = bounds(ceilings.lifetime, ceilings.levels), 0 if odometer is None else odometer.epsilon
+    found = []
+    for level in range(level_of(spent, charges, limits), min(len(charges), len(limits))):
+        chunks = max(limits[level] - spent, 0) // charges[level].epsilon
+        spent += chunks * charges[level].epsilon
+        found.append(LevelLeft(level, charges[level], chunks))
+    return found
+
+
 def left_of(
     odometer: Odometer | None,
     ceilings: Ceilings,
-    charge: Charge,
+    charge: Charge | Sequence[Charge],
     today: int,
     *,
     stream: str = "",
@@ -45,26 +76,33 @@ def left_of(
     ceilings
         Of the device.
     charge
-        Of one chunk.
+        Of one chunk; or on each level of a lifetime that fades. Session and day are counted at the present level.
     today
         Days since 1970, UTC. What damaged records may have cost counts on the next day too, which is not seen here.
     stream, own
         Name of the stream, and its own ceilings beneath: where both are set, the lower figure is told.
     """
+    levels = levels_left(odometer, ceilings, (charge,) if isinstance(charge, Charge) else charge)
+    if not isinstance(charge, Charge):
+        charge = levels[0].charge if levels else charge[0]
     day = today if odometer is None else max(today, odometer.day)
     spent = _spent(odometer, odometer is not None and odometer.day == day)
     beneath = None if odometer is None else odometer.streams.get(stream)
     own_spent = _spent(beneath, odometer is not None and odometer.day == day)
     found = []
     for scope, resumes in reversed(_RESUMES.items()):
+        fades = scope == "lifetime" and len(levels) > 1
+        counted = [(own, own_spent)] if fades else [(ceilings, spent), (own, own_spent)]
         chunks = [
             max(ceiling - so_far, 0) // cost
-            for limits, sums in ((ceilings, spent), (own, own_spent))
+            for limits, sums in counted
             for ceiling, cost, so_far in zip(
                 _limits(limits, scope), (charge.epsilon, charge.delta), sums[scope], strict=True
             )
             if ceiling is not None and cost
         ]
+        if fades:
+            chunks.append(sum(level.chunks for level in levels))
         if chunks:
             found.append(Left(scope, min(chunks), resumes, (day + 1) * _SECONDS_A_DAY if scope == "day" else None))
     return sorted(found, key=lambda left: left.chunks)

@@ -44,7 +44,9 @@ class Request:
     chunk
         n of the stream: the rows of a full chunk.
     charge
-        The loss of the release.
+        The loss of the release; on level 0 of a lifetime that fades.
+    later
+        What it costs on the levels behind, instead; none: it does not fade.
     unreleased
         Nothing is ever released of this chunk by itself: it takes a slot that costs nothing, and no ceiling forbids it.
     wearer
@@ -68,6 +70,7 @@ class Request:
     wearer: int = 0
     write_ahead: bool = False
     unreleased: bool = False
+    later: tuple[Charge, ...] = ()
 
     def __post_init__(self) -> None:
         if not (0 <= self.session <= LAST_ROW and 0 <= self.first_row <= self.last_row <= LAST_ROW):
@@ -78,6 +81,11 @@ class Request:
             raise ValueError("expected at most a chunk of rows")
         if not 0 <= self.wearer < 2**32:
             raise ValueError("expected a wearer of 32 bits, 0 when it is not known")
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What it costs on each level."""
+        return (self.charge, *self.later)
 
 
 class RowMark(NamedTuple):
@@ -95,6 +103,13 @@ class Granted:
     """
 
     request: Request
+    level: int = 0
+    """On which level of the lifetime it is, and was charged: the release must cost no more than that."""
+
+    @property
+    def spent(self) -> Charge | None:
+        """What was charged; None: nothing, and nothing is released."""
+        return None if self.request.unreleased else self.request.charges[self.level]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ __all__ = [
     "chunks_within",
     "duration",
     "lasting_s",
+    "level_seconds",
     "scopes_of",
 ]
 
@@ -68,6 +69,7 @@ class Deployment:
     window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
     session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
     window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
+    lifetime_levels : of a lifetime that fades (`eyestream.privacy.fading`); 1: it stops.
     beside : the other streams of the device.
     """
 
@@ -81,6 +83,7 @@ class Deployment:
     session_delta: float | None = None
     day_delta: float | None = None
     lifetime_delta: float | None = None
+    lifetime_levels: int = 1
     beside: tuple[Beside, ...] = ()
 
 
@@ -121,35 +124,54 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = Fa
         window = list(_both(window[0], deployment))
     hourly = sum(float(s.loss.epsilon) * 3600 * s.stream.rate_hz / s.n for s in streams)
     hourly *= _window_share(streams, deployment)
-    day = deployment.day_epsilon
-    lasting = [
+    day, levels = deployment.day_epsilon, level_seconds(loss, n, deployment)
+    session, today = (
         lasting_s(ceilings, loss, n, deployment)
-        for ceilings in (
-            (deployment.session_epsilon, deployment.session_delta),
-            (day, deployment.day_delta),
-            (deployment.lifetime_epsilon, deployment.lifetime_delta),
-        )
-    ]
+        for ceilings in ((deployment.session_epsilon, deployment.session_delta), (day, deployment.day_delta))
+    )
     what = "the sum over the chunks of all its streams" if deployment.beside else "the sum over its chunks"
     return (
         *touched,
         *together,
         *window,
-        _limited("session", (deployment.session_epsilon, deployment.session_delta), what, lasting[0]),
+        _limited("session", (deployment.session_epsilon, deployment.session_delta), what, session),
         _limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
         _limited(
             "day",
             (day, deployment.day_delta),
             f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
-            lasting[1],
+            today,
         ),
         _limited(
             "lifetime",
             (deployment.lifetime_epsilon, deployment.lifetime_delta),
-            "the sum over everything since the ledger began",
-            lasting[2],
+            "the sum over everything since the ledger began" + _fading(loss, levels),
+            sum(levels) if levels else None,
         ),
     )
+
+
+def _fading(loss: Loss, levels: list[float]) -> str:
+    if len(levels) < 2:
+        return ""
+    last = float(loss.epsilon / 2 ** (len(levels) - 1))
+    return (
+        f", which fades: a chunk costs epsilon {float(loss.epsilon):g} until half of the ceiling is spent "
+        f"({duration(levels[0])} of releases), then half as much until half of the rest is, and so on: {len(levels)} "
+        f"levels, on the last of which ({duration(levels[-1])}) a chunk costs {last:.3g}. The level follows from what "
+        "the ledger has charged, and from nothing else; no word is kept and sent again"
+    )
+
+
+def level_seconds(loss: Loss, n: int, deployment: Deployment) -> list[float]:
+    """For how long each level of the lifetime lets releases go on, as `lasting_s` says; empty without a ceiling."""
+    found, whole, count = [], deployment.lifetime_epsilon, deployment.lifetime_levels
+    for level in range(count):
+        part = None if whole is None else whole / 2 ** min(level + 1, count - 1)
+        beside = tuple(replace(s, loss=replace(s.loss, epsilon=s.loss.epsilon / 2**level)) for s in deployment.beside)
+        own = replace(loss, epsilon=loss.epsilon / 2**level)
+        found.append(lasting_s((part, deployment.lifetime_delta), own, n, replace(deployment, beside=beside)))
+    return [seconds for seconds in found if seconds is not None]
 
 
 def lasting_s(ceilings: _Pair, loss: Loss, n: int, deployment: Deployment) -> float | None:
@@ -226,7 +248,9 @@ def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, wha
     """What `seconds` of gaze cost in the chunks of one stream."""
     stream, loss, window = own.stream, own.loss, deployment.window_chunks
     chunks = stream.chunks_touched(own.n, seconds)
-    if not deployment.beside and chunks <= window:
+    if (
+        not deployment.beside and chunks <= window and deployment.lifetime_levels == 1
+    ):  # a later level has room for more
         chunks = min(chunks, allowed_chunks(loss, deployment))
     of = " of this stream" if deployment.beside else ""
     reach = f"enters every row of its session within {stream.window_s + stream.memory_s:g} s of it"
@@ -249,7 +273,7 @@ def _all_streams(streams: tuple[Beside, ...], unit: str, seconds: float, what: s
 def _window(loss: Loss, deployment: Deployment) -> Scope:
     window = deployment.window_chunks
     ceilings = deployment.window_epsilon, deployment.window_delta
-    if deployment.beside:
+    if deployment.beside or deployment.lifetime_levels > 1:
         return _limited("window", ceilings, f"in any {window} consecutive chunks of the device, of whichever stream")
     return _counted("window", allowed_chunks(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
 

@@ -102,6 +102,14 @@ class Session:
         finally:
             self._busy.release()
 
+    def continued(self, mechanism: Releasing, start: Array | None) -> "Session":
+        """This session under another mechanism of the same calibration, as on another level of a lifetime that fades.
+
+        Its baseline stays. What released values have told so far does not go along: the schedule of the other
+        mechanism begins with `start`, its state before a session's first chunk, as it is derived for that alone.
+        """
+        return Session(mechanism, 0, start, self._baseline)
+
     def snapshot(self) -> bytes:
         """The session so far, for `Mechanism.session`: what released values tell, and its baseline where it has one."""
         return stored.packed(self._mechanism.identity, self._turn, self._state, self._baseline)

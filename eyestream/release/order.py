@@ -30,6 +30,8 @@ __all__ = ["ReleaseOrder"]
 
 _VERSION = 1
 
+Prices = Charge | Sequence[Charge]
+
 
 class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     version: int
@@ -49,7 +51,7 @@ class ReleaseOrder:
     settings
         Of the stream on this device.
     charge
-        What the release of one chunk costs.
+        What the release of one chunk costs; or what it costs on each level of a lifetime that fades, one at least.
     refused
         Last row that an earlier life may have released, from the ledger; it and everything before is refused for ever.
     baseline
@@ -61,12 +63,13 @@ class ReleaseOrder:
     """
 
     def __init__(
-        self, settings: DeviceSettings, charge: Charge, refused: RowMark | None = None, *, baseline: int = 0
+        self, settings: DeviceSettings, charge: Prices, refused: RowMark | None = None, *, baseline: int = 0
     ) -> None:
         self.settings = settings
         self.key = settings.key
         self.due_count = 0
-        self._charge, self._baseline = charge, baseline
+        self._charge, *later = (charge,) if isinstance(charge, Charge) else charge
+        self._later, self._baseline = tuple(later), baseline
         self._device = Device(settings, refused)
         self._due: deque[DueChunk] = deque()
         self._answers: dict[RowSpan, Granted | Withheld] = {}
@@ -124,7 +127,7 @@ class ReleaseOrder:
 
     @classmethod
     def restored(
-        cls, settings: DeviceSettings, charge: Charge, data: bytes, *, baseline: int = 0
+        cls, settings: DeviceSettings, charge: Prices, data: bytes, *, baseline: int = 0
     ) -> "tuple[ReleaseOrder, list[Effect]]":
         """The state whose `snapshot` it was, and what it asks the ledger again.
 
@@ -187,6 +190,7 @@ class ReleaseOrder:
             chunk=self.settings.n,
             charge=self._charge,
             unreleased=span.index < self._baseline,
+            later=self._later,
         )
 
     def _span_of(self, request: Request) -> RowSpan | None:

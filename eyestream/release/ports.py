@@ -6,7 +6,7 @@ refuses it with ``rows`` from then on - unless it can prove that nothing has lef
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,14 @@ class Mechanism(Protocol):
     @property
     def delta(self) -> float:
         """Of one chunk."""
+        ...
+
+    def faded(self, level: int) -> "Mechanism":
+        """The mechanism with the epsilon of a level of a lifetime that fades; itself for level 0."""
+        ...
+
+    def continue_session(self, session: Any, /) -> Session:
+        """A session of another level goes on with this mechanism: its baseline stays, its state begins anew."""
         ...
 
     @property

@@ -17,6 +17,7 @@ from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import decode, encode
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.fading import levels_of
 from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.release.order import ReleaseOrder
@@ -61,6 +62,7 @@ class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     order: bytes
     private_session: int
     session: bytes | None
+    level: int = 0
 
 
 class StreamRelease:
@@ -78,11 +80,14 @@ class StreamRelease:
         Gives a random u64 for each session that applications see.
     refused
         Last row that an earlier life may have released, from the ledger.
+    levels
+        Of a lifetime that fades, at most: the ledger says with each grant on which one its chunk is.
 
     Attributes
     ----------
     counters : chunks by what became of them.
     condition : what became of the last due chunk.
+    level, epsilon : of the lifetime, on which the last release was, and of a chunk there.
     """
 
     def __init__(
@@ -91,14 +96,18 @@ class StreamRelease:
         mechanism: Mechanism,
         new_session: Callable[[], int],
         refused: RowMark | None = None,
+        *,
+        levels: int = 1,
     ) -> None:
         self.settings = settings
         self.counters = ChunkCounters()
         self.condition: Condition = "ready"
-        self._mechanism = mechanism
+        self.level, self.epsilon = 0, mechanism.epsilon
+        self._mechanism, self._level = mechanism, 0
         self._new_session = new_session
-        charge = Charge.of(mechanism.epsilon, mechanism.delta)
-        self._order = ReleaseOrder(settings, charge, refused, baseline=mechanism.baseline_chunks)
+        self._cost = Charge.of(mechanism.epsilon, mechanism.delta)
+        self._charges = levels_of(mechanism.epsilon, mechanism.delta, levels)
+        self._order = ReleaseOrder(settings, self._charges, refused, baseline=mechanism.baseline_chunks)
         self._session: Session | None = None
         self._private_session = 0
 
@@ -139,7 +148,7 @@ class StreamRelease:
     def snapshot(self) -> bytes:
         """The whole state but the counters of chunks; raw rows are in it: keep it as raw rows are kept."""
         session = None if self._session is None else self._session.snapshot()
-        return encode(_State(self._order.snapshot(), self._private_session, session))
+        return encode(_State(self._order.snapshot(), self._private_session, session, self._level))
 
     def restore(self, data: bytes) -> Outcome:
         """Take the state over whose `snapshot` it was, and ask the ledger again about what it had reserved.
@@ -150,12 +159,15 @@ class StreamRelease:
             It is no snapshot, or one of another stream or mechanism; nothing has changed.
         """
         state = decode(data, _State)
-        charge = Charge.of(self._mechanism.epsilon, self._mechanism.delta)
+        if not 0 <= state.level < len(self._charges):
+            raise ValueError("expected a snapshot of a stream with as many levels")
         order, effects = ReleaseOrder.restored(
-            self.settings, charge, state.order, baseline=self._mechanism.baseline_chunks
+            self.settings, self._charges, state.order, baseline=self._mechanism.baseline_chunks
         )
-        self._session = None if state.session is None else self._mechanism.session(state.session)
-        self._order, self._private_session = order, state.private_session
+        mechanism = self._mechanism.faded(state.level)
+        self._session = None if state.session is None else mechanism.session(state.session)
+        self._order, self._private_session, self._level = order, state.private_session, state.level
+        self._cost = Charge.of(mechanism.epsilon, mechanism.delta)
         return self._carry_out(effects)
 
     def _carry_out(self, effects: Iterable[Effect]) -> Outcome:
@@ -187,14 +199,13 @@ class StreamRelease:
         if self._session is None:
             self._private_session = self._new_session()
             self._session = self._mechanism.session()
+            self._level, self._cost = 0, Charge.of(self._mechanism.epsilon, self._mechanism.delta)
         try:
             if self._session.awaits_baseline:
                 self._session.anchor(chunk.values)
                 self.counters.withheld["baseline"] += 1
                 return
-            if granted.request.unreleased:  # nothing was charged
-                raise RuntimeError("a chunk of the baseline came to a session whose baseline is complete")
-            payload = self._payload(self._session, chunk)
+            payload = self._payload(self._on_level(granted, self._session), chunk)
         except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
             self.counters.dropped["mechanism"] += 1
             self.condition = "mechanism"
@@ -204,6 +215,18 @@ class StreamRelease:
         self.condition = "ready"
         outcome.payloads.append(payload)
 
+    def _on_level(self, granted: Granted, session: Session) -> Session:
+        """The session under the mechanism of the level that was charged, and never one that costs more."""
+        if granted.level != self._level:
+            mechanism = self._mechanism.faded(granted.level)
+            self._session = session = mechanism.continue_session(session)
+            self._level, self._cost = granted.level, Charge.of(mechanism.epsilon, mechanism.delta)
+        spent = granted.spent
+        if spent is None or self._cost.epsilon > spent.epsilon or self._cost.delta > spent.delta:
+            raise RuntimeError("a release would cost more than its chunk was charged")
+        self.level, self.epsilon = self._level, self._mechanism.faded(self._level).epsilon
+        return session
+
     def _payload(self, session: Session, chunk: DueChunk) -> bytes:
         return encode_private(
             PrivateChunk(
@@ -212,7 +235,7 @@ class StreamRelease:
                 t0=chunk.t0,
                 dt=1.0 / self.settings.rate_hz,
                 values=session.release(chunk.values).astype(np.float32),
-                epsilon=self._mechanism.epsilon,
+                epsilon=self.epsilon,
                 delta=self._mechanism.delta,
                 at=chunk.at,
             )

@@ -80,6 +80,7 @@ SEAMS: dict[str, Seam] = {
     ),
     "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
     "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
+    "chunks of a baseline": Seam("eyestream.privacy.mechanism:Mechanism", "baseline_chunks"),
     "law of LPA": Seam("eyestream.privacy.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
     "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
     "difference": Seam(_TRANSFORM, "difference", "signals"),
@@ -107,6 +108,7 @@ SEAMS: dict[str, Seam] = {
     "Account.take": Seam(
         _ACCOUNT, "take", "self, stream, session, last_row, *, day, epsilon, delta, wearer", ("_meter", "_streams")
     ),
+    "Account.level": Seam(_ACCOUNT, "level", "self, request, ceilings", ("_meter",)),
     "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
     "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
@@ -141,11 +143,14 @@ SEAMS: dict[str, Seam] = {
     "order answers": Seam(_ORDER, "answer", "self, answers"),
     "order fails": Seam(_ORDER, "fail", "self", ("_answers", "_due", "_settle")),
     "order closes": Seam(_ORDER, "close", "self, now", ("_add", "_device", "_answers", "_due", "_settle")),
-    "order restored": Seam(_ORDER, "restored", "settings, charge, data", ("_due", "_device", "_answers", "_asked")),
+    "order restored": Seam(
+        _ORDER, "restored", "settings, charge, data, *, baseline", ("_due", "_device", "_answers", "_asked")
+    ),
     "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
     "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),
-    "stream releases": Seam(f"{_STREAM}:StreamRelease", "_release", "self, chunk, outcome"),
-    "stream charge": Seam(_STREAM, "Charge"),
+    "stream releases": Seam(f"{_STREAM}:StreamRelease", "_release", "self, chunk, granted, outcome"),
+    "stream charges": Seam(_STREAM, "levels_of", "epsilon, delta, levels"),
+    "stream on its level": Seam(f"{_STREAM}:StreamRelease", "_on_level", "self, granted, session", ("_level", "_cost")),
     "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
     "stream names an error": Seam(_STREAM, "type"),
     # The wire

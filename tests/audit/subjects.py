@@ -31,6 +31,7 @@ WRONG = {
     "fourier_laplace_two": (SURFACE, "float-surface"),
     "fourier_laplace_one": (SURFACE, "float-surface"),
     "fourier_normal": (SURFACE, "float-surface"),
+    "own_last_bit": (EPSILON, "epsilon-exceeded"),
     "own_range": (EPSILON, "epsilon-exceeded"),
     "own_deviation": (EPSILON, "epsilon-exceeded"),
     "own_largest": (EPSILON, "epsilon-exceeded"),

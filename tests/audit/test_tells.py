@@ -25,7 +25,7 @@ def _claim(features: int = 2, n: int = 4, epsilon: float = 1.0, low: float = -1.
 def _pair(size: float, scale: float) -> bound.Draw:
     def draw(count: int):
         integers = np.rint(RNG.laplace(scale=scale / STEP, size=(2, count, 1, 1)))  # a sum of floats tells more
-        return STEP * integers[0], size + STEP * integers[1]
+        return STEP * integers[0], STEP * (np.rint(size / STEP) + integers[1])
 
     return draw
 

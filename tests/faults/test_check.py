@@ -187,7 +187,7 @@ async def test_every_fault_of_a_broker_is_seen(tmp_path_factory: pytest.TempPath
         text = path.read_text()
         assert old is None or old in text
         path.write_text(new if old is None else text.replace(old, new))
-        deployment.start()
+        await asyncio.to_thread(deployment.start)  # else the others' connections wait for all of these
         try:
             settings = config.load(hard(deployment, deployment.folder / "conf"))
             logins = [config.load_login(deployment.folder / f"{role}.toml") for role in ("tracker", "application")]

@@ -1,15 +1,15 @@
 """What the withheld chunks of a session's baseline cost: nothing; and nothing leaves that was not charged."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.odometer import Odometer
@@ -18,11 +18,12 @@ from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
+from eyestream.testing.calibrations import synthetic_joint
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
-from tests.privacy.small_corpus import NAMES, person, recordings
 
-N, EPSILON, WITHHELD = 32, 0.5, 4
+N, EPSILON, WITHHELD = 8, 0.5, 4
+NAMES = synthetic_joint(N).names
 CHARGE = Charge.of(EPSILON)
 SETTINGS = DeviceSettings(
     id="d", stream="features", schema=1, names=NAMES, rate_hz=2.0, n=N, grace_s=1.0, idle_s=60.0, jump_chunks=16
@@ -33,12 +34,13 @@ WIDE = Ceilings.of(2, 100.0, 100.0)
 
 @pytest.fixture(scope="module")
 def anchored() -> Calibration:
-    return calibrate_joint(Corpus.of(recordings(), N), anchored=True)
+    steps = np.zeros(len(NAMES), dtype=np.int64)
+    return dataclasses.replace(synthetic_joint(N), anchor=Anchor(WITHHELD, steps, steps))
 
 
 def fed(stream: StreamRelease, ledger: LedgerPort, session: int, chunks: range, *, end: bool = False) -> list[int]:
     """Indices of what is released of some chunks of a session."""
-    rows = np.tile(person(session), (4, 1))[chunks.start * N : chunks.stop * N]
+    rows = np.random.default_rng(session).normal(size=(16 * N, len(NAMES)))[chunks.start * N : chunks.stop * N]
     return answered(stream, ledger, stream.feed(RawRows(session, chunks.start * N, rows, end=end), float(session)))
 
 
@@ -114,7 +116,7 @@ def test_what_was_not_charged_does_not_leave(anchored: Calibration, monkeypatch:
 def test_a_chunk_that_is_charged_may_make_up_for_one_that_the_baseline_lacks(anchored: Calibration) -> None:
     """A chunk that the ledger has refused is not in the baseline; the next one is, which was paid for, and not sent."""
     stream = StreamRelease(SETTINGS, build(anchored, EPSILON), lambda: 1)
-    outcome = stream.feed(RawRows(1, 0, person(1)[: 6 * N], end=True), 0.0)
+    outcome = stream.feed(RawRows(1, 0, np.zeros((6 * N, len(NAMES))), end=True), 0.0)
     requests: list[Request] = outcome.requests
     assert [request.unreleased for request in requests] == [True] * WITHHELD + [False] * 2
     answers: list[Granted | Withheld] = [Withheld(requests[0], "rows"), *map(Granted, requests[1:])]

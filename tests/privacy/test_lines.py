@@ -35,27 +35,31 @@ def searched(at: Array, to: Array, x: Array) -> Array:
     return np.array([np.interp(*one) for one in zip(x, at, to, strict=True)])
 
 
+def worked(lines: Lines, x: Array) -> Array:
+    """Its values in the order of the features."""
+    out = np.empty((A, N))
+    lines.worker(Room(A, N))(x, out)
+    return out[np.argsort(lines.order)]
+
+
 def test_lines_are_what_a_search_through_all_knots_finds() -> None:
     at, to = knots()
-    x, out, room = values(at), np.empty((A, N)), Room(A, N)
-    Lines(at, to).worker(room)(x, out)
+    x = values(at)
+    out = worked(Lines(at, to), x)
     rise = np.diff(to, axis=1).max(axis=1)[:, None]  # rounding of a place moves a value inside a steep segment alone
     usual = [0, 2, 3, 5]
     np.testing.assert_allclose(out[usual], searched(at, to, x)[usual], rtol=1e-6, atol=1e-6)
     assert (np.abs(out - searched(at, to, x)) <= 1.001 * rise).all()
-    again = np.empty_like(out)
-    Lines(at, to).worker(room)(x[:, ::-1].copy(), again)
-    np.testing.assert_array_equal(again[:, ::-1], out)
+    np.testing.assert_array_equal(worked(Lines(at, to), x[:, ::-1].copy())[:, ::-1], out)
 
 
 @pytest.mark.parametrize("step", [1, 2, 4])
 def test_lines_without_one_of_the_steps_are_wrong(step: int) -> None:
     """The control: each halving step is needed."""
     at, to = knots()
-    x, out, lines = values(at), np.empty((A, N)), Lines(at, to)
+    x, lines = values(at), Lines(at, to)
     lines._steps = [(half, rows) for half, rows in lines._steps if half != step]
-    lines.worker(Room(A, N))(x, out)
-    assert np.abs(out - searched(at, to, x)).max() > 1.0
+    assert np.abs(worked(lines, x) - searched(at, to, x)).max() > 1.0
 
 
 def test_nodes_are_near_where_knots_lie_spread() -> None:

@@ -160,5 +160,12 @@ class CountingMechanism:
     def session(self, snapshot: bytes | None = None) -> CountingSession:
         return CountingSession(0 if snapshot is None else snapshot[0])
 
+    def faded(self, level: int) -> "CountingMechanism":
+        assert level == 0
+        return self
+
+    def continue_session(self, session: CountingSession, /) -> CountingSession:
+        return session
+
     def hindsight(self, states: Sequence[NDArray[np.float64] | None]) -> None:
         return None

@@ -76,6 +76,25 @@ def test_one_part_alone_writes_its_table_and_keeps_its_cells(tmp_path, capsys):
     assert "the study has no part 'figures': utility, correlation" in capsys.readouterr().err
 
 
+@pytest.mark.long
+def test_tables_on_labels_and_linkage_have_a_page_each(tmp_path, capsys):
+    people, labels = tmp_path / "people", tmp_path / "labels.csv"
+    words = ["simulate", "--people", "6", "--seconds", "130", "--seed", "3", "--labels", str(labels)]
+    main([*words, "--out", str(people)])
+    words = ["study", str(people), "--out", str(tmp_path / "out"), "--quick", "--jobs", "1", "--only"]
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main([*words, "tables"])
+    assert "part 'tables' of the study needs labels: --labels FILE" in capsys.readouterr().err
+    main([*words, "linkage", "--labels", str(labels)])
+    assert "demographics: gender, age" in (tmp_path / "out" / "linkage.md").read_text()
+    lines = labels.read_text().splitlines(keepends=True)
+    labels.write_text("".join([*lines, "p999-comic,p999,comic,f,older\n"]))
+    with pytest.raises(SystemExit):
+        main([*words, "tables", "--labels", str(labels)])
+    assert "not there: p999-comic" in capsys.readouterr().err
+
+
 def test_tables_are_listed_without_any_recording(capsys):
     main(["study", "--table", "list"])
     told = capsys.readouterr().out

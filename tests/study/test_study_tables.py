@@ -47,7 +47,7 @@ def test_cells_compare_every_source_at_the_same_epsilon_a_minute(labelled, world
 
 
 def test_raw_tells_a_label_that_a_private_release_hides(labelled):
-    told = {"task": "pace", "n": 32, "stride": 20, "seed": 0}
+    told = {"task": "pace", "n": 32, "stride": 40, "seed": 0}
     raw = tables.measure(labelled, source="raw", mechanism="raw", per_minute=0.0, **told)
     assert max(r["voted"] for r in raw if not r["where"]) == 1.0
     assert {r["where"] for r in raw} == {"", "site = here", "site = there"}
@@ -61,7 +61,7 @@ def test_raw_tells_a_label_that_a_private_release_hides(labelled):
 
 
 def test_people_are_recognised_by_their_noise_within_one_release_and_not_in_another(labelled):
-    told = {"source": "FPA", "mechanism": "fpa", "n": 32, "per_minute": 0.5, "stride": 20, "seed": 0}
+    told = {"source": "FPA", "mechanism": "fpa", "n": 32, "per_minute": 0.5, "stride": 40, "seed": 0}
     found = {
         task: max(r["voted"] for r in tables.measure(labelled, task=task, **told) if not r["where"])
         for task in ("person", tables.PERSON_ANEW)

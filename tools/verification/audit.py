@@ -32,6 +32,7 @@ from auditing import (
     faults_release,
     flow_checks,
     ledger_checks,
+    level_checks,
     noise_checks,
     release_checks,
 )
@@ -43,7 +44,7 @@ from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
 
 PROCESSES = 2
 
-_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, claim_checks)
+_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, level_checks, claim_checks)
 _FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow)  # importing them fills FAULTS
 
 FAULTY_CASES = {

@@ -298,6 +298,18 @@ def interrupted(folder: Path) -> None:
         host.run(f"systemctl daemon-reload && systemctl enable --now {' '.join(UNITS)}")
         say(done.returncode == 0 and host.wait_active(*UNITS), "the next one finishes it", done.stderr)
         whole(host, "after interrupted ones")
+        later(host)
+
+
+def later(host: Host) -> None:
+    """Trackers on other machines are let in where nobody was."""
+    done = host.run(f"eyestream deploy --upgrade / --tracker-host {NAME}")
+    say("renewed  /etc/systemd/system/eyestream-raw.service" in done.stdout, "trackers elsewhere, later", done.stderr)
+    host.run(f"systemctl daemon-reload && systemctl restart {' '.join(UNITS)}")
+    say(host.wait_active(*UNITS), "the units start again")
+    seen = host.run(f"{CHECK} {LOGINS}")
+    line = "pass  raw broker: rows of the tracker on another machine reach the sidecar"
+    say(seen.returncode == 0 and line in seen.stdout, "and check tries the new port", seen.stderr)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ Linear ones: the difference of the means, weighted by the inverse variance in ti
 covariance (it finds every combination that has no noise: noise on real parts alone, noise shared by coordinates),
 single values and single Fourier coefficients. Others: log-likelihood ratios under Laplace laws of learned location and
 scale (scales may differ between the inputs: noise that depends on the data), how far an output lies from the middle,
-its extremes, and which exact output it is (mechanisms with few outputs).
+its extremes, which exact output it is (mechanisms with few outputs), and the last bits of the value whose last bits
+differ most (what is hidden where no figure shows it).
 """
 
 from collections import Counter
@@ -19,6 +20,7 @@ __all__ = ["Telling", "learn"]
 Array = NDArray[np.float64]
 
 _SINGLES, _ATOMS, _JOINT = 3, 60, 128
+_LAST = 8
 _LEVELS = np.concatenate([[0.002, 0.01], np.linspace(0.025, 0.975, 39), [0.99, 0.998]])
 _LOG_MOST = 60.0
 
@@ -74,14 +76,16 @@ class Telling:
     """
 
     def __init__(
-        self, linear: dict[str, Array], laws: dict[str, _Law], atoms: dict[bytes, int], learned: Array
+        self, linear: dict[str, Array], laws: dict[str, _Law], atoms: dict[bytes, int], low: int, learned: Array
     ) -> None:
         self._names = list(linear)
         self._weights = np.stack([linear[name] for name in self._names], axis=1)
         self._laws, self._atoms = laws, atoms
         self._middle = np.median(learned.reshape(len(learned), -1), axis=0)
         self._edges = {name: _edges(values) for name, values in self.numbers(learned).items()}
+        self._low, self._ends = low, (f"last bits of value {low}", f"zeros at the end of value {low}")
         self.cells = {name: 2 * len(edges) + 1 for name, edges in self._edges.items()} | {"exact output": _ATOMS + 1}
+        self.cells |= dict(zip(self._ends, (_LAST, 65), strict=True))
 
     def numbers(self, chunks: Array) -> dict[str, Array]:
         """(m,) numbers of chunks (m, F, n), by name."""
@@ -105,6 +109,7 @@ class Telling:
             [self._atoms.get(chunk.tobytes(), _ATOMS) for chunk in chunks] if self._atoms else [_ATOMS] * len(chunks)
         )
         placed["exact output"] = np.array(atoms, dtype=np.int64)
+        placed |= dict(zip(self._ends, _ends(chunks.reshape(len(chunks), -1)[:, self._low]), strict=True))
         return placed
 
 
@@ -135,7 +140,29 @@ def learn(first: Array, second: Array) -> Telling:
     laws = {"ratio in time": time, "ratio in frequency": frequency}
     if features * n <= _JOINT:
         laws |= {f"{name}, one scale": law.same_size() for name, law in list(laws.items())}
-    return Telling(scaled, laws, _common(first, second), np.concatenate([first, second]))
+    low = _unlike_ends(*(np.asarray(outputs, dtype=np.float64) for outputs in flat))
+    return Telling(scaled, laws, _common(first, second), low, np.concatenate([first, second]))
+
+
+def _ends(values: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of float64 numbers: the last bits as a whole number below `_LAST`, and how many zero bits stand at the end."""
+    bits = np.ascontiguousarray(values).view(np.uint64)
+    lowest = bits & (~bits + np.uint64(1))
+    zeros = np.where(bits == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64)).astype(np.int64))
+    return (bits % np.uint64(_LAST)).astype(np.int64), zeros
+
+
+def _unlike_ends(first: Array, second: Array) -> int:
+    """Which of D values (m, D) has last bits, or zeros at the end, that differ most between two inputs."""
+    size, found = first.shape[1], []
+    offset = np.arange(size)
+    for ours, theirs, cells in zip(_ends(first), _ends(second), (_LAST, 65), strict=True):
+        shares = [
+            np.bincount((ends + cells * offset).ravel(), minlength=cells * size).reshape(size, cells) / len(ends)
+            for ends in (ours, theirs)
+        ]
+        found.append(np.abs(shares[0] - shares[1]).sum(axis=1))
+    return int(np.argmax(np.maximum(*found)))
 
 
 def _variance(both: tuple[Array, Array]) -> Array:

@@ -60,13 +60,14 @@ PARTS: dict[str, Any] = {
 }
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
 
-
 PAGES: dict[str, Callable[[Sequence[Record]], str]] = {
     "tables": tables_page.page,
     "linkage": linkage_page.page,
     "central": central_page.page,
 }
-"""Parts that have a page of their own, in Markdown."""
+"""Parts that have a page of their own, in Markdown; they are computed when they are asked for."""
+
+_NEEDS = {"tables": "labels", "linkage": "labels that are the same in all recordings of a person"}
 
 
 def run(
@@ -95,12 +96,11 @@ def run(
     """
     values = utility.published_values(published) if published is not None else []
     try:
-        world, records = computed(recordings, out, plan, tuple(PARTS), labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(recordings, out, plan, _of_report(), labels=labels, jobs=jobs, progress=progress)
         tables = tables_of(records, world) | ({"published": values} if values else {})
         write_tables(out / "csv", tables)
         settings = _settings(plan, world, recordings)
         write_summary(out / "summary.json", summary_of(records, plan, world.population.rate_hz), settings)
-        _write_pages(out, records)
         progress("drawing the figures")
         first = opening(records["frontier"], plan, world.population.rate_hz, _said(settings, recordings, plan))
         return write_report(out, [*first, *sections(tables, values)], settings, quick=plan == QUICK)
@@ -132,7 +132,7 @@ def run_only(
     Raises
     ------
     ConfigError, RecordingError, CalibrationError
-        As `run`, or there is no such part.
+        As `run`, or there is no such part, or it needs labels.
     """
     unknown = [name for name in only if name not in PARTS]
     if unknown:
@@ -147,15 +147,20 @@ def run_only(
     return out / "csv"
 
 
+def _of_report() -> tuple[str, ...]:
+    """The parts that the report is made of; those with pages of their own are computed when they are named."""
+    return tuple(name for name in PARTS if name not in PAGES)
+
+
 def _write_pages(out: Path, records: dict[str, list[Record]]) -> None:
     for name, page in PAGES.items():
         if records.get(name):
             (out / f"{name}.md").write_text(page(records[name]), encoding="utf-8")
 
 
-def _calibrators(population: Population) -> dict[str, Callable[[Corpus], Calibration]]:
-    """Those of the tables on labels beside the usual ones, where there are labels."""
-    return CALIBRATORS | (dict([ANCHORED]) if population.labels else {})
+def _calibrators(only: Sequence[str]) -> dict[str, Callable[[Corpus], Calibration]]:
+    """The usual ones, and for the parts that compare mechanisms at their best one more."""
+    return CALIBRATORS | (dict([ANCHORED]) if set(only) & set(_NEEDS) else {})
 
 
 def computed(
@@ -175,8 +180,12 @@ def computed(
 
     chosen = {name: PARTS[name] for name in PARTS if name in parts}
     population = Population.of(recordings, labels)
+    there = {"tables": population.labels, "linkage": linkage.demographics(population)}
+    for name in chosen:
+        if name in _NEEDS and not there[name]:
+            raise ConfigError(f"part {name!r} of the study needs {_NEEDS[name]}: --labels FILE")
     with threadpool_limits(1):
-        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(population))
+        world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(parts))
     cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
     measures = {name: part.measure for name, part in chosen.items()}
     return world, compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)

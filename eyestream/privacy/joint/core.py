@@ -35,6 +35,7 @@ class JointCore:
     ----------
     tables, schedule, map : what is public of it; no map: values are coded as they are.
     there, back : the map to standardised levels, and back, as a release evaluates it.
+    basis : of the calibration, its features in the order in which `there` gives them.
     k : the number of code-word coordinates of a session's first chunk.
     gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
@@ -64,6 +65,7 @@ class JointCore:
         self.gain = max(step.law.gain for step in self.schedule.steps)
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
         self.map = self.there = self.back = None
+        self.basis = tables.basis
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].points),)
         self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
@@ -74,6 +76,8 @@ class JointCore:
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
             levels = (tables.levels[frame.active] - self.mean) / self.sd
             self.there = Lines(tables.knots[frame.active], levels)
+            blocks = tables.basis.reshape(len(levels), -1, tables.basis.shape[1])
+            self.basis = blocks[self.there.order].reshape(tables.basis.shape)
             self.back = Nodes(levels, tables.knots[frame.active])
         self.start = np.zeros(len(self.schedule.poles))
 
@@ -131,7 +135,7 @@ class JointStep:
             np.divide(standard, self.core.sd, out=standard)
         else:
             self._there(admitted, standard)
-        scores: Array = np.matmul(standard, tables.modes.T, out=self._modes).reshape(-1) @ tables.basis
+        scores: Array = np.matmul(standard, tables.modes.T, out=self._modes).reshape(-1) @ self.core.basis
         return scores
 
     def chunk(self, scores: Array, out: Array) -> None:

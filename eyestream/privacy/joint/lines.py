@@ -38,19 +38,27 @@ class Lines:
     ----------
     at, to
         (A, Q) knots, each row rising strictly, and what they map to.
+
+    Attributes
+    ----------
+    order : (A,) the features in the order in which their values come out.
     """
 
     def __init__(self, at: Array, to: Array) -> None:
         features, knots = at.shape
-        low, scale = at[:, :1], _CELLS / (at[:, -1:] - at[:, :1])
-        place = np.clip((at - low) * scale, 0.0, _CELLS)
-        most = np.array([np.bincount(row).max() for row in place.astype(np.intp)])
-        self._order = np.argsort(-most, kind="stable")
-        self._back = np.argsort(self._order)
-        self._low, self._scale = low[self._order], scale[self._order]
-        place, to, most = place[self._order], to[self._order], most[self._order]
-        halves = [2**i for i in reversed(range(int(most[0]).bit_length()))]
-        self._steps = [(half, int((most >= half).sum())) for half in halves]
+        scale = _CELLS / (at[:, -1:] - at[:, :1])
+        cell = np.clip((at - at[:, :1]) * scale, 0.0, _CELLS).astype(np.intp)
+        self.order = np.argsort([-np.bincount(row).max() for row in cell], kind="stable")
+        at, to = at[self.order], to[self.order]
+        # A place counts cells, those of one feature behind those of the feature before.
+        self._first = (np.arange(features) * (_CELLS + 1.0))[:, None]
+        self._scale = scale[self.order]
+        self._shift = self._first - at[:, :1] * self._scale
+        place = np.clip(at * self._scale + self._shift, self._first, self._first + _CELLS)
+        within = place.astype(np.intp) - self._first.astype(np.intp)
+        most = np.array([np.bincount(row).max() for row in within])
+        halves = [2**i for i in reversed(range(int(most.max()).bit_length()))]
+        self._steps = [(half, int(np.flatnonzero(most >= half)[-1]) + 1) for half in halves]
         slope = np.zeros_like(to)
         width = np.diff(place)
         np.divide(np.diff(to), width, out=slope[:, :-1], where=width > 0)  # knots with one place: nothing is between
@@ -59,27 +67,26 @@ class Lines:
         rows = np.full((3, features, row), np.inf)
         rows[:, :, :knots] = place, slope, to - slope * place
         self._knots, self._slope, self._value = rows.reshape(3, -1)
-        below = [np.searchsorted(own.astype(np.intp), np.arange(_CELLS + 1)) - 1 for own in place]
-        first = np.arange(features)[:, None] * row
-        self._start = (np.maximum(np.array(below), 0) + first).reshape(-1)
-        self._base = np.arange(features)[:, None] * (_CELLS + 1)
+        below = [np.searchsorted(own, np.arange(_CELLS + 1)) - 1 for own in within]
+        self._start = (np.maximum(np.array(below), 0) + np.arange(features)[:, None] * row).reshape(-1)
 
     def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of finite (A, n) to another (A, n), and works in `room`."""
+        """What writes the values of finite (A, n) to another (A, n), in `order`, and works in `room`."""
         place, looked, cell, segment, above = room.place, room.looked, room.cell, room.segment, room.above
+        first = np.repeat(self._first, place.shape[1], axis=1)  # beside a column, extremes take several times as long
+        last = first + _CELLS
         steps = [
             (half, self._knots[half:], place[:rows], looked[:rows], segment[:rows], above[:rows])
             for half, rows in self._steps
         ]
 
         def work(values: Array, out: Array) -> None:
-            values.take(self._order, axis=0, out=place, mode="clip")
-            np.subtract(place, self._low, out=place)
+            values.take(self.order, axis=0, out=place, mode="clip")
             np.multiply(place, self._scale, out=place)
-            np.maximum(place, 0.0, out=place)
-            np.minimum(place, float(_CELLS), out=place)
+            np.add(place, self._shift, out=place)
+            np.maximum(place, first, out=place)
+            np.minimum(place, last, out=place)
             np.copyto(cell, place, casting="unsafe")
-            np.add(cell, self._base, out=cell)
             self._start.take(cell, out=segment, mode="clip")
             for half, further, here, found, own, passed in steps:
                 further.take(own, out=found, mode="clip")
@@ -88,8 +95,7 @@ class Lines:
             self._slope.take(segment, out=looked, mode="clip")
             np.multiply(place, looked, out=place)
             self._value.take(segment, out=looked, mode="clip")
-            np.add(place, looked, out=place)
-            place.take(self._back, axis=0, out=out, mode="clip")
+            np.add(place, looked, out=out)
 
         return work
 

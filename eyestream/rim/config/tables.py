@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from eyestream.privacy.fading import LEVELS
 from eyestream.wire.topics import NAME
 
 __all__ = [
@@ -114,7 +115,11 @@ class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[budget]``: ceilings on what a device spends over all its streams; a chunk that would pass one is withheld."""
+    """``[budget]``: ceilings on what a device spends over all its streams; a chunk that would pass one is withheld.
+
+    `lifetime_mode`: what becomes of chunks as `lifetime_epsilon` nears: ``stop``: they cost what they cost, until it is
+    reached; ``fade``: epsilon of a chunk halves, level by level (`eyestream.privacy.fading`).
+    """
 
     window_chunks: Count
     window_epsilon: Positive
@@ -125,6 +130,12 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     session_delta: Share | None = None
     day_delta: Share | None = None
     lifetime_delta: Share | None = None
+    lifetime_mode: Literal["stop", "fade"] = "stop"
+
+    @property
+    def levels(self) -> int:
+        """Of the lifetime; 1: it does not fade."""
+        return LEVELS if self.lifetime_mode == "fade" else 1
 
 
 class SourceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -244,8 +244,7 @@ class Ledger:
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
         """Say that the bytes of the chunk that ends at `span` lie durably in the outbox at `reference` (u64).
 
-        Not waited for: when it is lost, the outbox itself tells. Raises LedgerError; KeyError for an unknown stream.
-        """
+        Not waited for: the outbox tells when it is lost. Raises LedgerError; KeyError for an unknown stream."""
         with self._lock:
             entry = self._book.entries[check_name(key)]
             with self._writing():
@@ -284,8 +283,9 @@ class Ledger:
         announced = account.announcement(request, self._ceilings, own, granted=obstacle is None)
         if announced is not None:
             writer.announce(entry, announced)
-        writer.take(entry, request, account.day_of(day), costs=obstacle is None and not request.unreleased)
-        return Granted(request) if obstacle is None else Withheld(request, obstacle)
+        granted = Granted(request, account.level(request, self._ceilings))
+        writer.take(entry, request, account.day_of(day), granted.spent if obstacle is None else None)
+        return granted if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

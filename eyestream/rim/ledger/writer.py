@@ -9,6 +9,7 @@ from pathlib import Path
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Announcement, Request
+from eyestream.privacy.charge import Charge
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Entry
 from eyestream.rim.ledger.checksum import VERSION
@@ -91,10 +92,10 @@ class Writer:
         self._first.append(records.announced_body(entry.number, announced))
         entry.account.announce(entry.key.stream, announced)
 
-    def take(self, entry: Entry, request: Request, day: int, *, costs: bool) -> None:
-        """Take one slot, that of a release or one that costs nothing; its record is written by `flush`."""
+    def take(self, entry: Entry, request: Request, day: int, charge: Charge | None) -> None:
+        """Take one slot, that of a release or, without a charge, another; its record is written by `flush`."""
         fields = SlotFields(
-            kind=records.RELEASED if costs else records.WITHHELD,
+            kind=records.RELEASED if charge else records.WITHHELD,
             unsynced=0,
             number=entry.number,
             session=request.session,
@@ -102,14 +103,14 @@ class Writer:
             rows=request.last_row - request.first_row + 1,
             day=day,
             wearer=request.wearer,
-            flags=records.WRITE_AHEAD if costs and request.write_ahead else 0,
-            epsilon=request.charge.epsilon if costs else 0,
-            delta=request.charge.delta if costs else 0,
+            flags=records.WRITE_AHEAD if charge and request.write_ahead else 0,
+            epsilon=charge.epsilon if charge else 0,
+            delta=charge.delta if charge else 0,
         )
         self.book.take(entry, fields)
         self._slots.append(records.slot_body(fields))
         self._taken.add(entry.number)
-        self._granted = self._granted or costs
+        self._granted = self._granted or charge is not None
 
     def flush(self) -> None:
         """Write what was taken: first what it needs, durably, then the slots, durably when one of them is granted."""

@@ -89,10 +89,20 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     made: dict[str, Mechanism] = {}
     for stream in settings.stream:
         try:
-            made[stream.name] = _built(settings, stream, noise())
+            made[stream.name] = mechanism = _built(settings, stream, noise())
+            for level in range(1, settings.budget.levels):
+                _on_level(mechanism, level)
         except OperatorError as error:
             raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
     return made
+
+
+def _on_level(mechanism: Mechanism, level: int) -> None:
+    """Make it now, so that a level that cannot be is said before anything is released."""
+    try:
+        mechanism.faded(level)
+    except OperatorError as error:
+        raise ConfigError(f"[budget] lifetime_mode: 'fade' is not for this epsilon: {error}") from None
 
 
 def _built(settings: Settings, stream: StreamSettings, noise: Noise) -> Mechanism:

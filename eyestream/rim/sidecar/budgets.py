@@ -13,7 +13,8 @@ from itertools import islice
 
 import msgspec
 
-from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.fading import levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.remaining import Left, left_of
@@ -65,7 +66,8 @@ class BudgetBoard:
     ) -> None:
         self._mechanisms, self._condition, self._spent = mechanisms, condition, spent
         self._today, self._say = today, say
-        self._charges = {name: Charge.of(made.epsilon, made.delta) for name, made in mechanisms.items()}
+        levels = settings.budget.levels
+        self._charges = {name: levels_of(made.epsilon, made.delta, levels) for name, made in mechanisms.items()}
         self._streams = {
             device.id: [StreamKey(device.id, stream.name) for stream in settings.streams_of(device)]
             for device in settings.device

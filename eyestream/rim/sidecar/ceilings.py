@@ -1,9 +1,11 @@
 """The ceilings of a configuration, read in one place: by `run`, by `check`, and when it is read again.
 
-A lower ceiling only withholds more, so it may be taken over without a restart. Everything else either loosens (a higher
-ceiling, another broker), or is bound to what is reserved already and to what applications were told.
+A lower ceiling only withholds more, or lets a lifetime fade sooner, so it may be taken over without a restart.
+Everything else either loosens (a higher ceiling, another broker), or is bound to what is reserved already and to what
+applications were told.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,12 +35,23 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceil
     ------
     ConfigError
         A ceiling is below the charge of one chunk; or a mechanism has a delta, and nothing bounds the sum of deltas.
+        The lifetime is to fade, and has no ceiling, or one below two chunks, or a mechanism has a delta.
     """
     charges = [Charge.of(mechanism.epsilon, mechanism.delta) for mechanism in mechanisms.values()]
     charge = Charge(max(c.epsilon for c in charges), max(c.delta for c in charges))
     if charge.delta and settings.budget.lifetime_delta is None:
         raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    return _read("[budget]", settings.budget, settings.budget.window_chunks, charge)
+    ceilings = _read("[budget]", settings.budget, settings.budget.window_chunks, charge)
+    if settings.budget.levels == 1:
+        return ceilings
+    if ceilings.lifetime is None or ceilings.lifetime < 2 * charge.epsilon:  # level 0 holds a chunk
+        raise ConfigError(
+            "[budget] lifetime_mode: 'fade' needs a lifetime_epsilon of at least two chunks, "
+            f"{2 * charge.epsilon / EPSILON_UNITS:.15g}"
+        )
+    if charge.delta:
+        raise ConfigError("[budget] lifetime_mode: expected 'stop', as a mechanism of the configuration has a delta")
+    return dataclasses.replace(ceilings, levels=settings.budget.levels)
 
 
 def own_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[str, Ceilings]:
@@ -52,8 +65,8 @@ def own_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dic
 
 
 def _read(where: str, table: BudgetSettings | StreamBudgetSettings, window_chunks: int, charge: Charge) -> Ceilings:
-    epsilons = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
-    deltas = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
+    epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
+    deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
     for scope, ceiling in epsilons.items():
         if ceiling is not None and ceiling_units(ceiling) < charge.epsilon:
             least = f"{charge.epsilon / EPSILON_UNITS:.15g}"
@@ -91,13 +104,13 @@ def lowered(old: Settings, new: Settings, mechanisms: Mapping[str, Mechanism]) -
 
 def _ceiling_keys(*tables: BudgetSettings | StreamBudgetSettings | None) -> list[str]:
     fields = {field for table in tables if table is not None for field in table.__struct_fields__}
-    return sorted(fields - {"window_chunks"})
+    return sorted(fields - {"window_chunks", "lifetime_mode"})
 
 
 def _without_ceilings(name: str, table: Any) -> Any:
     """What of a table must stay as it is."""
     if isinstance(table, BudgetSettings):
-        return table.window_chunks
+        return table.window_chunks, table.lifetime_mode
     if name == "stream":
         return tuple(_without_budget(stream) for stream in table)
     return table

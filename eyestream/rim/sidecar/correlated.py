@@ -1,10 +1,12 @@
 """What a whole session tells, by the class of processes that a configuration names, and epsilon that keeps it low."""
 
+import dataclasses
 from collections.abc import Callable
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.charge import ceiling_units, charge_units
 from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.fading import faded
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.streams.spec import StreamSpec
@@ -51,14 +53,21 @@ def correlated_of(
     ceilings = [settings.budget.session_epsilon]
     if stream.budget is not None and stream.budget.session_epsilon is not None:
         ceilings.append(stream.budget.session_epsilon)
-    chunks = ceiling_units(min(ceilings)) // charge_units(float(mechanism.loss.epsilon))
-    return session_claim(
+    # Where the lifetime fades, a session on the last level has most chunks, and each tells at most what one of the
+    # first level does. They are claimed at that; the plain sum stays the ceiling.
+    least = faded(mechanism.epsilon, settings.budget.levels - 1)
+    chunks, plain = ceiling_units(min(ceilings)) // charge_units(least), min(ceilings)
+    claim = session_claim(
         mechanism,
         load_process(stream.privacy.correlation),
         mechanism.n / stream.rate_hz,
         chunks=max(chunks, 1),
         touched=rows.chunks_touched(mechanism.n, 1.0),
     )
+    if settings.budget.levels == 1:
+        return claim
+    lower = {field: min(getattr(claim, field), plain) for field in ("plain", "chunk", "second")}
+    return dataclasses.replace(claim, **lower)
 
 
 def kept_below(target: float, highest: float, build: Callable[[float], tuple[Mechanism, Correlated]]) -> Mechanism:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Guarantee, guarantee_of
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, scopes_of
+from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, level_seconds, scopes_of
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.sidecar.correlated import correlated_of
 from eyestream.rim.sources.registry import front_end_of
@@ -71,6 +71,7 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
         session_delta=budget.session_delta,
         day_delta=budget.day_delta,
         lifetime_delta=budget.lifetime_delta,
+        lifetime_levels=budget.levels,
         beside=tuple(
             Beside(
                 _without_units(settings, other),
@@ -96,8 +97,12 @@ def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mappin
         if scope.seconds is not None
     ]
     text = ", ".join(found) + " of releases"
+    levels = level_seconds(mechanism.loss, mechanism.n, deployment)
+    if len(levels) > 1:
+        text += f"; the lifetime fades on {len(levels)} levels, each at half the epsilon of the one before: "
+        text += ", ".join(map(duration, levels))
     allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
-    if not deployment.beside and allowed < chunks:
+    if not deployment.beside and allowed < chunks and len(levels) < 2:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
     return text
 

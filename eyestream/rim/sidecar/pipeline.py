@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.charge import Charge
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Mechanism
@@ -68,6 +67,7 @@ class _Served:
     stream: StreamRelease
     topic: str
     condition: Condition = "ready"
+    level: int = 0
 
 
 class Pipeline:
@@ -85,6 +85,8 @@ class Pipeline:
         Is given the private topic and the payload of each released chunk.
     changed
         Called when the condition of a stream has changed.
+    levels
+        Of a lifetime that fades; 1: it does not.
     """
 
     def __init__(
@@ -95,15 +97,14 @@ class Pipeline:
         today: Callable[[], int],
         publish: Callable[[str, bytes], None],
         changed: Callable[[], None],
+        levels: int = 1,
     ) -> None:
-        self._ledger = ledger
+        self._ledger, self._levels = ledger, levels
         self._today = today
         self._publish = publish
         self._changed = changed
         self._served = {settings.key: self._serve(settings, mechanism) for settings, mechanism in streams}
-        charges = {settings.key: Charge.of(made.epsilon, made.delta) for settings, made in streams}
-        known = {key: (served.stream.counters, charges[key]) for key, served in self._served.items()}
-        self._spending = Spending(ledger, known)
+        self._spending = Spending(ledger, {key: served.stream.counters for key, served in self._served.items()})
         self._by_topic = {raw_topic(*key): served for key, served in self._served.items()}
         self._timers: Timers[_Served] = Timers()
         self._requests: list[Request] = []
@@ -116,7 +117,7 @@ class Pipeline:
 
     def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> _Served:
         refused = self._ledger.mark(settings.key)
-        stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused)
+        stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused, levels=self._levels)
         return _Served(stream, private_topic(*settings.key))
 
     @property
@@ -242,6 +243,14 @@ class Pipeline:
         """Hand payloads on, first of all: somebody waits for them; then note what is asked, and when to look again."""
         for payload in outcome.payloads:
             self._publish(served.topic, payload)
+        if served.level != served.stream.level:
+            served.level = served.stream.level
+            _LOG.warning(
+                "%s: the lifetime fades: level %d, epsilon %g a chunk from now on",
+                served.stream.key,
+                served.level,
+                served.stream.epsilon,
+            )
         self._requests += outcome.requests
         self._timers.set(served, served.stream.next_due())
         if outcome.fault is not None:

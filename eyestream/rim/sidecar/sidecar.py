@@ -99,6 +99,7 @@ class Sidecar:
             today=today,
             publish=self._publish,
             changed=self._note_change,
+            levels=settings.budget.levels,
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.retain)

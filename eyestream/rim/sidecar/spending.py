@@ -7,11 +7,10 @@ here change when a chunk is released, withheld or lost, which everybody on the p
 """
 
 import asyncio
-from collections import Counter
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from eyestream.privacy.charge import Charge
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.remaining import without
 from eyestream.privacy.reservation import Granted, Request, Withheld
@@ -38,21 +37,22 @@ class Spending:
     ledger
         Open, and ours alone.
     streams
-        What became of the chunks of every stream, live, and what one of them costs.
+        What became of the chunks of every stream, live.
     """
 
-    def __init__(self, ledger: SpendingLedger, streams: Mapping[StreamKey, tuple[ChunkCounters, Charge]]) -> None:
+    def __init__(self, ledger: SpendingLedger, streams: Mapping[StreamKey, ChunkCounters]) -> None:
         self._ledger = ledger
-        self._granted: Counter[StreamKey] = Counter()
-        self._streams: dict[str, dict[StreamKey, tuple[ChunkCounters, Charge]]] = {}
+        self._streams: dict[str, dict[StreamKey, _Held]] = {}
         for key, known in streams.items():
-            self._streams.setdefault(key.device, {})[key] = known
+            self._streams.setdefault(key.device, {})[key] = _Held(known)
         self._odometers = {device: ledger.odometer(device) for device in self._streams}
 
     async def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         """The ledger's answers, of which it is asked in a thread: it waits for the disk. Raises LedgerError."""
         answers, odometers = await asyncio.to_thread(self._ask, requests, day)
-        self._granted.update(answer.request.key for answer in answers if isinstance(answer, Granted))
+        for answer in answers:
+            if isinstance(answer, Granted):
+                self._streams[answer.request.key.device][answer.request.key].add(answer)
         self._odometers |= odometers
         return answers
 
@@ -67,9 +67,31 @@ class Spending:
         odometer = self._odometers[device]
         if odometer is None:
             return None
-        held = {}
-        for key, (known, charge) in self._streams[device].items():
-            chunks = self._granted[key] - known.released - known.withheld["baseline"] - known.dropped["mechanism"]
-            if chunks:
-                held[key.stream] = (chunks * charge.epsilon, chunks * charge.delta)
+        held = {key.stream: sums for key, own in self._streams[device].items() if (sums := own.sums()) != (0, 0)}
         return without(odometer, held) if held else odometer
+
+
+class _Held:
+    """What the chunks of one stream cost that were granted and have not become anything; they do so in their order."""
+
+    def __init__(self, known: ChunkCounters) -> None:
+        self._known, self._done = known, _done(known)
+        self._costs: deque[tuple[int, int]] = deque()
+
+    def add(self, granted: Granted) -> None:
+        """One more; a chunk of a baseline costs nothing, and one of a level behind what that level says."""
+        charge = granted.spent
+        self._costs.append((0, 0) if charge is None else (charge.epsilon, charge.delta))
+
+    def sums(self) -> tuple[int, int]:
+        """Epsilon and delta."""
+        done = _done(self._known)
+        for _ in range(min(done - self._done, len(self._costs))):
+            self._costs.popleft()
+        self._done = done
+        return sum(epsilon for epsilon, _ in self._costs), sum(delta for _, delta in self._costs)
+
+
+def _done(known: ChunkCounters) -> int:
+    """How many granted chunks have become something."""
+    return known.released + known.withheld["baseline"] + known.dropped["mechanism"]

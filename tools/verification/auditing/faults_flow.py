@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from auditing.planting import Patch, fault
 
-from eyestream.privacy.charge import Charge
+from eyestream.privacy.fading import bounds, faded, level_of
 from eyestream.privacy.reservation import Granted
 from eyestream.release.effects import Release
 from eyestream.release.stream import Outcome
@@ -77,13 +77,13 @@ def _() -> list[Patch]:
     again: dict[bytes, Callable[[], bytes]] = {}
     handed: set[bytes] = set()
 
-    def remembering(self: Any, chunk: Any, outcome: Outcome) -> None:
+    def remembering(self: Any, chunk: Any, granted: Granted, outcome: Outcome) -> None:
         def anew() -> bytes:
             fresh = Outcome()
-            release(self, chunk, fresh)
+            release(self, chunk, granted, fresh)
             return fresh.payloads[0]
 
-        release(self, chunk, outcome)
+        release(self, chunk, granted, outcome)
         again[outcome.payloads[-1]] = anew
 
     def fresh(self: Any, now: float) -> Any:
@@ -112,10 +112,10 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     restored = original("order restored")
 
-    def trusting(settings: Any, charge: Any, data: bytes) -> Any:
-        order, _ = restored(settings, charge, data)
+    def trusting(settings: Any, charge: Any, data: bytes, *, baseline: int = 0) -> Any:
+        order, _ = restored(settings, charge, data, baseline=baseline)
         spans = [*(chunk.span for chunk in order._due), *order._device.coming]
-        order._answers.update(dict.fromkeys(spans))
+        order._answers.update({span: Granted(order._request(span)) for span in spans})
         return order, order._settle()
 
     return [("order restored", staticmethod(trusting))]
@@ -129,7 +129,7 @@ def _() -> list[Patch]:
     def publishing(self: Any, chunks: Any) -> list[Any]:
         self._add(chunks)
         asks = self._ask()
-        self._answers.update({chunk.span: None for chunk in self._due})
+        self._answers.update({chunk.span: Granted(self._request(chunk.span)) for chunk in self._due})
         return [*self._settle(), *asks]
 
     return [("order collects", publishing)]
@@ -177,7 +177,7 @@ def _() -> list[Patch]:
     def hasty(self: Any, now: float) -> list[Any]:
         self._add(self._device.close(now))
         for chunk in self._due:
-            self._answers.setdefault(chunk.span, None)
+            self._answers.setdefault(chunk.span, Granted(self._request(chunk.span)))
         effects: list[Any] = self._settle()
         return effects
 
@@ -186,18 +186,55 @@ def _() -> list[Patch]:
 
 @fault("one feature's share charged for a chunk", "order")
 def _() -> list[Patch]:
-    class Share(Charge):
-        @classmethod
-        def of(cls, epsilon: Any, delta: Any = 0) -> Any:
-            return Charge.of(epsilon / 2, delta)
+    prices = original("stream charges")
+    return [
+        ("stream charges", lambda epsilon, delta, levels: prices(epsilon / 2, delta, levels)),
+        ("stream on its level", lambda self, granted, session: session),
+    ]
 
-    return [("stream charge", Share)]
+
+@fault("the epsilon of the first level on every level", "levels")
+def _() -> list[Patch]:
+    return [("stream on its level", lambda self, granted, session: session)]
+
+
+@fault("the figure of a level on the noise of the first", "levels")
+def _() -> list[Patch]:
+    def figure(self: Any, granted: Granted, session: Any) -> Any:
+        self.epsilon = faded(self._mechanism.epsilon, granted.level)
+        return session
+
+    return [("stream on its level", figure)]
+
+
+@fault("a level that forgets the other streams", "levels")
+def _() -> list[Patch]:
+    def own(self: Any, request: Any, ceilings: Any) -> int:
+        known = self._streams.get(request.key.stream)
+        limits = bounds(ceilings.lifetime, ceilings.levels)
+        return level_of(0 if known is None else known.meter.epsilon, request.charges, limits)
+
+    return [("Account.level", own)]
+
+
+@fault("the first chunk behind a baseline leaves unpaid", "baseline")
+def _() -> list[Patch]:
+    count = original("chunks of a baseline")
+    return [
+        ("chunks of a baseline", property(lambda self: 2 * count.fget(self))),
+        ("stream on its level", lambda self, granted, session: session),
+    ]
+
+
+@fault("a baseline is charged and not released", "baseline")
+def _() -> list[Patch]:
+    return [("chunks of a baseline", property(lambda self: 0))]
 
 
 @fault("what waits when the ledger fails is released", "durable")
 def _() -> list[Patch]:
     def generous(self: Any) -> list[Any]:
-        self._answers.update({chunk.span: None for chunk in self._due})
+        self._answers.update({chunk.span: Granted(self._request(chunk.span)) for chunk in self._due})
         effects: list[Any] = self._settle()
         return effects
 

@@ -158,6 +158,12 @@ class _Recorder:
     def session(self, snapshot: bytes | None = None) -> "_Recorder":
         return self
 
+    def faded(self, level: int) -> "_Recorder":
+        return self
+
+    def continue_session(self, session: "_Recorder", /) -> "_Recorder":
+        return session
+
     def hindsight(self, states: Sequence[Array | None]) -> None:
         return None
 
