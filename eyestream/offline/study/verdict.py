@@ -13,10 +13,11 @@ when one of the two is "a part" or "most".
 
 **Who is found**, from the attacker with the largest area under the ROC curve:
 
-    nobody was seen to be found    p of the best attacker, times their number, is above 0.05, or the interval of the
+    nobody was seen to be found    p of the best attacker, times their number, is above 0.05, and the interval of the
                                    strongest area holds 0.5
-    people are found in part       found, and the area is below 0.8
-    people are found               found, and the area is 0.8 or more
+    people are perhaps found       one of the two says so, and the other one does not
+    people are found in part       both do, and the area is below 0.8
+    people are found               both do, and the area is 0.8 or more
 
 "Nobody was seen to be found" never comes without the smallest area that so many people would have shown: what lies
 below may be there. **No verdict** is given where less than 90 % of the values that were there were released.
@@ -34,6 +35,7 @@ Record = dict[str, Any]
 COVERED = 0.9
 _LEVEL = 0.05
 _CLEARLY = 0.8
+_NOBODY = "nobody was seen to be found"
 
 
 def told(row: Record, which: str = "explained") -> str:
@@ -53,8 +55,11 @@ def useful(row: Record) -> bool:
 
 def found(row: Record) -> str:
     """Who is found, in words."""
-    if row["p_all"] > _LEVEL or row["area_low"] <= 0.5:
-        return "nobody was seen to be found"
+    told_apart = row["p_all"] <= _LEVEL, row["area_low"] > 0.5
+    if not any(told_apart):
+        return _NOBODY
+    if not all(told_apart):
+        return "people are perhaps found"
     return "people are found" if row["area"] >= _CLEARLY else "people are found in part"
 
 
@@ -74,7 +79,7 @@ def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: fl
         f"At {minute:g} epsilon a minute of the stream ({chunk:g} a chunk of {n} rows, {second:g} for any one second "
         f"of gaze), of {raw['people']} people:"
     )
-    both = [r for r in judged if useful(r) and found(r) == "nobody was seen to be found"]
+    both = [r for r in judged if useful(r) and found(r) == _NOBODY]
     if both:
         best = max(both, key=lambda r: max(float(r["explained"]), float(r["own"])))
         said.append(
@@ -87,8 +92,9 @@ def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: fl
     other = [r for r in judged if useful(r) and r not in both]
     if other:
         best = max(other, key=lambda r: float(r["explained"]))
+        named = "; ".join(f"{r['label']} ({found(r)}, area {_interval(r, 'area')})" for r in other)
         said.append(
-            f"Useful, and people are found: {_names(other)}. {best['label']} says most: {_worth(best)}; {_who(best)}."
+            f"Useful, and not hidden: {named}. Of these {best['label']} says most: {_worth(best)}; {_who(best)}."
         )
     nothing = [r for r in judged if not useful(r)]
     if nothing:
