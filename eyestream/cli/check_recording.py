@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.fit import FITS, STILL, FeatureFit, feature_fits
+from eyestream.offline.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
 
@@ -13,7 +13,7 @@ _REMEDY = "make a calibration for this tracker: eyestream calibrate, with public
 
 
 def report(name: str, calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:
-    """Lines that say which features fit, and whether all do.
+    """Lines that say which features fit, and whether the calibration is for this tracker.
 
     Raises
     ------
@@ -30,9 +30,15 @@ def report(name: str, calibration: Calibration, recordings: Sequence[Recording])
     good = [fit for fit in fits if fit.verdict == "fits"]
     lines.append(f"{len(good)} of {len(fits)} features fit: at most {FITS:.0%} of their values are clipped")
     lines += [_line(fit) for fit in sorted(fits, key=lambda fit: -fit.clipped) if fit.verdict != "fits"]
-    fine = fine and len(good) == len(fits)
-    if not fine:
+    fitting = all_in_all(fits)
+    if fitting:
+        lines.append(
+            f"all in all it fits: at most {MOST_UNFIT:.0%} of the features do not, or lack data, as single people may "
+            f"show; none has more than {LOST:.0%} clipped"
+        )
+    if not (fine and fitting):
         lines.append(f"remedy: {_REMEDY}")
+    fine = fine and fitting
     return lines, fine
 
 

@@ -181,6 +181,8 @@ def _line(released: Released, target: Path) -> str:
     if released.calibrated_on_itself > 0:
         share = released.calibrated_on_itself
         line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"
+    if released.closed_s:
+        line += f"; gaps of {released.closed_s:.0f} s in all are closed: the rows stand one behind the other"
     if released.recording.others:
         line += f"; left out: {', '.join(released.recording.others)}"
     return line

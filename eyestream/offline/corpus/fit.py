@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 
-__all__ = ["FITS", "PARTLY", "STILL", "FeatureFit", "feature_fits"]
+__all__ = ["FITS", "LOST", "MOST_UNFIT", "PARTLY", "STILL", "FeatureFit", "all_in_all", "feature_fits"]
 
 FITS, PARTLY = 0.05, 0.25
 """Largest shares clipped of what fits, and of what fits in part."""
+
+LOST = 0.8
+"""A single feature with more clipped is in another unit, or another thing: the calibration is not for this tracker."""
+
+MOST_UNFIT = 0.1
+"""Share of features that do not fit, or have no data, which a single person of the corpus may well have."""
 
 STILL = 0.1
 """A feature that moves less than this share of how much it moved in the corpus says next to nothing."""
@@ -76,6 +82,12 @@ def feature_fits(calibration: Calibration, recordings: Sequence[NDArray[np.float
         below, above = float(np.mean(values < lo)), float(np.mean(values > hi))
         fits.append(FeatureFit(name, 1.0 - len(values) / len(rows), below, above, moved))
     return fits
+
+
+def all_in_all(fits: Sequence[FeatureFit]) -> bool:
+    """Whether the calibration is for this tracker: people differ, so some features of a few of them never fit."""
+    unfit = [fit for fit in fits if fit.verdict in ("does not fit", "no data")]
+    return len(unfit) <= MOST_UNFIT * len(fits) and all(fit.clipped <= LOST for fit in fits)
 
 
 def _spread(calibration: Calibration) -> NDArray[np.float64]:

@@ -24,6 +24,9 @@ from eyestream.streams.key import StreamKey
 
 __all__ = ["Booking", "Released", "privatize", "privatize_whole"]
 
+_GAP = 1.5
+"""Rows further apart than so many periods have a gap between them."""
+
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""
 
@@ -58,7 +61,9 @@ class Released:
     chunks
         Chunks released.
     epsilon, delta
-        Of the recording: the sum over its chunks.
+        Of the recording: the sum over its chunks; those of a baseline cost nothing.
+    closed_s
+        Seconds of gaps in the recording that are closed: what is released has its rows one behind the other.
     calibrated_on_itself
         Share of its rows that the calibration was made from; above 0 there is no guarantee.
     guarantee
@@ -69,6 +74,7 @@ class Released:
     chunks: int
     epsilon: float
     delta: float
+    closed_s: float
     calibrated_on_itself: float
     guarantee: Guarantee | None
 
@@ -78,6 +84,7 @@ class Released:
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "closed_gaps_s": self.closed_s,
             "calibrated_on_itself": self.calibrated_on_itself,
             "claim": None if self.guarantee is None else self.guarantee.claim(),
         }
@@ -111,7 +118,9 @@ def privatize(
     ]
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
-        yield _released(recording, calibration, one.release(own), len(own), mechanism)
+        yield _released(
+            recording, calibration, one.release(own), len(own), mechanism, [answer.spent for answer in own].count(None)
+        )
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -133,15 +142,22 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
 
 
 def _released(
-    recording: Recording, calibration: Calibration, rows: np.ndarray, chunks: int, mechanism: Mechanism
+    recording: Recording,
+    calibration: Calibration,
+    rows: np.ndarray,
+    chunks: int,
+    mechanism: Mechanism,
+    free: int = 0,
 ) -> Released:
     t = np.arange(len(recording.t)) / calibration.rate_hz
+    steps = np.diff(recording.t) * calibration.rate_hz
     overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
         chunks=chunks,
-        epsilon=chunks * mechanism.epsilon,
-        delta=chunks * mechanism.delta,
+        epsilon=(chunks - free) * mechanism.epsilon,
+        delta=(chunks - free) * mechanism.delta,
+        closed_s=float((steps[steps > _GAP] - 1.0).sum()) / calibration.rate_hz,
         calibrated_on_itself=overlap,
         guarantee=guarantee_of_recording(mechanism, calibration) if overlap == 0 else None,
     )
