@@ -136,18 +136,25 @@ class Baseline:
         """One of the session's first chunks (F, n), NaN and infinities are missing; RuntimeError when complete."""
         if self.complete:
             raise RuntimeError("the baseline of this session is complete")
-        steps = self._on_grid(chunk)
-        there = np.isfinite(steps)
-        self._sum = self._sum + np.where(there, steps, 0.0).astype(np.int64).sum(axis=1)
+        there = np.isfinite(chunk)
+        with np.errstate(all="ignore"):
+            steps = np.floor(np.where(there, chunk, 0.0) * self._steps)
+        steps = np.minimum(np.maximum(steps, -_LARGEST), _LARGEST)
+        self._sum = self._sum + steps.astype(np.int64).sum(axis=1)
         self._count = self._count + there.sum(axis=1)
         self._seen += 1
         self._settle()
 
     def off(self, chunk: Array) -> Array:
-        """The chunk (F, n) less the baseline, around the public centre; a new array, NaN is missing."""
-        moved = self._on_grid(chunk)
-        moved += self._shift  # never -0.0, so that no sum is: a 0 has one form
-        moved *= self._widths
+        """The chunk (F, n) less the baseline, around the public centre; a new array, not finite where missing.
+
+        Inside the domain these are whole numbers below 2^46, and exact; the clamp behind it ends what lies outside.
+        """
+        with np.errstate(all="ignore"):  # as in a release: a warning would tell that a raw value is a special one
+            moved = chunk * self._steps
+            np.floor(moved, out=moved)
+            moved += self._shift  # never -0.0, so that no sum is: a 0 has one form
+            moved *= self._widths
         return moved
 
     def numbers(self) -> Array:
@@ -178,11 +185,3 @@ class Baseline:
         """What is to be added to a value, in grid steps: NaN where the baseline has none."""
         mean = self._sum // np.maximum(self._count, 1)
         self._shift = np.where(self._count > 0, self._anchor.centre - mean, np.nan)[:, None]
-
-    def _on_grid(self, chunk: Array) -> Array:
-        """(F, n) grid steps, whole numbers of at most 2^44: exact in floats, sums of two as well; NaN where missing."""
-        with np.errstate(all="ignore"):  # as in a release: a warning would tell that a raw value is a special one
-            steps = chunk * self._steps
-            np.minimum(np.maximum(np.floor(steps, out=steps), -_LARGEST, out=steps), _LARGEST, out=steps)
-            steps += chunk * 0.0  # which is NaN for an infinity too
-        return steps
