@@ -118,9 +118,8 @@ def privatize(
     ]
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
-        yield _released(
-            recording, calibration, one.release(own), len(own), mechanism, [answer.spent for answer in own].count(None)
-        )
+        charged = sum(answer.spent is not None for answer in own)
+        yield _released(recording, calibration, mechanism, one.release(own), (len(own), charged))
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -138,25 +137,23 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
     for recording in recordings:
         mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
-        yield _released(recording, calibration, rows, chunk_count(len(recording.t), mechanism.n), mechanism)
+        chunks = chunk_count(len(recording.t), mechanism.n)
+        yield _released(recording, calibration, mechanism, rows, (chunks, chunks))
 
 
 def _released(
-    recording: Recording,
-    calibration: Calibration,
-    rows: np.ndarray,
-    chunks: int,
-    mechanism: Mechanism,
-    free: int = 0,
+    recording: Recording, calibration: Calibration, mechanism: Mechanism, rows: np.ndarray, chunks: tuple[int, int]
 ) -> Released:
+    """`chunks`: how many there are, and how many of them were charged."""
+    number, charged = chunks
     t = np.arange(len(recording.t)) / calibration.rate_hz
     steps = np.diff(recording.t) * calibration.rate_hz
     overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
-        chunks=chunks,
-        epsilon=(chunks - free) * mechanism.epsilon,
-        delta=(chunks - free) * mechanism.delta,
+        chunks=number,
+        epsilon=charged * mechanism.epsilon,
+        delta=charged * mechanism.delta,
         closed_s=float((steps[steps > _GAP] - 1.0).sum()) / calibration.rate_hz,
         calibrated_on_itself=overlap,
         guarantee=guarantee_of_recording(mechanism, calibration) if overlap == 0 else None,
