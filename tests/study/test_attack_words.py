@@ -126,7 +126,7 @@ def test_the_likelihood_attacker_names_as_many_as_bayes_can(shed):
     whole = float(shed.tables.covariances.sum())  # so that people differ: 0.7 of the variance stays with them
     tables = replace(shed.tables, covariances=whole * np.array([[[0.7]], [[0.3]]]))
     mechanism = KLT(replace(shed, tables=tables), 4.8, noise=SeededNoise(11))
-    core, rng = mechanism.core, np.random.default_rng(2)
+    core, rng, step = mechanism.core, np.random.default_rng(2), mechanism.core.step()
     grid = Grid(core)
     stays, passes = (np.sqrt(float(c[0, 0])) for c in core.tables.covariances)
     pole = grid.pole
@@ -134,9 +134,9 @@ def test_the_likelihood_attacker_names_as_many_as_bayes_can(shed):
     def session(u, length=24):
         v, released, one = passes * rng.normal(), [], mechanism.session()
         for _ in range(length):
-            modes = (np.array([u + v]) @ tables.expand).reshape(len(core.mean), -1)
-            chunk = np.zeros((mechanism.features, N))
-            chunk[mechanism.frame.active] = modes @ tables.modes * core.sd + core.mean
+            values, chunk = np.empty((len(core.mean), N)), np.zeros((mechanism.features, N))
+            step.chunk(np.array([u + v]), values)  # the chunk that has this score
+            chunk[mechanism.frame.active] = values
             released.append(one.release(chunk).astype(np.float32))
             v = pole * v + passes * np.sqrt(1 - pole**2) * rng.normal()
         return decode(mechanism, released)
