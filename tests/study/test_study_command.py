@@ -73,7 +73,7 @@ def test_one_part_alone_writes_its_table_and_keeps_its_cells(tmp_path, capsys):
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main([*words, "figures"])
-    assert "the study has no part 'figures': utility, correlation" in capsys.readouterr().err
+    assert "the study has no part 'figures': frontier, utility, correlation" in capsys.readouterr().err
 
 
 @pytest.mark.long
