@@ -15,13 +15,13 @@ from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.ops.check_brokers import broker_findings, others_of
+from eyestream.rim.ops.check_brokers import Others, broker_findings, others_of
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
 from eyestream.rim.ops.check_ports import NO_PORTS, ports_of
 from eyestream.rim.ops.deployment.accounts import become_owner
 from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
-from eyestream.rim.ops.findings import Finding
+from eyestream.rim.ops.findings import Finding, bad
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
@@ -101,7 +101,12 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
     root = root_of(options.config)
     found = [] if root is None else deployment_findings(root, settings, VERSION, datetime.now(UTC))
     ports = NO_PORTS if root is None or (tracker is None and application is None) else ports_of(root)
-    others = {} if options.laptop else others_of(settings, tracker, application, ports)
+    others: Others = {"raw": {}, "private": {}}
+    if not options.laptop:
+        try:
+            others = others_of(settings, tracker, application, ports)
+        except ConfigError as error:
+            found.append(bad("the logins given can be used", str(error), "The rights of these people were not tried"))
     become_owner(settings.sidecar.ledger)  # root may read every login above, and must not hide what the sidecar cannot
 
     async def brokers() -> list[Finding]:

@@ -16,7 +16,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.ops.deployment.layout import APPLICATION, PORTS, SETTINGS, TRACKER, UNITS
 from eyestream.rim.ops.deployment.manifest import Manifest, at
 from eyestream.rim.ops.deployment.renewing import renew
-from eyestream.rim.ops.deployment.writing import deploy
+from eyestream.rim.ops.deployment.writing import deploy, refuse_what_is_there
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
@@ -78,6 +78,8 @@ def main(options: argparse.Namespace) -> None:
         outside = _outside(options, probe=False)  # what is taken may be ours
         _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now, outside=outside))
         return
+    if here:
+        refuse_what_is_there(root)  # before a port: a deployment at work has it
     outside = _outside(options, probe=here)
     program = _program(options.program or (_own() if here else Path("/usr/bin/eyestream")), root)
     if here and not any(Path(folder, "mosquitto").exists() for folder in ("/usr/sbin", "/usr/local/sbin")):

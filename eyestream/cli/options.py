@@ -5,6 +5,7 @@ import asyncio
 import json
 import logging
 import math
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -137,13 +138,39 @@ class JsonLines(logging.Formatter):
         return json.dumps(said)
 
 
+class _ForJournal(logging.Formatter):
+    """Each line with its priority in front, as sd-daemon(3) has it: systemd takes it off and files the line by it."""
+
+    def __init__(self, own: logging.Formatter) -> None:
+        super().__init__()
+        self._own = own
+
+    def format(self, record: logging.LogRecord) -> str:
+        """As the other formatter does it, behind the priority."""
+        priority = next(number for level, number in _PRIORITIES if record.levelno >= level)
+        return f"<{priority}>{self._own.format(record)}"
+
+
+_PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6), (0, 7))
+
+
+def _to_journal() -> bool:
+    """Whether standard error is systemd's journal (systemd.exec(5), JOURNAL_STREAM)."""
+    device, _, inode = os.environ.get("JOURNAL_STREAM", "").partition(":")
+    try:
+        found = os.fstat(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return False
+    return (str(found.st_dev), str(found.st_ino)) == (device, inode)
+
+
 def start_log(
     level: int = logging.INFO,
     formatter: logging.Formatter = logging.Formatter("%(asctime)s %(levelname)s %(message)s"),  # noqa: B008  immutable
 ) -> None:
     """Log lines of eyestream on stderr, one line each."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
+    handler.setFormatter(_ForJournal(formatter) if _to_journal() else formatter)
     log = logging.getLogger("eyestream")
     log.handlers[:] = [handler]
     log.setLevel(level)

@@ -23,7 +23,7 @@ REMEDIES: dict[str, str] = {
     "nanoseconds and now counts in milliseconds stays below: let it count in nanoseconds since 1970",
     "mark": "its rows have numbers that were released before: begin a new session, with a larger session number",
     "schema": "the schema number of its messages is another than [[stream]] schema: set one to the other",
-    "shape": "its rows have another number of features than [[stream]] names",
+    "shape": "its rows have another number of features than [[stream]] names: make the two lists the same",
     "length": "its array has another number of bytes than its shape says: float32, little-endian",
     "version": "the first key of a message must be v, with the integer 1",
     "retained": "it publishes with the retain flag; raw rows must not be kept: clear it",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import eyestream
+from eyestream.cli.main import main
 from eyestream.errors import PayloadError
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Request
@@ -218,10 +219,10 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     secret.write_text("x")
     assert host(path) == []
     for file, mode, remedy in (
-        (path, 0o622, "chmod 600"),
-        (secret, 0o640, "chmod 600"),
-        (path.parent, 0o755, "chmod 700"),
-        (path.parent / "ledger", 0o644, "chmod 600"),
+        (path, 0o622, "chmod go-w"),
+        (secret, 0o640, "chmod go="),
+        (path.parent, 0o755, "chmod go="),
+        (path.parent / "ledger", 0o644, "chmod go="),
     ):
         before = file.stat().st_mode
         file.chmod(mode)
@@ -325,3 +326,21 @@ async def test_the_probe_of_a_chunk_s_size_is_nobody_s_message(mosquitto: Mosqui
     async with spying(mosquitto.url) as late:
         await asyncio.sleep(0.3)
         assert late.messages == []
+
+
+def test_a_login_that_cannot_be_used_hides_no_other_fault(
+    tmp_path: Path, mosquitto: Mosquitto, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = configure(tmp_path / "conf")
+    path.write_text(path.read_text().replace("mqtt://localhost:1883", mosquitto.url))
+    login, secret = tmp_path / "tracker.toml", tmp_path / "tracker.password"
+    login.write_text('username = "tracker"\npassword_file = "tracker.password"\n')
+    secret.write_text("x\n")
+    secret.chmod(0o644)
+    path.chmod(0o622)
+    with pytest.raises(SystemExit):
+        main(["check", "--config", str(path), "--tracker", str(login)])
+    said = capsys.readouterr().out
+    assert f"others can read or write this secret; chmod go= {secret}" in said
+    assert f"chmod go-w {path}" in said
+    assert "the sidecar gets in" in said

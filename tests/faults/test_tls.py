@@ -169,6 +169,6 @@ def test_open_secrets_are_refused_with_the_mend(tmp_path: Path, file: str) -> No
     Endpoint.of(settings)
     for mode in (0o604, 0o640, 0o620):
         getattr(settings, file).chmod(mode)
-        with pytest.raises(ConfigError, match="chmod 600") as caught:
+        with pytest.raises(ConfigError, match="chmod go=") as caught:
             Endpoint.of(settings)
         assert "\n" not in str(caught.value)

@@ -396,3 +396,12 @@ def test_a_name_of_0_1_0_is_that_of_what_it_is_called_now(n: int) -> None:
     assert f"everyday-klt-shed-{n}" not in calibrations.shipped()
     with pytest.raises(CalibrationError, match="everyday-klt-shed-16: no such file"):
         calibrations.load("everyday-klt-shed-16")
+
+
+def test_a_shipped_name_needs_no_look_into_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The working directory may be one that the process may not enter: root's, when `check` goes on as another user."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "everyday-klt-32").write_text("something else")
+    assert calibrations.load("everyday-klt-32").mechanism == "klt"

@@ -56,7 +56,7 @@ def test_a_password_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     secret.write_text("hunter2\nsecond line\n")
     secret.chmod(0o640)
     settings = BrokerSettings("mqtt://localhost", username="me", password_file=secret)
-    with pytest.raises(ConfigError, match="chmod 600"):
+    with pytest.raises(ConfigError, match="chmod go="):
         Endpoint.of(settings)
     secret.chmod(0o600)
     endpoint = Endpoint.of(settings)

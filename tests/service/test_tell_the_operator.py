@@ -3,6 +3,9 @@
 import asyncio
 import json
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -194,3 +197,20 @@ def test_the_words_say_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     said = " ".join(capsys.readouterr().out.split())
     assert "at most epsilon 1152, enough for 2 h 08 min of releases" in said
     assert "at most epsilon 2304, enough for 4 h 16 min of releases" in said
+
+
+@pytest.mark.parametrize("json_lines", [False, True])
+def test_the_journal_is_told_how_grave_a_line_is(tmp_path: Path, json_lines: bool) -> None:
+    """`journalctl -p warning` has the warnings; a file, or a pipe, has no numbers in front."""
+    said = "import logging; from eyestream.cli.options import JsonLines, start_log; "
+    said += f"start_log({'formatter=JsonLines()' if json_lines else ''}); log = logging.getLogger('eyestream.x'); "
+    said += "[log.log(level, 'so') for level in (20, 30, 40)]"
+    told = {}
+    for journal in (True, False):
+        with (tmp_path / "log").open("w") as file:
+            found = os.fstat(file.fileno())
+            here = {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino + (not journal)}"}
+            subprocess.run([sys.executable, "-c", said], stderr=file, env=os.environ | here, check=True)
+        told[journal] = (tmp_path / "log").read_text().splitlines()
+    assert [line[:3] for line in told[True]] == ["<6>", "<4>", "<3>"]
+    assert all(line.startswith("{" if json_lines else "2") for line in told[False])

@@ -1,6 +1,7 @@
 """Calibration files: one `.npz` each, with a JSON header, the arrays and a content hash that must agree with both."""
 
 import json
+import os
 import zipfile
 import zlib
 from pathlib import Path
@@ -47,15 +48,14 @@ def load(source: str | Path) -> Calibration:
     CalibrationError
         when there is none, it is not a calibration, its version is another, or its content hash does not agree.
     """
-    path = Path(source)
-    if not path.is_file():
-        source = _FORMER.get(str(source), source)
-        if str(source) not in shipped():
-            raise CalibrationError(
-                f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
-                f"{meant(str(source), shipped())}"
-            )
-        path = _SHIPPED / f"{source}.npz"
+    path, name = Path(source), _FORMER.get(str(source), str(source))
+    if name in shipped():  # first: the working directory may be one that nobody may look into
+        path = _SHIPPED / f"{name}.npz"
+    elif not os.path.isfile(path):
+        raise CalibrationError(
+            f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
+            f"{meant(str(source), shipped())}"
+        )
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))

@@ -88,7 +88,7 @@ def _private(path: Path) -> None:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if stat.S_IMODE(mode) & 0o077:
-        raise ConfigError(f"{path}: others can read or write this secret; chmod 600 it")
+        raise ConfigError(f"{path}: others can read or write this secret; chmod go= {path}")
 
 
 def _secret(path: Path) -> str:

@@ -54,7 +54,7 @@ def host_findings(
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:
-    yield _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "600")
+    yield _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "go-w")
     named = [
         (table, key, file)
         for table, broker in (("private", settings.private), ("raw", settings.raw))
@@ -62,10 +62,10 @@ def _files(settings: Settings, path: Path) -> Iterator[Finding]:
         if broker is not None and (file := getattr(broker, key)) is not None
     ]
     for table, key, file in named:
-        yield _kept(f"[{table}] {key} is a secret", file, _OTHERS, "600")
+        yield _kept(f"[{table}] {key} is a secret", file, _OTHERS, "go=")
     ledger = settings.sidecar.ledger
-    yield _kept("the ledger's directory is private", ledger.parent, _OTHERS, "700")
-    yield _kept("the ledger is private", ledger, _OTHERS, "600")
+    yield _kept("the ledger's directory is private", ledger.parent, _OTHERS, "go=")
+    yield _kept("the ledger is private", ledger, _OTHERS, "go=")
 
 
 def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:

@@ -17,7 +17,7 @@ from eyestream.rim.ops.deployment.credentials import Pair, new_authority, new_ce
 from eyestream.rim.ops.deployment.layout import MANIFEST, Place
 from eyestream.rim.ops.deployment.manifest import Manifest, Outside, at, manifest_of, read_manifest
 
-__all__ = ["deploy", "new_broker_certificate", "owners_of", "program_files"]
+__all__ = ["deploy", "new_broker_certificate", "owners_of", "program_files", "refuse_what_is_there"]
 
 _OURS = b"`eyestream deploy`"
 _HOME = "/etc/eyestream"
@@ -48,7 +48,7 @@ def deploy(root: Path, *, version: str, program: str, outside: Outside, now: dat
     LedgerError
         The ledger that is there already cannot be read.
     """
-    _refuse_what_is_there(root)
+    refuse_what_is_there(root)
     files = program_files(program, outside)
     made = files | _kept(outside, now)
     manifest = manifest_of(version, program, outside, files)
@@ -117,7 +117,8 @@ def _kept(outside: Outside, now: datetime.datetime) -> dict[str, bytes]:
     return files
 
 
-def _refuse_what_is_there(root: Path) -> None:
+def refuse_what_is_there(root: Path) -> None:
+    """Raise ConfigError, or LedgerError for a ledger that cannot be read, where nothing can be laid out."""
     if not (root / "etc").is_dir():
         raise ConfigError(f"{root}: expected the root of a host's file system, with a directory etc")
     found = read_manifest(root)
