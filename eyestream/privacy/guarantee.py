@@ -140,11 +140,12 @@ class Guarantee:
             f"the first {chunks} of each session ({self.baseline_chunks * self.seconds:g} s) are never released and "
             "cost nothing by themselves. Their mean is taken off all later ones. So a constant that is added to a "
             "feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
-            "nothing that is released: of such constants the loss is 0, over any number of sessions; another one leaves "
-            "what rounding to the grid makes of it. The other side: a change of a row in these chunks changes the input "
-            "of every later release of its session, and costs up to the sum over them. A restart of the sidecar begins "
-            "a session too: gaze at that moment may lie in a chunk before it and in the baseline behind it, and costs "
-            "both. Nothing is claimed of what is not constant: how far features move was seen to tell people apart"
+            "nothing that is released: of such constants the loss is 0, over any number of sessions; another one "
+            "leaves what rounding to the grid makes of it. The other side: a change of a row in these chunks changes "
+            "the input of every later release of its session, and costs up to the sum over them. A restart of the "
+            "sidecar begins a session too: gaze at that moment may lie in a chunk before it and in the baseline behind "
+            "it, and costs both. Nothing is claimed of what is not constant: how far features move was seen to tell "
+            "people apart"
         )
 
     def _odds(self) -> str:
