@@ -9,15 +9,20 @@ the chunk, with a time constant of their own, and each uncorrelated one lies wit
 the level. Rows are complete: a rule for missing values could move two chunks apart.
 
 Mechanisms that add noise (LPA, CFPA, DCFPA), whatever k and n and however many features. Run two sessions from x and x'
-with the same w. Their chunks s later differ by a^s (x - x') exactly, in every row. Clamping moves no two values apart;
-the projection onto a Euclidean ball moves no two points apart, that onto a taxicab ball by scaling at most to twice
-their distance. (It does: (1, 0) and (1, 0.5) become (1, 0) and (2/3, 1/3).) The loss of Laplace noise grows in
+with the same w. Their chunks s later differ by a^s (x - x') exactly, in every row. Clamping moves no two values apart,
+and so no two chunks in the Euclidean norm; the projection onto a Euclidean ball moves no two points apart, that onto a
+taxicab ball by scaling at most to twice their distance. (It does: (1, 0) and (1, 0.5) become (1, 0) and (2/3, 1/3).) The loss of Laplace noise grows in
 proportion to the distance, by Cauchy-Schwarz as in the proof of epsilon, and snapping to the grid adds at most one step
 a coordinate. So the chunk s away loses at most
 
-    min(epsilon, c a^s epsilon + g),   c = 1 for CFPA and DCFPA, 2 for LPA, g = rate and deviation of all integers,
+    min(epsilon, c a^s epsilon + g),   c = 1 for CFPA, 2 for LPA, g = rate and deviation of all integers,
 
-and the likelihoods of all outputs differ by no more than e to the sum of it, for every w and hence on average.
+DCFPA's ball is one of differences D x, the first row and each row less the one before. Clamping works on rows, and makes
+a jagged difference of a smooth one where every second row lies beyond the range. So its distance is bounded by way of
+the rows: |D u'| <= s_max |u'| <= s_max |u| <= (s_max / s_min) |D u| for u' no larger than u in any row, with the largest
+and smallest singular value of D, 2 cos(pi / (2n + 1)) and 2 sin(pi / (4n + 2)); c = cot(pi / (4n + 2)) is no less.
+
+Then the likelihoods of all outputs differ by no more than e to the sum of it, for every w and hence on average.
 
 `klt`. However close two chunks are, a border of the quantiser may lie between them, so coupling alone costs epsilon a
 chunk for ever. `normal_scores` bounds what later chunks tell of two scores that are 2 range_sd sqrt(d) standard
@@ -109,6 +114,8 @@ def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: 
     epsilon = float(mechanism.loss.epsilon)
     if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):
         stretch = 2.0 if isinstance(mechanism, LPA) else 1.0
+        if isinstance(mechanism, DCFPA):
+            stretch = 1 / math.tan(math.pi / (4 * mechanism.n + 2))
         grid = _grid_loss(core)
         near = min(chunks, _NEAR)
         terms = [min(epsilon, stretch * most**s * epsilon + grid) for s in range(1, near + 1)]
