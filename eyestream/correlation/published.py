@@ -11,16 +11,17 @@ the level. Rows are complete: a rule for missing values could move two chunks ap
 Mechanisms that add noise (LPA, CFPA, DCFPA), whatever k and n and however many features. Run two sessions from x and x'
 with the same w. Their chunks s later differ by a^s (x - x') exactly, in every row. Clamping moves no two values apart,
 and so no two chunks in the Euclidean norm; the projection onto a Euclidean ball moves no two points apart, that onto a
-taxicab ball by scaling at most to twice their distance. (It does: (1, 0) and (1, 0.5) become (1, 0) and (2/3, 1/3).) The loss of Laplace noise grows in
-proportion to the distance, by Cauchy-Schwarz as in the proof of epsilon, and snapping to the grid adds at most one step
-a coordinate. So the chunk s away loses at most
+taxicab ball by scaling at most to twice their distance. (It does: (1, 0) and (1, 0.5) become (1, 0) and (2/3, 1/3).)
+The loss of Laplace noise grows in proportion to the distance, by Cauchy-Schwarz as in the proof of epsilon, and
+snapping to the grid adds at most one step a coordinate. So the chunk s away loses at most
 
-    min(epsilon, c a^s epsilon + g),   c = 1 for CFPA, 2 for LPA, g = rate and deviation of all integers,
+    min(epsilon, c a^s epsilon + g),   c = 1 for CFPA, 2 for LPA, g = rate and deviation of all integers.
 
-DCFPA's ball is one of differences D x, the first row and each row less the one before. Clamping works on rows, and makes
-a jagged difference of a smooth one where every second row lies beyond the range. So its distance is bounded by way of
-the rows: |D u'| <= s_max |u'| <= s_max |u| <= (s_max / s_min) |D u| for u' no larger than u in any row, with the largest
-and smallest singular value of D, 2 cos(pi / (2n + 1)) and 2 sin(pi / (4n + 2)); c = cot(pi / (4n + 2)) is no less.
+DCFPA's ball is one of differences D x, the first row and each row less the one before. Clamping works on rows, and
+makes a jagged difference of a smooth one where every second row lies beyond the range. So its distance is bounded by
+way of the rows: |D u'| <= s_max |u'| <= s_max |u| <= (s_max / s_min) |D u| for u' no larger than u in any row, with the
+largest and smallest singular value of D, 2 cos(pi / (2n + 1)) and 2 sin(pi / (4n + 2)); c = cot(pi / (4n + 2)) is no
+less.
 
 Then the likelihoods of all outputs differ by no more than e to the sum of it, for every w and hence on average.
 

@@ -11,10 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/privacy/KLT.md", "docs/*.md")
 
 LONGER = re.compile(r"\b(sessions?|recordings?|persons?|people|signals?|hours?|days?|streams?|wearers?)\b", re.I)
-CLAIM = re.compile(r"differential(ly)? priva|-DP\b|e\^|the odds|epsilon of a chunk|guarantee[sd]? |private up to", re.I)
+CLAIM = re.compile(
+    r"differential(ly)? priva|-DP\b|e\^|the odds|epsilon of a chunk|guarantee[sd]? |private up to|costs? epsilon|"
+    r"the loss about",
+    re.I,
+)
 SAVED = re.compile(
-    r"\bsums?\b|\badds?\b|add up|multipl|\bclass\b|epsilon'|\bnot?\b|nobody|never|cannot|each chunk|one chunk|a chunk|"
-    r"eyestream guarantee|`guarantee",
+    r"\bsums?\b|\badds?\b|add up|multipl|\bclass\b|epsilon'|nobody|never|cannot|each chunk|of one chunk|for one chunk|"
+    r"\b(is|are|was|were|do|does|did|be|has|have|and|of|but|rows|sidecar) not\b|"
+    r"\bno (such|sum|bound|useful|guarantee|longer|single|sensitivity|sentence|session|more of|difference|epsilon)|"
+    r"(?<!epsilon of )a chunk|eyestream guarantee|`guarantee",
     re.I,
 )
 """What makes it true: the sum, a stated class, or that it is denied or said of a chunk."""
@@ -23,6 +29,12 @@ PLANTED = (
     "With epsilon 4.8 the whole session is differentially private.",
     "An attacker changes the odds about a person by at most e^4.8.",
     "A recording of an hour is 4.8-DP, by parallel composition.",
+    "With 4.8 of epsilon of a chunk the whole session is differentially private.",
+    "Epsilon of a chunk bounds what a session tells.",
+    "A session is e^4.8 private, and no less.",
+    "The guarantee is 4.8-DP for the person, not more.",
+    "A session costs epsilon 4.8.",
+    "The loss about a whole session is at most 4.8.",
 )
 
 
