@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eyestream.cli import study
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.offline.study.people import noise_likelihood as noise
-from eyestream.offline.study.people.attackers import ATTACKERS, attack
+from eyestream.offline.study.people.attackers import ATTACKERS, USUAL, attack
 from eyestream.offline.study.people.galleries import Gallery, halves_apart, recalibrated, recipe
 from eyestream.offline.study.people.inference import figures, least_rate, trial
 from eyestream.offline.study.people.measure import SHUFFLED, Subject, cells, measure, summarise, world_of
@@ -279,3 +280,9 @@ def test_a_mechanism_elsewhere_is_attacked_by_its_place():
     entry = mechanism_elsewhere("gaussian_mean:ENTRY", "--mechanism")
     subjects = subjects_of([], entry.name, "gaussian_mean:ENTRY", (32,))
     assert [(s.mechanism, s.n, s.hash) for s in subjects] == [("gaussian_mean:ENTRY", 32, "")]
+
+
+def test_the_command_offers_every_attacker():
+    """It must not import them to know their names: they need an extra."""
+    assert [name.replace("exemplar-raw", "exemplar, raw") for name in study._ATTACKERS] == list(ATTACKERS)
+    assert (*USUAL, "deep") == tuple(ATTACKERS)

@@ -21,7 +21,7 @@ import everyday
 import numpy as np
 
 from eyestream.offline.study.fidelity import Fidelity, Yardstick, fidelity
-from eyestream.offline.study.people.attackers import applies, attack
+from eyestream.offline.study.people.attackers import USUAL, applies, attack
 from eyestream.offline.study.people.galleries import gallery, recalibrated, roles
 from eyestream.offline.study.people.inference import figures, trial
 from eyestream.offline.study.population import Population
@@ -32,7 +32,6 @@ TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.js
 WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}
 CHUNKS = (32, 64, 128)
 MINUTES = (9.0, 18.0, 36.0)
-ATTACKERS = ("likelihood", "exemplar", "exemplar, raw", "matcher", "lda", "nearest", "forest", "spread")
 
 
 def main() -> None:
@@ -55,7 +54,7 @@ def main() -> None:
             useful,
             lambda w=way, n=n, e=epsilon: utility(population, WAYS[w], n, e, options.splits),
         )
-        hidden = f"identity-{len(ATTACKERS)}-{way}-{n}-{minute:g}-{options.attack_splits}"
+        hidden = f"identity-{len(USUAL)}-{way}-{n}-{minute:g}-{options.attack_splits}"
         row |= kept(
             options.cells,
             hidden,
@@ -69,7 +68,7 @@ def main() -> None:
         "recordings": list(population.hashes),
         "splits": options.splits,
         "attack_splits": options.attack_splits,
-        "attackers": list(ATTACKERS),
+        "attackers": list(USUAL),
         "rows": rows,
     }
     TARGET.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
@@ -122,14 +121,14 @@ def utility(population: Population, way: dict[str, Any], n: int, epsilon: float,
 
 
 def identity(population: Population, way: dict[str, Any], n: int, epsilon: float, splits: int) -> dict[str, Any]:
-    trials: dict[str, list[Any]] = {name: [] for name in ATTACKERS}
+    trials: dict[str, list[Any]] = {name: [] for name in USUAL}
     for split in range(splits):
         galleries = []
         for sight in roles(population, n, split):
             mechanism = build(recalibrated(population, sight.calibrating, n, "klt", way), epsilon)
             made = gallery(population, sight, mechanism, n, reverse=bool(split % 2), active=mechanism.frame.active)
             galleries.append(made)
-        for name in ATTACKERS:
+        for name in USUAL:
             assert all(applies(name, one.mechanism) for one in galleries)
             trials[name].append(trial([(one.people, attack(name, one, seed=split)) for one in galleries], split))
     found = {name: asdict(figures(own, len(galleries[0].people))) for name, own in trials.items()}

@@ -14,13 +14,12 @@ that so many people would have shown. Needs scikit-learn.
 import argparse
 from dataclasses import replace
 
-import advice
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.samples import Samples
 from eyestream.offline.corpus.gaze_simulation import gaze_of, gaze_person
-from eyestream.offline.study.people.attackers import attack
+from eyestream.offline.study.people.attackers import USUAL, attack
 from eyestream.offline.study.people.galleries import Sight, gallery, roles
 from eyestream.offline.study.people.inference import figures, trial
 from eyestream.offline.study.population import Population
@@ -79,7 +78,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=480.0)
     parser.add_argument("--minute", type=float, default=18.0)
-    parser.add_argument("--attackers", nargs="+", choices=advice.ATTACKERS, default=advice.ATTACKERS)
+    parser.add_argument("--attackers", nargs="+", choices=USUAL, default=USUAL)
     options = parser.parse_args()
     people = [seen_through_other_optics(i, options.seconds) for i in range(options.people)]
     population = Population.of(people, None)

@@ -26,8 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import ConfigError
-from eyestream.offline.corpus.simulation import LONGEST_S, RATE_HZ, TRAITS, Statistics, draw_person, rows_of
+from eyestream.offline.corpus.simulation import RATE_HZ, TRAITS, Statistics, check_extent, draw_person, rows_of
 
 __all__ = ["AGES", "DOCUMENTS", "GENDERS", "LABELLED", "LEAD_S", "LabelledRows", "simulate_labelled"]
 
@@ -111,8 +110,7 @@ def simulate_labelled(statistics: Statistics, people: int, seconds: float, seed:
     ConfigError
         A number is out of range.
     """
-    if people < 1 or seed < 0 or not 1 / RATE_HZ <= seconds <= LONGEST_S:
-        raise ConfigError(f"a simulation needs 1 person or more, 0.5 to {LONGEST_S} seconds and a seed of 0 or more")
+    check_extent(people, seconds, seed)
     for person in range(people):
         rng = np.random.default_rng((LABELLED, 52, seed, person))
         level, has_pupil = draw_person(statistics, rng)

@@ -30,6 +30,7 @@ __all__ = [
     "TRAITS",
     "WINDOW_S",
     "Statistics",
+    "check_extent",
     "draw_person",
     "load_statistics",
     "rows_of",
@@ -135,11 +136,16 @@ def simulate(statistics: Statistics, people: int, seconds: float, seed: int) -> 
     ConfigError
         A number is out of range.
     """
-    if people < 1 or seed < 0 or not 1 / RATE_HZ <= seconds <= LONGEST_S:
-        raise ConfigError(f"a simulation needs 1 person or more, 0.5 to {LONGEST_S} seconds and a seed of 0 or more")
+    check_extent(people, seconds, seed)
     rows = int(seconds * RATE_HZ)
     for person in range(people):
         yield simulate_person(statistics, rows, np.random.default_rng((GENERATOR, seed, person)))
+
+
+def check_extent(people: int, seconds: float, seed: int) -> None:
+    """Raise ConfigError for a simulation of none, too short or too long, or with a negative seed."""
+    if people < 1 or seed < 0 or not 1 / RATE_HZ <= seconds <= LONGEST_S:
+        raise ConfigError(f"a simulation needs 1 person or more, 0.5 to {LONGEST_S} seconds and a seed of 0 or more")
 
 
 def simulate_person(statistics: Statistics, rows: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from eyestream.offline.study.cells import Cell, Record
 from eyestream.offline.study.fidelity import Yardstick, fidelity, spread_over_people
 from eyestream.offline.study.limit import Target, causal_limit
 from eyestream.offline.study.measures import mean_of_known, nmse
-from eyestream.offline.study.people.attackers import ATTACKERS, WHITE_BOX, applies, attack
+from eyestream.offline.study.people.attackers import USUAL, WHITE_BOX, applies, attack
 from eyestream.offline.study.people.galleries import Gallery, Sight, gallery, recalibrated, roles
 from eyestream.offline.study.people.inference import trial
 from eyestream.offline.study.plan import Plan
@@ -29,14 +29,12 @@ from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 
-__all__ = ["ATTACKED_BY", "TRACED", "cells", "measure"]
+__all__ = ["TRACED", "cells", "measure"]
 
 Array = NDArray[np.float64]
 
 VERSION = 2
 """Of what these cells compute."""
-
-ATTACKED_BY = tuple(name for name in ATTACKERS if name != "deep")
 
 TRACED = ("rate_saccades", "blink_rate", "mean_fixation_duration", "mean_mean_diameter")
 """Features whose traces are drawn, where a recording has them."""
@@ -51,7 +49,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     work = []
     for n in plan.frontier_chunks:
         minutes = plan.minutes if n == plan.verdict_chunk else (plan.verdict_minute,)
-        base: dict[str, Any] = {"version": VERSION, "attackers": list(ATTACKED_BY), "minutes": list(minutes)}
+        base: dict[str, Any] = {"version": VERSION, "attackers": list(USUAL), "minutes": list(minutes)}
         for split in range(plan.frontier_splits):
             work.append(Cell("frontier", base | {"measured": "raw", "way": RAW_ROWS, "n": n, "split": split}))
             for name, way in WAYS.items():
@@ -109,7 +107,7 @@ def _trials(plain: Mapping[str, Any], galleries: Sequence[Gallery], split: int) 
     """The trial of each attacker. White boxes have `plain` of a form that filters: it is made of the plain one, and
     whoever sees the plain one can make it."""
     found = {name: plain[name] for name in WHITE_BOX if name in plain}
-    for name in ATTACKED_BY:
+    for name in USUAL:
         if name not in found and all(applies(name, one.mechanism) for one in galleries):
             scores = [(one.people, attack(name, one, seed=split)) for one in galleries]
             found[name] = asdict(trial(scores, split))

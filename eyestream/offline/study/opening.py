@@ -6,7 +6,7 @@ from typing import Any
 from eyestream.offline.study import frontier_summary
 from eyestream.offline.study.cells import Record
 from eyestream.offline.study.charts_frontier import frontier_chart, trace_chart
-from eyestream.offline.study.frontier import ATTACKED_BY
+from eyestream.offline.study.people.attackers import USUAL
 from eyestream.offline.study.plan import QUICK, Plan
 from eyestream.offline.study.section import Section, Table
 from eyestream.offline.study.verdict import found, no_verdict, told, verdict
@@ -105,7 +105,7 @@ def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, reco
             f"{plan.frontier_splits} splits. Explained: of the variance of rows that are clipped at the 0.5 % "
             "quantiles; a value that was there and was not released counts as the mean, so that nothing missing "
             "raises a score. In brackets: 95 % over people.",
-            f"Attackers: {', '.join(ATTACKED_BY)}. The largest of several areas flatters the attacker a little; p is "
+            f"Attackers: {', '.join(USUAL)}. The largest of several areas flatters the attacker a little; p is "
             "the smallest permutation p times their number. Forms that filter are attacked as released, and by the "
             "white boxes before they are filtered.",
             f"Power: {power['people']} people, galleries of {power['gallery']}, one split. An area below "

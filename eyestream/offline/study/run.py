@@ -100,7 +100,7 @@ def run(
         tables = tables_of(records, world) | ({"published": values} if values else {})
         write_tables(out / "csv", tables)
         settings = _settings(plan, world, recordings)
-        write_summary(out / "summary.json", summary_of(records, plan, world.population.rate_hz), settings)
+        write_summary(out / "summary.json", summary_of(tables, plan), settings)
         progress("drawing the figures")
         first = opening(records["frontier"], plan, world.population.rate_hz, _said(settings, recordings, plan))
         return write_report(out, [*first, *sections(tables, values)], settings, quick=plan == QUICK)
@@ -213,17 +213,15 @@ def tables_of(records: dict[str, list[Record]], world: World) -> dict[str, list[
     return tables
 
 
-def summary_of(records: dict[str, list[Record]], plan: Plan, rate_hz: float) -> dict[str, Any]:
-    """What the report opens with, for programs."""
-    rows = frontier_summary.summarise(records["frontier"], rate_hz)
-    limits = frontier_summary.limits(records["frontier"])
-    n, minute = plan.verdict_chunk, plan.verdict_minute
+def summary_of(tables: dict[str, list[Record]], plan: Plan) -> dict[str, Any]:
+    """What the report opens with, for programs; of the tables of the part `frontier`."""
+    rows, limits, n, minute = tables["frontier"], tables["limits"], plan.verdict_chunk, plan.verdict_minute
     return {
         "quick": plan == QUICK,
         "verdict": verdict(rows, limits, n, minute, quick=plan == QUICK),
         "frontier": rows,
         "limits": limits,
-        "features": frontier_summary.by_feature(records["frontier"], n, minute),
+        "features": [row for row in tables["features"] if (row["n"], row["minute"]) == (n, minute)],
     }
 
 

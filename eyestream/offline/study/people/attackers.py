@@ -33,7 +33,7 @@ from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
 
-__all__ = ["ATTACKERS", "WHITE_BOX", "applies", "attack", "describe", "undecoded"]
+__all__ = ["ATTACKERS", "USUAL", "WHITE_BOX", "applies", "attack", "describe", "undecoded"]
 
 Array = NDArray[np.float64]
 
@@ -193,3 +193,6 @@ ATTACKERS: dict[str, Callable[[Gallery, int], Array]] = {
     "spread": spread_scores,
     "deep": _deep,
 }
+
+USUAL = tuple(name for name in ATTACKERS if name != "deep")
+"""Those that take seconds, and no extra of their own."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError
 from eyestream.offline.study.cells import Record, compute, how_far
+from eyestream.offline.study.people.attackers import USUAL
 from eyestream.offline.study.people.galleries import recipe, usable
 from eyestream.offline.study.people.measure import KEY, PART, Subject, cells, measure, summarise, world_of
 from eyestream.offline.study.people.page import page
@@ -32,16 +33,7 @@ class Scope:
     """
 
     epsilons: tuple[float, ...] = (2.4, 4.8, 24.0, 48.0)
-    attackers: tuple[str, ...] = (
-        "likelihood",
-        "exemplar",
-        "exemplar, raw",
-        "matcher",
-        "lda",
-        "nearest",
-        "forest",
-        "spread",
-    )
+    attackers: tuple[str, ...] = USUAL
     splits: int = 20
     deep_splits: int = 2
 
