@@ -35,9 +35,9 @@ chunk for ever. `normal_scores` bounds what later chunks tell of two scores that
 deviations apart, for d scores. Which codes are used depends on released values alone, and given all outputs they are
 fixed. A smaller |a| gives less: both the coupled distance and the shift grow with |a|.
 
-A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the means
-of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that far
-apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
+A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the
+means of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that
+far apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
 """
 
 import math

@@ -47,8 +47,8 @@ class Correlated:
             "are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
             f"{self.most:.3g} from one chunk to the next (time constant at most {self.time_constant_s:g} s); rows "
             f"are complete; the two contents lie in a range: {self.within}; and two contents of a second of gaze shift "
-            f"the means of the chunks that hold it, by no more than that range, alone. {self.about}. Outside this class "
-            "only the plain sum holds, and of the level itself it says nothing"
+            "the means of the chunks that hold it, by no more than that range, and nothing else. "
+            f"{self.about}. Outside this class only the plain sum holds, and of the level itself it says nothing"
         )
 
     def claim(self) -> dict[str, object]:
