@@ -1,6 +1,6 @@
 """Utility against epsilon', under the shipped class of processes: what a release that keeps epsilon' low is worth.
 
-python tools/make/session_frontier.py GAZE_DIR [--seeds 3]
+python tools/make/session_frontier.py GAZE_DIR [--seeds 3] [--only NAME...]
 
 People at even positions of the sorted names calibrate and the others are released. For each target of epsilon' (of one
 chunk, in a session of an hour) the largest epsilon of a chunk whose claim is at most that, to 1 %, and the explained
@@ -9,6 +9,7 @@ CFPA and DCFPA with smoothing (which shrinks) and clipping. Rows for docs/correl
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ SHED = 1.0  # as in the shipped calibrations klt-one
 RESAMPLES = 200
 
 
+FILTERED = {"smooth": True, "clip": True}
+KINDS: dict[str, tuple[Callable[[Corpus], Calibration], dict[str, Any]]] = {
+    "klt": (lambda corpus: calibrate_joint(corpus, ranks=False), {}),
+    "klt, one": (lambda corpus: calibrate_joint(corpus, shed_identity=SHED, ranks=False), {}),
+    "cfpa": (lambda corpus: calibrate_per_feature(corpus, "cfpa"), FILTERED),
+    "dcfpa": (lambda corpus: calibrate_per_feature(corpus, "dcfpa"), FILTERED),
+}
+
+
 def affordable(calibration: Calibration, given: dict[str, Any], target: float) -> float:
     """The largest epsilon of a chunk with which an hour tells no more than `target` of one chunk, to 1 %."""
     process, chunks = load_process("everyday"), 7200 // ROWS
@@ -49,20 +59,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gaze", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=list(KINDS), choices=list(KINDS))
     options = parser.parse_args()
     people = everyday.corpus(options.gaze)
     known, fresh = people[::2], people[1::2]
     corpus = Corpus.of(known, ROWS)
     usual = np.nanmedian(np.concatenate([r.features for r in known]), axis=0)
     raw = [whole_chunks(finite_rows(r.features, usual), ROWS) for r in fresh]
-    filtered = {"smooth": True, "clip": True}
-    kinds: list[tuple[str, Calibration, dict[str, Any]]] = [
-        ("klt", calibrate_joint(corpus, ranks=False), {}),
-        ("klt, one", calibrate_joint(corpus, shed_identity=SHED, ranks=False), {}),
-        ("cfpa", calibrate_per_feature(corpus, "cfpa"), filtered),
-        ("dcfpa", calibrate_per_feature(corpus, "dcfpa"), filtered),
-    ]
-    for name, calibration, given in kinds:
+    for name in options.only:
+        kind, given = KINDS[name]
+        calibration = kind(corpus)
         groups = np.zeros(int((~calibration.constant).sum()), dtype=np.intp)  # one: the groups are not asked for
         for target in TARGETS:
             epsilon = affordable(calibration, given, target)
