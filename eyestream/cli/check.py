@@ -27,7 +27,7 @@ from eyestream.version import VERSION
 __all__ = ["add_parser", "main"]
 
 
-CALIBRATION = "everyday-klt-one-64"
+CALIBRATION = "everyday-klt-anchored-64"
 
 
 def add_parser(subparsers: Any) -> None:

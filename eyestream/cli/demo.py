@@ -38,10 +38,10 @@ from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
 
-CALIBRATIONS = {"klt": "everyday-klt-one-32", "cfpa": "everyday-cfpa-32", "dcfpa": "everyday-dcfpa-32"}
-"""What the demo releases with; klt by default, as `eyestream init` has it."""
+CALIBRATIONS = {"klt": "everyday-klt-anchored-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
+"""What the demo releases with: what `eyestream init` configures."""
 
-RIVALS = {"klt": "everyday-cfpa-32", "cfpa": "everyday-klt-one-32", "dcfpa": "everyday-klt-one-32"}
+RIVALS = {"klt": "everyday-cfpa-64", "cfpa": "everyday-klt-one-64", "dcfpa": "everyday-klt-one-64"}
 """What the demo shows beside it, for the same chunks and the same epsilon."""
 
 EPSILON = 4.8
@@ -66,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
         help="how chunks are released (default klt); cfpa and dcfpa with their post-processing on, as `init` has them",
     )
     parser.add_argument(
-        "--seconds", type=positive, metavar="S", help="length by the clock (default 20; 120 of a tracker)"
+        "--seconds", type=positive, metavar="S", help="length by the clock (default 20; 300 of a tracker)"
     )
     parser.add_argument("--speed", type=positive, metavar="X", help="times real time (default: one chunk a second)")
     parser.add_argument("--source", metavar="KIND:WHERE", help="a tracker: lsl:NAME, neon:HOST or core:HOST")
@@ -105,22 +105,22 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         raise ConfigError("--speed: a tracker has its own")
     calibration = calibrations.load(CALIBRATIONS[options.mechanism])
     rival = build(calibrations.load(RIVALS[options.mechanism]), EPSILON)
-    figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival)
+    figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival, anchor=calibration.anchor)
     speed = options.speed or (1.0 if options.source else calibration.n / calibration.rate_hz)
-    seconds = options.seconds or (120.0 if options.source else 20.0)
+    seconds = options.seconds or (300.0 if options.source else 20.0)
     ready = asyncio.Event()
     source: WatchedSource | WatchedFeeder
     if options.source is None:
         player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
+        if figures.chunks_total < 1:
+            least = (WINDOW_S + figures.withheld * calibration.n / calibration.rate_hz) / speed
+            raise ConfigError(f"--seconds: expected more than {least:.3g}: the first minute of a session is withheld")
         source, who = WatchedSource(player, figures.note, ready), f"a simulated person at {speed:g} times real time"
     else:
         source = await real_source(options.source, options.profile, options.rate_hz, calibration)
         source.watched_by(figures.gaze.watch, figures.note, ready)
         who = f"gaze of {options.source}"
-    view.announce(
-        f"{who}: the first row after {WINDOW_S / speed:.3g} s, and a private chunk of {calibration.n} rows every "
-        f"{calibration.n / calibration.rate_hz / speed:.3g} s"
-    )
+    view.announce(f"{who}: {_pace(figures, calibration.rate_hz * speed, WINDOW_S / speed)}")
     with view:
         async with asyncio.TaskGroup() as group:
             shown = [
@@ -141,6 +141,18 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     odometers = read_ledger(settings.sidecar.ledger).odometers
     figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
     return figures
+
+
+def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
+    """What comes when, by the clock."""
+    chunk_s = figures.n / rows_a_second
+    said = f"the first row after {first_s:.3g} s, and a private chunk of {figures.n} rows every {chunk_s:.3g} s"
+    if figures.withheld:
+        said += (
+            f" behind the {figures.withheld * chunk_s:.3g} s of the session's first minute: they are withheld, and "
+            "their mean is taken off the rest"
+        )
+    return said
 
 
 def _settings(url: str, folder: Path, calibration: Calibration, mechanism: str) -> Settings:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eyestream.cli.demo_gaze import GazeSeen
 from eyestream.errors import ConfigError
+from eyestream.privacy.anchor import Anchor, Baseline
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.sdk.subscriber import Chunk
 from eyestream.wire.messages import Meta, RawRows
@@ -32,6 +33,8 @@ class Figures:
     rows_total: int
     rival: Mechanism
     """Compared with the released mechanism. It sees the raw rows too; what it gives never leaves this process."""
+    anchor: Anchor | None = None
+    """Where the released mechanism takes a baseline off its session: what is public of it."""
     gaze: GazeSeen = field(default_factory=GazeSeen)
     rows: int = 0
     epsilon_session: float = 0.0
@@ -40,15 +43,22 @@ class Figures:
     meta: Meta | None = None
     raw_mean: NDArray[np.float64] | None = None
     """(F,) mean over the rows of the chunk that came last."""
+    moved_mean: NDArray[np.float64] | None = None
+    """(F,) the same less the session's baseline, which is what the mechanism codes; without a baseline the same."""
     rival_mean: NDArray[np.float64] | None = None
     """(F,) mean of what the rival would have published of it."""
     _raw: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     _complete_at: dict[int, float] = field(default_factory=dict)
 
     @property
+    def withheld(self) -> int:
+        """Chunks of the session that are its baseline."""
+        return 0 if self.anchor is None else self.anchor.chunks
+
+    @property
     def chunks_total(self) -> int:
-        """Chunks that the gaze makes, the partial last one included; 0 where nobody knows."""
-        return math.ceil(self.rows_total / self.n)
+        """Chunks that the gaze makes behind the baseline, the partial last one included; 0 where nobody knows."""
+        return max(math.ceil(self.rows_total / self.n) - self.withheld, 0)
 
     def note(self, rows: RawRows) -> None:
         """Rows have left the front end. Of a session that ends, nothing more comes."""
@@ -65,11 +75,18 @@ class Figures:
         self.chunk, self.meta = chunk, meta
         self.latencies_ms.append(1000.0 * (now - self._complete_at.pop(chunk.index, now)))
         raw = self._raw.pop(chunk.index, np.full((len(self.names), self.n), np.nan))
-        seen = np.isfinite(raw)
-        sums, counts = np.where(seen, raw, 0.0).sum(axis=1), seen.sum(axis=1)
-        self.raw_mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        self.raw_mean, self.moved_mean = _mean(raw), _mean(self._moved(raw))
         self.rival_mean = self.rival.release(raw).mean(axis=1)
         self.epsilon_session = chunk.epsilon * len(self.latencies_ms)
+
+    def _moved(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The raw chunk (F, n) as the mechanism gets it."""
+        if self.anchor is None:
+            return raw
+        baseline = Baseline(self.anchor)
+        for index in range(self.withheld):
+            baseline.take(self._raw.get(index, np.full_like(raw, np.nan)))
+        return baseline.off(raw)
 
     def latency_ms(self, percent: float) -> float:
         """A percentile of the latencies."""
@@ -159,10 +176,14 @@ class _Live(_Lines):
     def update(self, figures: Figures) -> None:
         table = self._new_table(title=figures.line(), caption=_claim(figures), expand=False)
         rival = f"{figures.rival.name} would have said"
-        for heading in ("feature (mean of the chunk)", "raw: stays inside", "private: published", "error, +-", rival):
+        moved = () if figures.anchor is None else ("less its first minute",)
+        for heading in (
+            "feature (mean of the chunk)", "raw: stays inside", *moved, "private: published", "error, +-", rival
+        ):  # fmt: skip
             table.add_column(heading, justify="left" if heading.startswith("feature") else "right")
-        for name, *cells in _cells(figures):
-            table.add_row(name, *(f"{cell:.4g}" for cell in cells))
+        for name, raw, less, *cells in _cells(figures):
+            known = (raw,) if figures.anchor is None else (raw, less)
+            table.add_row(name, *(f"{cell:.4g}" for cell in (*known, *cells)))
         self._table = table
         self.gaze(figures)
 
@@ -212,9 +233,12 @@ def summary(figures: Figures) -> str:
 
 def _comparison(figures: Figures) -> list[str]:
     """The last chunk, raw, as published, and as the rival would have published it."""
-    lines = [f"last chunk, means: raw -> private (instead of {figures.rival.name} at the same epsilon)"]
-    for name, raw, private, _, rival in _cells(figures):
-        lines.append(f"  {name:24s} {raw:9.4g} -> {private:9.4g}   ({rival:.4g})")
+    rival, anchored = f"instead of {figures.rival.name} at the same epsilon", figures.anchor is not None
+    steps = "raw -> less the session's first minute -> private" if anchored else "raw -> private"
+    lines = [f"last chunk, means: {steps} ({rival})"]
+    for name, raw, less, private, _, other in _cells(figures):
+        known = f"{raw:9.4g} -> {less:9.4g}" if anchored else f"{raw:9.4g}"
+        lines.append(f"  {name:24s} {known} -> {private:9.4g}   ({other:.4g})")
     return lines
 
 
@@ -223,17 +247,19 @@ def _claim(figures: Figures) -> str:
     return figures.chunk.guarantee.partition("\n")[0]
 
 
-def _cells(figures: Figures) -> list[tuple[str, float, float, float, float]]:
-    """(name, mean of the raw chunk, mean of the private one, its expected error, mean of the rival's)."""
+def _cells(figures: Figures) -> list[tuple[str, float, float, float, float, float]]:
+    """(name, mean of the raw chunk, the same less its baseline, the private mean, its error, the rival's mean)."""
     assert figures.chunk is not None
     assert figures.meta is not None
     assert figures.raw_mean is not None
+    assert figures.moved_mean is not None
     assert figures.rival_mean is not None
     means = figures.chunk.values.mean(axis=1)
     return [
         (
             name,
             float(figures.raw_mean[index]),
+            float(figures.moved_mean[index]),
             float(means[index]),
             float(figures.meta.noise_sd[index]),
             float(figures.rival_mean[index]),
@@ -241,3 +267,10 @@ def _cells(figures: Figures) -> list[tuple[str, float, float, float, float]]:
         for index, name in enumerate(figures.names)
         if name in SHOWN
     ]
+
+
+def _mean(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(F,) mean of what is there in (F, n); NaN where nothing is."""
+    seen = np.isfinite(rows)
+    sums, counts = np.where(seen, rows, 0.0).sum(axis=1), seen.sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

@@ -14,7 +14,7 @@ from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "initialise", "main"]
 
-_MECHANISMS = {"klt": "everyday-klt-one-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
+_MECHANISMS = {"klt": "everyday-klt-anchored-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
 _POST_PROCESSING = ("clip", "smooth")
 
 
@@ -39,9 +39,9 @@ def add_parser(subparsers: Any) -> None:
     chosen.add_argument(
         "--mechanism",
         choices=sorted(_MECHANISMS),
-        help="how chunks are released (default: klt, whose calibration codes what changes within people and not "
-        "between them; docs/attacks.md). "
-        "cfpa and dcfpa come with their post-processing on, which costs no privacy",
+        help="how chunks are released (default: klt, whose calibration takes what is constant in a wearer off each "
+        "session; docs/attacks.md). cfpa and dcfpa come with their post-processing on, which costs no privacy, and "
+        "with the class of processes that a whole session is judged by",
     )
     parser.add_argument(
         "--upgrade",
@@ -93,7 +93,15 @@ def initialise(directory: Path, text: str) -> None:
     new_ledger(settings, created=int(time.time()))
     print(f"configuration  {path}")
     print(f"ledger         {settings.sidecar.ledger}  (new: nothing spent)")
-    print(f"mechanism      {', '.join(m.name for m in mechanisms_of(settings).values())}")
+    made = mechanisms_of(settings)
+    print(f"mechanism      {', '.join(mechanism.name for mechanism in made.values())}")
+    for stream in settings.stream:
+        if withheld := made[stream.name].baseline_chunks:
+            print(
+                "purpose        what the eyes of people do whom applications should hardly recognise: the first "
+                f"{withheld * made[stream.name].n / stream.rate_hz:g} s of each session are withheld, and their mean "
+                "is taken off the rest"
+            )
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
 
@@ -137,6 +145,7 @@ def _of_mechanism(mechanism: str) -> str:
     if mechanism != "klt":
         for option in _POST_PROCESSING:
             text = text.replace(f"# {option} = false", f"{option} = true", 1)
+        text = text.replace("# correlation = ", "correlation = ", 1)
     return text
 
 

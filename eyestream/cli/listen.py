@@ -106,12 +106,20 @@ async def _tell_left(chunks: Chunks) -> None:
     while True:
         left, meta = chunks.budget, chunks.meta
         if left is not None and meta is not None and _is_news(said, left):
+            if said is None and (withheld := _withheld(meta.guarantee)):
+                print(withheld, file=sys.stderr)
             said = left
             print("left: " + budget_words(left, meta.n / meta.rate_hz, time.time()), file=sys.stderr)
         if chunks.exhausted and not exhausted:
             print("exhausted: nothing more is released until then", file=sys.stderr)
         exhausted = chunks.exhausted
         await chunks.changed()
+
+
+def _withheld(guarantee: str) -> str:
+    """What the guarantee says of the first chunks of each session, which do not come; empty when all do."""
+    line = next((line for line in guarantee.splitlines() if line.startswith("baseline: ")), "")
+    return line.partition(". ")[0]
 
 
 def _is_news(said: Budget | None, left: Budget) -> bool:

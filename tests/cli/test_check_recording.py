@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.errors import CalibrationError
 from eyestream.offline.corpus.fit import FeatureFit, feature_fits
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.rim.files import calibrations, recordings
@@ -47,6 +48,29 @@ def test_the_own_tracker_fits_and_another_one_is_told(name: str, rows: np.ndarra
     assert told["var_blink_duration"].missing == pytest.approx(0.5, abs=0.01)
 
 
+def test_a_baseline_is_taken_off_each_recording_before_it_is_judged() -> None:
+    """A constant cancels in units of a feature, another unit does not; what is too short for a baseline is refused."""
+    calibration = calibrations.load("everyday-klt-anchored-64")
+    people = [np.asarray(p, np.float64) for p in simulate(load_statistics(), 8, 300.0, seed=3) if np.isfinite(p).all()]
+
+    def fitting(offset: float, factor: float) -> tuple[int, FeatureFit]:
+        changed = [person.copy() for person in people]
+        for rows in changed:
+            rows[:, NAMES.index("mean_saccade_amplitude")] *= factor
+            rows[:, NAMES.index("mean_saccade_amplitude")] += offset
+        fits = {fit.name: fit for fit in feature_fits(calibration, changed)}
+        return sum(fit.verdict == "fits" for fit in fits.values()), fits["mean_saccade_amplitude"]
+
+    count, amplitude = fitting(0.0, 1.0)
+    assert count >= 44
+    assert amplitude.verdict == "fits"
+    assert fitting(500.0, 1.0)[0] == count
+    assert fitting(500.0, 1.0)[1].clipped == pytest.approx(amplitude.clipped, abs=1e-3)
+    assert fitting(0.0, 60.0)[1].verdict != "fits"
+    with pytest.raises(CalibrationError, match="no recording holds a row behind the 60 s of its baseline"):
+        feature_fits(calibration, [people[0][:128], people[1][:60]])
+
+
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     code = 0
     try:
@@ -66,7 +90,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     recordings.save(replace(made, features=wrong, front_end=None), tmp_path / "wrong.npz")
     _, said = run(capsys, "--recording", str(tmp_path / "fine.npz"))
     assert "front end: the very one (smi-glasses)" in said
-    assert "everyday-klt-one-64: " in said
+    assert "everyday-klt-anchored-64: " in said
     code, said = run(capsys, "--recording", str(tmp_path / "wrong.npz"), "--calibration", "everyday-cfpa-32")
     assert code == 1
     assert "everyday-cfpa-32: " in said
@@ -82,7 +106,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     capsys.readouterr()
     config = str(tmp_path / "sidecar" / "sidecar.toml")
     _, said = run(capsys, "--recording", str(tmp_path / "fine.npz"), "--config", config)
-    assert "everyday-klt-one-64: " in said
+    assert "everyday-klt-anchored-64: " in said
     for words in (
         ["--recording", "x.npz", "--config", config, "--calibration", "a"],
         [],

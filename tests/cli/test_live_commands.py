@@ -42,7 +42,7 @@ def complaint(*words: object) -> str:
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Path:
-    """A fresh configuration with its ledger."""
+    """A fresh configuration with its ledger: the first two chunks of a session are withheld."""
     assert eyestream("init", tmp_path / "conf").returncode == 0
     return tmp_path / "conf" / "sidecar.toml"
 
@@ -88,6 +88,11 @@ def test_init_writes_a_configuration_of_its_own_and_a_ledger(deployment: Path) -
     assert odometers == {}
 
 
+def test_init_says_what_is_withheld(tmp_path: Path) -> None:
+    assert "the first 64 s of each session are withheld" in eyestream("init", tmp_path / "a").stdout
+    assert "withheld" not in eyestream("init", tmp_path / "b", "--mechanism", "cfpa").stdout
+
+
 def test_init_overwrites_nothing_and_makes_no_second_ledger_for_a_pseudonym(deployment: Path) -> None:
     """A lost ledger beside a configuration: what was released under its pseudonym is still out in the world."""
     before, ledger = deployment.read_bytes(), deployment.parent / "ledger"
@@ -119,7 +124,7 @@ def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -
     assert "feature 0 is 'blinks' in the stream" in complaint(
         "run", "--config", variant('"rate_fixations"', '"blinks"')
     )
-    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-one-64"', '"everyday-none-64"'))
+    assert "no such file" in complaint("run", "--config", variant('"everyday-klt-anchored-64"', '"everyday-none-64"'))
     assert (
         "there is no ledger" in complaint("run", "--config", ROOT / "config" / "sidecar.toml")
         or (ROOT / "config" / "ledger").exists()
@@ -165,7 +170,7 @@ def test_two_sidecars_do_not_share_a_ledger(deployment: Path, mosquitto: Mosquit
 def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, tmp_path: Path) -> None:
     edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
     device = config.load(deployment).device[0].id
-    recording, out = small_recording(tmp_path, 192), tmp_path / "private.npz"
+    recording, out = small_recording(tmp_path, 320), tmp_path / "private.npz"
     there = ("--broker", mosquitto.url, "--device", device)
     with sidecar(deployment) as process:
         listening = subprocess.Popen(
@@ -176,6 +181,7 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
         )
         assert listening.stderr is not None
         assert "waiting for chunks" in listening.stderr.readline()  # said when the subscription stands
+        assert "baseline: the first 2 chunks of each session (64 s) are never" in listening.stderr.readline()
         deadline = time.monotonic() + 30
         while f"Sending SUBACK to {config.load(deployment).sidecar.name}-raw" not in mosquitto.log.read_text():
             assert time.monotonic() < deadline, "the sidecar does not take raw rows"
@@ -184,14 +190,15 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
         table, _ = listening.communicate(timeout=60)
         assert Path(f"/proc/{process.pid}/limits").read_text().splitlines()[5].split()[4:6] == ["0", "0"]
     assert sent.returncode == listening.returncode == process.returncode == 0
-    assert sent.stderr.count("192 rows sent") == 2
+    assert sent.stderr.count("320 rows sent") == 2
     assert "lost" not in sent.stderr
     assert "klt, 64 rows a chunk" in table
     assert "blink_rate" in table
     released = recordings.load(out)
-    assert released.features.shape == (6 * 64, 52)
+    assert released.features.shape == (6 * 64, 52), "of five chunks of each session three"
     assert released.names == config.load(deployment).stream[0].names
-    assert "6 released" in process.said  # type: ignore[attr-defined]
+    assert "of each session the first 64 s are withheld" in process.said  # type: ignore[attr-defined]
+    assert "10 chunks due, 6 released, 4 withheld" in process.said  # type: ignore[attr-defined]
     assert "6 delivered" in process.said  # type: ignore[attr-defined]
     assert "Traceback" not in process.said  # type: ignore[attr-defined]
 
@@ -231,19 +238,24 @@ def test_demo_prints_one_json_object(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     keys = ["samples", "rows", "chunks", "mechanism", "epsilon_per_chunk", "epsilon_session", "latency_ms"]
     assert list(said) == keys
-    assert (said["samples"], said["rows"], said["chunks"], said["mechanism"]) == (160 * 120 + 1, 261, 9, "dcfpa")
-    assert said["epsilon_session"] == pytest.approx(9 * said["epsilon_per_chunk"])
+    assert (said["samples"], said["rows"], said["chunks"], said["mechanism"]) == (160 * 120 + 1, 261, 5, "dcfpa")
+    assert said["epsilon_session"] == pytest.approx(5 * said["epsilon_per_chunk"])
     assert 0 < said["latency_ms"]["p50"] <= said["latency_ms"]["p99"] < 1000
 
 
 def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
-    done = eyestream("demo", "--seconds", 1.5, "--speed", 40)
+    done = eyestream("demo", "--seconds", 1.75, "--speed", 80)
     assert done.returncode == 0, done
     assert done.stderr == ""
     assert re.search(r"^gaze   \d+ samples", done.stdout, re.MULTILINE)
     assert len(re.findall(r"^chunk \d of 2", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout
     assert "4.8-differential privacy" in done.stdout
+    assert "behind the 0.8 s of the session's first minute: they are withheld" in done.stdout
+    assert "raw -> less the session's first minute -> private" in done.stdout
+    done = eyestream("demo", "--seconds", 1, "--speed", 80)
+    assert done.returncode == 2
+    assert "--seconds: expected more than 1.18: the first minute of a session is withheld" in done.stderr
 
 
 @pytest.mark.parametrize(("missing", "words"), [("amqtt.broker", ["--json"]), ("amqtt.broker", [])])
@@ -285,7 +297,7 @@ def test_run_loads_neither_corpus_code_nor_extras() -> None:
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
-    command = shlex.join([*EYESTREAM, "demo", "--seconds", "1", "--speed", "80"])
+    command = shlex.join([*EYESTREAM, "demo", "--seconds", "2", "--speed", "80"])
     done = subprocess.run(["sh", "-c", f"{command} | head -n 1"], capture_output=True, text=True, check=False)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""

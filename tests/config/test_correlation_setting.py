@@ -20,11 +20,12 @@ pytestmark = pytest.mark.xdist_group("correlation-setting")
 
 
 def written(folder: Path, **changes: str) -> Path:
-    """What `eyestream init` writes, with some lines of [stream.privacy] changed."""
+    """What `eyestream init` writes for one score and a class, with some lines of [stream.privacy] changed."""
     main(["init", str(folder)])
     path = folder / "sidecar.toml"
     text = path.read_text()
-    for key, value in changes.items():
+    one = {"calibration": 'calibration = "everyday-klt-one-64"', "correlation": 'correlation = "everyday"'}
+    for key, value in (one | changes).items():
         text, count = re.subn(rf"(?m)^(# )?{key} = .*$", value, text, count=1)
         assert count == 1, key
     path.write_text(text)
@@ -54,7 +55,8 @@ def test_each_mechanism_has_a_configuration_of_its_own(name: str, tmp_path: Path
     made = mechanisms_of(settings)["features"]
     assert (made.name, made.n, made.epsilon) == (name, 64, pytest.approx(4.8))
     assert made.options == ({} if name == "klt" else {"clip": True, "smooth": True})
-    assert guarantee_in(settings, settings.stream[0], {"features": made}).correlated is not None
+    claimed = guarantee_in(settings, settings.stream[0], {"features": made}).correlated
+    assert (claimed is None) is (made.calibration.anchor is not None) is (name == "klt")
 
 
 def test_an_endless_session_is_bounded_in_no_time(tmp_path: Path) -> None:

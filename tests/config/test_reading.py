@@ -56,7 +56,7 @@ def test_one_source_takes_the_one_device_and_the_one_stream(tmp_path: Path) -> N
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
-    text = EXAMPLE.replace('"everyday-klt-one-64"', '"./mine.npz"')
+    text = EXAMPLE.replace('"everyday-klt-anchored-64"', '"./mine.npz"')
     settings = config.load(write(tmp_path, text))
     assert settings.stream[0].privacy.calibration == str(tmp_path / "mine.npz")
     assert settings.sidecar.ledger == tmp_path / "ledger"

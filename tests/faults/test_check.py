@@ -241,7 +241,7 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     request = Request(StreamKey(config.load(path).device[0].id, "features"), 1, 0, 63, 64, Charge(1))
     with Ledger(path.parent / "ledger", ceilings=Ceilings(2)) as ledger:
         ledger.reserve([request], int(time.time()) // 86_400)
-    path.write_text(path.read_text().replace("klt-one-64", "cfpa-32"))
+    path.write_text(path.read_text().replace("klt-anchored-64", "cfpa-32"))
     assert "/features in chunks of 64 rows and windows of 2, the configuration in 32 and 2" in host(path)[0]
     (path.parent / "ledger").unlink()
     assert any("there is no ledger" in fault for fault in host(path))

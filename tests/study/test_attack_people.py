@@ -101,7 +101,7 @@ def test_splits_share_no_gaze():
             assert part.start % 32 == 0
             assert part.stop <= block.start - 60 or part.start >= block.stop + 60
     assert len(starts) > 5
-    assert halves(7 * 32, 32) == ([slice(0, 96)], [slice(96, 224)])
+    assert halves(7 * 32, 32) == (slice(0, 96), slice(96, 224))
 
 
 def test_labels_are_learned_from_other_people(world):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.errors import CalibrationError
+from eyestream.privacy.anchor import BASELINE_S, Baseline
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 
 __all__ = ["FITS", "LOST", "MOST_UNFIT", "PARTLY", "STILL", "FeatureFit", "all_in_all", "feature_fits"]
@@ -68,8 +70,20 @@ class FeatureFit:
 
 
 def feature_fits(calibration: Calibration, recordings: Sequence[NDArray[np.float64]]) -> list[FeatureFit]:
-    """Fit of all recordings (m_i, F) together, for each feature that is not released as a constant."""
-    rows = np.concatenate(list(recordings))
+    """Fit of all recordings (m_i, F) together, for each feature that is not released as a constant.
+
+    Where the calibration takes a baseline off each session, each recording is one, and its rest is judged.
+
+    Raises
+    ------
+    CalibrationError
+        No recording has a row behind its baseline.
+    """
+    rows = np.concatenate([_behind_baseline(calibration, rows) for rows in recordings])
+    if len(rows) == 0:
+        raise CalibrationError(
+            f"no recording holds a row behind the {BASELINE_S:g} s of its baseline, which is taken off the rest"
+        )
     spread = _spread(calibration)
     fits = []
     for index in np.flatnonzero(~calibration.constant):
@@ -88,6 +102,17 @@ def all_in_all(fits: Sequence[FeatureFit]) -> bool:
     """Whether the calibration is for this tracker: people differ, so some features of a few of them never fit."""
     unfit = [fit for fit in fits if fit.verdict in ("does not fit", "no data")]
     return len(unfit) <= MOST_UNFIT * len(fits) and all(fit.clipped <= LOST for fit in fits)
+
+
+def _behind_baseline(calibration: Calibration, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(m', F): the rows (m, F) of one session as the mechanism gets them, without those of its baseline."""
+    anchor = calibration.anchor
+    if anchor is None:
+        return rows
+    baseline, first = Baseline(anchor), anchor.chunks * calibration.n
+    for i in range(0, first, calibration.n):
+        baseline.take(rows[i : i + calibration.n].T)
+    return baseline.off(rows[first:].T).T
 
 
 def _spread(calibration: Calibration) -> NDArray[np.float64]:

@@ -123,9 +123,8 @@ class Advice:
                 text, count = re.subn(rf"(?m)^{key} = \S+", f"{key} = {value}", text, count=1)
                 if not count:
                     raise ConfigError(f"the configuration to change has no {key}")
-        if self.withheld_s:
-            text = re.sub(r"(?m)^(correlation = )", r"# \1", text, count=1)
-        return text
+        there, wanted = (r"", r"# ") if self.withheld_s else (r"# ", r"")
+        return re.sub(rf"(?m)^{there}(correlation = )", rf"{wanted}\1", text, count=1)
 
 
 def load_table() -> dict[str, Any]:

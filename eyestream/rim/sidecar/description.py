@@ -88,7 +88,7 @@ def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mappin
 def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> str:
     """``a session 2 h 08 min of releases, a day 4 h 16 min``: how long ceilings last, rows without a pause.
 
-    What the window withholds is said behind it.
+    What the window withholds, and a baseline, is said behind it.
     """
     mechanism, deployment = mechanisms[stream.name], deployment_of(settings, stream, mechanisms)
     found = [
@@ -104,6 +104,9 @@ def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mappin
     allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
     if not deployment.beside and allowed < chunks and len(levels) < 2:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
+    if mechanism.baseline_chunks:
+        withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
+        text += f"; of each session the first {withheld_s:g} s are withheld"
     return text
 
 

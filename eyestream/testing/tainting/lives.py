@@ -126,7 +126,7 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
     text = example.read_text(encoding="utf-8")
     pairs = [
         ("mqtt://localhost:1883", f"mqtt://127.0.0.1:{port}"),
-        ('"everyday-klt-one-64"', f'"{life.calibration}"'),
+        ('"everyday-klt-anchored-64"', f'"{life.calibration}"'),
         ("window_epsilon = 9.6", "window_epsilon = 1e9"),
         ("day_epsilon = 2304.0", "day_epsilon = 1e9"),
         *(pair for pair in life.edits),
