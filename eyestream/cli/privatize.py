@@ -2,10 +2,12 @@
 
 import argparse
 import contextlib
+import functools
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,18 @@ from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings
+from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.odometer import Odometer
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import load_rows, stem
+from eyestream.rim.files.processes import load_process
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.sidecar.correlated import kept_below
 from eyestream.streams.key import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
@@ -58,6 +64,21 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--device", metavar="ID", help="with --ledger: the pseudonym of the person's device")
     parser.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="G",
+        help="release every G-th chunk and nothing of the others, whose rows are NaN: chunks further apart tell less "
+        "of each other",
+    )
+    parser.add_argument(
+        "--epsilon-prime",
+        type=positive,
+        metavar="E",
+        help="lower epsilon of a chunk until one whole recording tells no more than this of one of its chunks, if "
+        "chunks follow the shipped class 'everyday' (docs/correlations.md)",
+    )
+    parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
 
@@ -74,12 +95,7 @@ def main(options: argparse.Namespace) -> None:
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
-    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
-        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
-    if (options.ledger is None) != (options.device is None):
-        raise ConfigError("--ledger and --device go together")
-    if options.ledger is not None and options.whole:
-        raise ConfigError("--ledger counts chunks: it is not for --whole")
+    _check(options)
     if options.mechanism is not None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
@@ -92,6 +108,8 @@ def main(options: argparse.Namespace) -> None:
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
     print(_price(options, calibration))
+    if options.every > 1:
+        print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(_tracker(calibration, recording) for recording in loaded):
         if said is not None:
             print(said)
@@ -112,6 +130,20 @@ def main(options: argparse.Namespace) -> None:
     print("This is one release. Another run on the same recordings adds as much again.")
 
 
+def _check(options: argparse.Namespace) -> None:
+    """What does not go together."""
+    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
+        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
+    if options.whole and (options.every != 1 or options.epsilon_prime is not None):
+        raise ConfigError("--every and --epsilon-prime are of chunks: they are not for --whole")
+    if options.every < 1:
+        raise ConfigError(f"--every must be at least 1, not {options.every}")
+    if (options.ledger is None) != (options.device is None):
+        raise ConfigError("--ledger and --device go together")
+    if options.ledger is not None and options.whole:
+        raise ConfigError("--ledger counts chunks: it is not for --whole")
+
+
 @contextlib.contextmanager
 def _releases(
     options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
@@ -121,15 +153,19 @@ def _releases(
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
-    mechanism = build(calibration, options.epsilon, **own_options(options) | given)
+    build_at = functools.partial(build, calibration, **own_options(options) | given)
+    mechanism, correlated = _kept_below(options, calibration, loaded, build_at)
     if options.ledger is None:
-        yield privatize(loaded, calibration, mechanism)
+        made = privatize(loaded, calibration, mechanism, every=options.every)
+        yield (replace(released, correlated=correlated) for released in made)
         return
     key = StreamKey(options.device, FEATURE_STREAM)
     with Ledger(options.ledger, ceilings=Ceilings()) as ledger:
         _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
         try:
-            yield privatize(loaded, calibration, mechanism, Booking(ledger, key, int(time.time()) // 86_400))
+            booking = Booking(ledger, key, int(time.time()) // 86_400)
+            made = privatize(loaded, calibration, mechanism, booking, every=options.every)
+            yield (replace(released, correlated=correlated) for released in made)
         except ConfigError as error:
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
         odometer = ledger.odometer(options.device)
@@ -137,6 +173,36 @@ def _releases(
         spent = f"epsilon {odometer.epsilon / EPSILON_UNITS:g}"
         spent += f", delta {odometer.delta / DELTA_UNITS:g}" if odometer.delta else ""
         print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
+
+
+def _kept_below(
+    options: argparse.Namespace,
+    calibration: Calibration,
+    loaded: list[Recording],
+    build_at: Callable[[float], Mechanism],
+) -> tuple[Mechanism, Correlated | None]:
+    """The mechanism of the largest epsilon that --epsilon-prime allows for the longest recording, and the claim."""
+    if options.epsilon_prime is None:
+        return build_at(options.epsilon), None
+    from eyestream.correlation.published import session_claim  # noqa: PLC0415  for who names a class
+
+    if calibration.anchor is not None:
+        raise ConfigError("--epsilon-prime: of a calibration with a baseline the class says nothing: leave it out")
+    process, apart_s = load_process("everyday"), options.every * calibration.n / calibration.rate_hz
+    longest = max(len(recording.t) for recording in loaded)
+    chunks = -(-longest // (calibration.n * options.every))
+
+    def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
+        mechanism = build_at(epsilon)
+        return mechanism, session_claim(mechanism, process, apart_s, chunks=chunks, touched=chunks)
+
+    try:
+        mechanism = kept_below(options.epsilon_prime, options.epsilon, claimed)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("[stream.privacy] epsilon_prime", "--epsilon-prime")) from None
+    claim = claimed(mechanism.epsilon)[1]
+    print(f"epsilon {mechanism.epsilon:.4g} a chunk instead: {claim.words()}")
+    return mechanism, claim
 
 
 def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:

@@ -31,15 +31,19 @@ class RecordingRelease:
         Number of the session in the ledger.
     rows
         (m, F); NaN where a value is missing. A partial last chunk is imputed, released whole and cut.
+    every
+        Every so-manieth chunk is released, and nothing of the others: a schedule that the data have no part in.
     """
 
-    def __init__(self, settings: DeviceSettings, mechanism: Mechanism, session: int, rows: Array) -> None:
-        self._mechanism, self._shape = mechanism, rows.shape
+    def __init__(
+        self, settings: DeviceSettings, mechanism: Mechanism, session: int, rows: Array, *, every: int = 1
+    ) -> None:
+        self._mechanism, self._shape, self._every = mechanism, rows.shape, every
         charge = Charge.of(mechanism.epsilon, mechanism.delta)
-        self._order = ReleaseOrder(settings, charge, baseline=mechanism.baseline_chunks)
+        self._order = ReleaseOrder(settings, charge, baseline=mechanism.baseline_chunks, every=every)
         self._n = settings.n
         self.requests: list[Request] = []
-        """One for each chunk, to be asked before `release`; those of the baseline cost nothing."""
+        """One for each chunk, to be asked before `release`; those of which nothing is released cost nothing."""
         for start in range(0, len(rows), MAX_ROWS):
             part = rows[start : start + MAX_ROWS]
             last = start + len(part) == len(rows)
@@ -49,8 +53,8 @@ class RecordingRelease:
     def release(self, answers: Sequence[Granted | Withheld]) -> Array:
         """Private rows (m, F) under the ledger's `answers` to all `requests`.
 
-        Every chunk is estimated from all releases of the session where the mechanism can do that. Rows of the session's
-        baseline are NaN: they are never released.
+        Every chunk is estimated from all releases of the session where the mechanism can do that, and no chunk is left
+        out. Rows of the session's baseline, and of chunks that are left out, are NaN: they are never released.
 
         Raises
         ------
@@ -66,10 +70,13 @@ class RecordingRelease:
             if session.awaits_baseline:
                 session.anchor(effect.chunk.values)
                 continue
+            if effect.granted.spent is None:
+                continue
             starts.append(effect.chunk.first_row)
             chunks.append(session.release(effect.chunk.values))
             states.append(session.state)
-        for start, chunk in zip(starts, self._mechanism.hindsight(states) or chunks, strict=True):
+        looked_back = self._mechanism.hindsight(states) if self._every == 1 else None
+        for start, chunk in zip(starts, looked_back or chunks, strict=True):
             part = released[start : start + self._n]
             part[:] = chunk[:, : len(part)].T
         return released
