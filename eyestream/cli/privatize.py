@@ -188,13 +188,13 @@ def _kept_below(
 
     if calibration.anchor is not None:
         raise ConfigError("--epsilon-prime: of a calibration with a baseline the class says nothing: leave it out")
-    process, apart_s = load_process("everyday"), options.every * calibration.n / calibration.rate_hz
+    process, apart_s = load_process("everyday"), calibration.n / calibration.rate_hz
     longest = max(len(recording.t) for recording in loaded)
     chunks = -(-longest // (calibration.n * options.every))
 
     def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
         mechanism = build_at(epsilon)
-        return mechanism, session_claim(mechanism, process, apart_s, chunks=chunks, touched=chunks)
+        return mechanism, session_claim(mechanism, process, apart_s, chunks=chunks, touched=chunks, every=options.every)
 
     try:
         mechanism = kept_below(options.epsilon_prime, options.epsilon, claimed)

@@ -57,7 +57,7 @@ class ReleaseOrder:
     baseline
         Chunks at the beginning of each session of which nothing is released: they are asked for without a charge.
     every
-        Behind them, every so-manieth chunk is released, the first one included; the others are asked for likewise.
+        Behind them one chunk in so many is released, the first one included; the others are asked for likewise.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class RecordingRelease:
     rows
         (m, F); NaN where a value is missing. A partial last chunk is imputed, released whole and cut.
     every
-        Every so-manieth chunk is released, and nothing of the others: a schedule that the data have no part in.
+        One chunk in so many is released, and nothing of the others: a schedule that the data have no part in.
     """
 
     def __init__(

@@ -105,7 +105,7 @@ def privatize(
     *,
     every: int = 1,
 ) -> Iterator[Released]:
-    """Release every recording, one after the other, chunk by chunk; with `every`, each so-manieth of them alone.
+    """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
 
     With a `booking` every chunk of every recording is reserved before the first one is released.
 
