@@ -23,7 +23,6 @@ __all__ = [
     "TRUSTED",
     "Guarantee",
     "Scope",
-    "describe",
     "guarantee_of",
     "guarantee_of_recording",
     "text",
@@ -65,6 +64,7 @@ class Guarantee:
     window_chunks, session_chunks : released chunks of this stream that they can hold; None: no such figure.
     correlated : what a session tells under a class of processes; None where the configuration names no class.
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
+    purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     """
 
     statement: str
@@ -84,6 +84,7 @@ class Guarantee:
     session_chunks: int | None = None
     correlated: Correlated | None = None
     baseline_chunks: int = 0
+    purpose: str | None = None
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -91,6 +92,7 @@ class Guarantee:
             return [("claim", self.statement)]
         return [
             ("claim", self.statement),
+            *([] if self.purpose is None else [("purpose", self.purpose)]),
             ("unit", self._unit()),
             *([("baseline", self._baseline())] if self.baseline_chunks else []),
             ("chunk", self.loss.figures()),
@@ -218,6 +220,7 @@ class Guarantee:
             "streams_beside": list(self.streams),
             "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
             "baseline_chunks": self.baseline_chunks,
+            "purpose": self.purpose,
             "scopes": [
                 {
                     "unit": scope.unit,
@@ -288,11 +291,6 @@ def _power(gain: Fraction, chunks: int) -> str:
     return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"
 
 
-def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:
-    """The guarantee as (topic, sentence) pairs, in the order in which they should be read."""
-    return guarantee_of(mechanism, deployment).sentences()
-
-
 def text(mechanism: Mechanism, deployment: Deployment) -> str:
-    """`describe` as lines of text."""
+    """The guarantee of a mechanism in a deployment, as lines of text."""
     return guarantee_of(mechanism, deployment).text()
