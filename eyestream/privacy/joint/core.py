@@ -75,7 +75,8 @@ class JointCore:
             spread = tables.sd[frame.active] * np.sqrt(whole)
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
             levels = (tables.levels[frame.active] - self.mean) / self.sd
-            self.there = Lines(tables.knots[frame.active], levels)
+            low, high = (bound[:, 0] for bound in frame.range)
+            self.there = Lines(tables.knots[frame.active], levels, low, high)
             blocks = tables.basis.reshape(len(levels), -1, tables.basis.shape[1])
             self.basis = blocks[self.there.order].reshape(tables.basis.shape)
             self.back = Nodes(levels, tables.knots[frame.active])
