@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.offline.study.people.book_cells import cells_of
 from eyestream.offline.study.people.word_likelihood import believe, prior, tell_scores, word_scores
 from eyestream.offline.study.people.words import decode
 from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.joint.books import books_of
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import CFPA, KLT
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
@@ -29,6 +32,11 @@ def corpus():
 @pytest.fixture(scope="module")
 def shed(corpus):
     return calibrate_joint(corpus, shed_identity=1.0)
+
+
+@pytest.fixture(scope="module")
+def booked(corpus):
+    return calibrate_joint(corpus, books=shipped_books())
 
 
 class Overheard:
@@ -57,6 +65,72 @@ def test_every_word_is_read_off_the_float32_chunks_and_weights_are_undone(corpus
             np.testing.assert_array_equal(evidence.word, drawn[1:])
             replaced += 1
     assert replaced or epsilon > 20
+
+
+@pytest.mark.parametrize(("epsilon", "coordinates"), [(4.8, 1), (19.2, 2)])
+def test_words_of_books_are_read_too(booked, corpus, epsilon, coordinates):
+    noise = Overheard(SeededNoise(6))
+    mechanism = KLT(booked, epsilon, noise=noise)
+    session = mechanism.session()
+    read = decode(mechanism, [session.release(chunk).astype(np.float32) for chunk in corpus.chunks[:25]])
+    assert all(evidence.decoded and len(evidence.word) == coordinates for evidence in read)
+    replaced = [(e.word, drawn[1:]) for e, drawn in zip(read, noise.draws, strict=True) if drawn[0]]
+    for word, drawn in replaced:
+        np.testing.assert_array_equal(word, drawn)
+    assert replaced or epsilon > 15
+
+
+def test_a_cell_of_a_book_tells_a_belief_what_counting_tells(booked):
+    """Its probability, and the mean and covariance behind it, of beliefs off the middle and narrower than the law."""
+    book = books_of(booked.tables)[2]
+    assert len(book.points) == 32
+    rng, size = np.random.default_rng(3), book.end
+    observed = np.linalg.qr(rng.standard_normal((size + 3, size)))[0].T  # of a state of a few numbers more
+    mean = 0.5 * rng.standard_normal(size + 3)
+    root = rng.standard_normal((size + 3, size + 3)) / 4
+    covariance = root @ root.T + 0.2 * np.eye(size + 3)
+    centre = 0.3 * rng.standard_normal(size)
+    states = rng.multivariate_normal(mean, covariance, 2**16)
+    y = states @ observed.T - centre
+    words = ((book.points**2) @ book.weights - 2 * (y * book.weights) @ book.points.T).argmin(axis=1)
+    counts = np.bincount(words, minlength=32)
+    some = np.argsort(counts)[::-1][:6]
+    means, covariances, logs = cells_of(book).weigh(
+        np.tile(mean, (6, 1)), np.tile(covariance, (6, 1, 1)), observed, np.tile(centre, (6, 1)), some
+    )
+    for word, at, spread, log in zip(some, means, covariances, logs, strict=True):
+        inside = states[words == word]
+        assert log == pytest.approx(np.log(len(inside) / len(states)), abs=0.25)
+        moved = inside.mean(axis=0) - mean
+        assert np.linalg.norm(at - inside.mean(axis=0)) < 0.25 * np.linalg.norm(moved)
+        left = np.trace(np.cov(inside.T)) / np.trace(covariance)
+        assert np.trace(spread) / np.trace(covariance) == pytest.approx(left, abs=0.05)
+    every = cells_of(book).weigh(*(np.repeat(a, 32, axis=0) for a in (mean[None], covariance[None])), observed,
+                                 np.tile(centre, (32, 1)), np.arange(32))  # fmt: skip
+    assert np.exp(every[2]).sum() == pytest.approx(1, abs=0.1)
+    far = np.argsort(counts)[0]  # the word that says the opposite of the belief
+    assert every[2][far] < every[2][some[0]] - 2
+
+
+def test_believing_words_of_books_finds_the_person(booked, corpus):
+    """Nearer to the true scores than without a word, and surer; a word that was not decoded tells nothing."""
+    mechanism = KLT(booked, 9.6, noise=SeededNoise(2))
+    core, step = mechanism.core, mechanism.core.step()
+    near = far = 0.0
+    for chunk in corpus.chunks[:12]:
+        told = decode(mechanism, [mechanism.release(chunk).astype(np.float32)])
+        after, _ = believe(core, prior(core, 1), [told])
+        scores = step.scores(mechanism._workspaces.take()[0].admit(chunk).copy())
+        d = len(scores)
+        near += float(((after.mean[0].reshape(-1, d).sum(axis=0) - scores) ** 2).sum())
+        far += float((scores**2).sum())
+        assert np.linalg.eigvalsh(after.covariance[0]).min() > -1e-9
+        assert np.trace(after.covariance[0]) < np.trace(core.schedule.motion.stationary)
+    assert near < 0.75 * far
+    nothing = replace(told[0], word=np.full(1, -1))
+    after, logs = believe(core, prior(core, 1), [[nothing]])
+    np.testing.assert_array_equal(after.mean, 0.0)
+    assert logs[0] == 0.0
 
 
 def test_a_truthful_word_is_the_cell_that_holds_the_scores(corpus):
