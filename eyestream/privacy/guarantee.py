@@ -252,9 +252,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
     levels = deployment.lifetime_levels
     session = deployment.session_epsilon if levels == 1 else None
-    made = guarantee_of_recording(mechanism, mechanism.calibration)
-    if levels > 1 and made.gain is not None:  # later levels have room for more chunks: none are counted
-        made = replace(made, gain=max(mechanism.faded(level).gain or made.gain for level in range(levels)))
+    made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
@@ -266,15 +264,16 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     )
 
 
-def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration) -> Guarantee:
+def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
     """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
+    gains = [mechanism.faded(level).gain for level in range(levels)] if mechanism.noise.certified else [None]
     return Guarantee(
         statement=mechanism.guarantee,
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
         scopes=(),
         baseline_chunks=0 if calibration.anchor is None else calibration.anchor.chunks,
-        gain=mechanism.gain if mechanism.noise.certified else None,
+        gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=calibration.content_hash,
