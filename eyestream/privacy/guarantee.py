@@ -65,6 +65,7 @@ class Guarantee:
     correlated : what a session tells under a class of processes; None where the configuration names no class.
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
+    error : how much larger than stated the error is on later levels of a lifetime that fades.
     """
 
     statement: str
@@ -85,6 +86,7 @@ class Guarantee:
     correlated: Correlated | None = None
     baseline_chunks: int = 0
     purpose: str | None = None
+    error: str | None = None
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -101,6 +103,7 @@ class Guarantee:
             ("guessing", self._guessing()),
             ("correlation", NO_CLASS if self.correlated is None else self.correlated.words()),
             *((scope.unit, scope.why) for scope in self.scopes),
+            *([] if self.error is None else [("error", self.error)]),
             (
                 "person",
                 "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
