@@ -81,14 +81,14 @@ class Book:
 
     @cached_property
     def _ahead(self) -> tuple[Array, Array]:
-        """Half the squared distance to a point is this (K, m) times y less that (K,), less what all have in common."""
+        """The nearest point has the most of y times this (m, K), less that (K,)."""
         weighted = self.points * self.weights
-        return weighted, (weighted * self.points).sum(axis=1) / 2
+        return np.ascontiguousarray(weighted.T), (weighted * self.points).sum(axis=1) / 2
 
     def nearest(self, scores: Array) -> int:
         """Index of the point nearest to `scores` (m,); of what is not a number, some index."""
         weighted, half = self._ahead
-        return int(np.argmax(weighted @ scores - half))
+        return int(np.argmax(scores @ weighted - half))
 
 
 def books_of(tables: JointTables) -> tuple[Book, ...]:
