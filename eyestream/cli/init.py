@@ -7,7 +7,10 @@ from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.offline.study.advice import PURPOSES, advise, load_table
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.purposes import words
 from eyestream.rim import config
+from eyestream.rim.config import StreamSettings
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
@@ -70,7 +73,8 @@ def main(options: argparse.Namespace) -> None:
         _upgrade(options.upgrade)
         return
     if options.purpose is not None:
-        initialise(options.directory, advise(PURPOSES[options.purpose], load_table()).into(fresh_configuration()))
+        advice = advise(PURPOSES[options.purpose], load_table())
+        initialise(options.directory, advice.for_purpose(fresh_configuration(), options.purpose))
         return
     initialise(options.directory, _of_mechanism(options.mechanism or "klt"))
 
@@ -96,14 +100,18 @@ def initialise(directory: Path, text: str) -> None:
     made = mechanisms_of(settings)
     print(f"mechanism      {', '.join(mechanism.name for mechanism in made.values())}")
     for stream in settings.stream:
-        if withheld := made[stream.name].baseline_chunks:
-            print(
-                "purpose        what the eyes of people do whom applications should hardly recognise: the first "
-                f"{withheld * made[stream.name].n / stream.rate_hz:g} s of each session are withheld, and their mean "
-                "is taken off the rest"
-            )
+        print(f"purpose        {_purpose(stream, made[stream.name])}")
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
+
+
+def _purpose(stream: StreamSettings, mechanism: Mechanism) -> str:
+    """What a stream is for, and what is withheld for that."""
+    withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
+    said = words(stream.privacy.purpose or ("unrecognised" if withheld_s else "trends"))
+    if not withheld_s:
+        return said
+    return f"{said}: the first {withheld_s:g} s of each session are withheld, and their mean is taken off the rest"
 
 
 def _upgrade(path: Path) -> None:

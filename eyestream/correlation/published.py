@@ -46,6 +46,7 @@ far apart with the same innovations, the first one backward likewise, and each s
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,20 +193,31 @@ def _between(
     mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, apart: int, every: int
 ) -> float:
     """What is told of a chunk that is withheld, `apart` chunks behind a released one, by all on both sides."""
-    before = side(mechanism, process, seconds, chunks, first=apart, every=every)
-    return before + side(mechanism, process, seconds, chunks, first=every - apart, every=every)
+
+    def told(before: int, behind: int) -> float:
+        near = side(mechanism, process, seconds, before, first=apart, every=every)
+        return near + side(mechanism, process, seconds, behind, first=every - apart, every=every)
+
+    if isinstance(mechanism, KLT):
+        return told(chunks, chunks)
+    return max(told(high, chunks - low) for low, high in _blocks(chunks))
 
 
 def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, others: int, every: int) -> float:
     """The largest sum over where the secret chunk may lie among `others` more; a side grows with its chunks."""
+
+    def told(chunks: int) -> float:
+        return side(mechanism, process, seconds, chunks, first=every, every=every)
+
     if isinstance(mechanism, KLT):  # long sessions tell no more than half as long ones: not worth the time
-        own = side(mechanism, process, seconds, others, first=every, every=every)
-        return min(2 * own, others * float(mechanism.loss.epsilon))
-    borders = sorted({others * i // (2 * _BLOCKS) for i in range(_BLOCKS + 1)})
-    return max(
-        sum(side(mechanism, process, seconds, some, first=every, every=every) for some in (high, others - low))
-        for low, high in zip(borders, borders[1:] or borders, strict=False)
-    )
+        return min(2 * told(others), others * float(mechanism.loss.epsilon))
+    return max(told(high) + told(others - low) for low, high in _blocks(others))
+
+
+def _blocks(chunks: int) -> list[tuple[int, int]]:
+    """Up to half of `chunks`, from and to: how many of them may lie on the shorter side."""
+    borders = sorted({chunks * i // (2 * _BLOCKS) for i in range(_BLOCKS + 1)})
+    return list(pairwise(borders)) or [(0, 0)]
 
 
 def _shares(mechanism: Mechanism) -> tuple[Array, Array]:

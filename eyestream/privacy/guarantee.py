@@ -23,7 +23,6 @@ __all__ = [
     "TRUSTED",
     "Guarantee",
     "Scope",
-    "describe",
     "guarantee_of",
     "guarantee_of_recording",
     "text",
@@ -65,6 +64,8 @@ class Guarantee:
     window_chunks, session_chunks : released chunks of this stream that they can hold; None: no such figure.
     correlated : what a session tells under a class of processes; None where the configuration names no class.
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
+    purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
+    error : how much larger than stated the error is on later levels of a lifetime that fades.
     """
 
     statement: str
@@ -84,6 +85,8 @@ class Guarantee:
     session_chunks: int | None = None
     correlated: Correlated | None = None
     baseline_chunks: int = 0
+    purpose: str | None = None
+    error: str | None = None
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -91,6 +94,7 @@ class Guarantee:
             return [("claim", self.statement)]
         return [
             ("claim", self.statement),
+            *([] if self.purpose is None else [("purpose", self.purpose)]),
             ("unit", self._unit()),
             *([("baseline", self._baseline())] if self.baseline_chunks else []),
             ("chunk", self.loss.figures()),
@@ -99,6 +103,7 @@ class Guarantee:
             ("guessing", self._guessing()),
             ("correlation", NO_CLASS if self.correlated is None else self.correlated.words()),
             *((scope.unit, scope.why) for scope in self.scopes),
+            *([] if self.error is None else [("error", self.error)]),
             (
                 "person",
                 "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
@@ -218,6 +223,7 @@ class Guarantee:
             "streams_beside": list(self.streams),
             "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
             "baseline_chunks": self.baseline_chunks,
+            "purpose": self.purpose,
             "scopes": [
                 {
                     "unit": scope.unit,
@@ -249,9 +255,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
     levels = deployment.lifetime_levels
     session = deployment.session_epsilon if levels == 1 else None
-    made = guarantee_of_recording(mechanism, mechanism.calibration)
-    if levels > 1 and made.gain is not None:  # later levels have room for more chunks: none are counted
-        made = replace(made, gain=max(mechanism.faded(level).gain or made.gain for level in range(levels)))
+    made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
@@ -263,15 +267,16 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     )
 
 
-def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration) -> Guarantee:
+def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
     """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
+    gains = [mechanism.faded(level).gain for level in range(levels)] if mechanism.noise.certified else [None]
     return Guarantee(
         statement=mechanism.guarantee,
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
         scopes=(),
         baseline_chunks=0 if calibration.anchor is None else calibration.anchor.chunks,
-        gain=mechanism.gain if mechanism.noise.certified else None,
+        gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=calibration.content_hash,
@@ -288,11 +293,6 @@ def _power(gain: Fraction, chunks: int) -> str:
     return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"
 
 
-def describe(mechanism: Mechanism, deployment: Deployment) -> list[tuple[str, str]]:
-    """The guarantee as (topic, sentence) pairs, in the order in which they should be read."""
-    return guarantee_of(mechanism, deployment).sentences()
-
-
 def text(mechanism: Mechanism, deployment: Deployment) -> str:
-    """`describe` as lines of text."""
+    """The guarantee of a mechanism in a deployment, as lines of text."""
     return guarantee_of(mechanism, deployment).text()

@@ -53,7 +53,7 @@ def test_chunks_that_are_left_out_cost_nothing_and_do_not_come(long: Path, tmp_p
 def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
     long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Chunks that are left out allow the others nearly three times as much at the same target."""
+    """Chunks that are left out allow the others more than twice as much at the same target."""
     allowed = []
     for every in ("1", "4"):
         out = tmp_path / every
@@ -63,7 +63,7 @@ def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
         assert told["correlation"]["chunks"] == {"1": 19, "4": 5}[every]
         assert f"epsilon {told['claim']['loss']['epsilon']:.4g} a chunk instead" in capsys.readouterr().out
         allowed.append(told["claim"]["loss"]["epsilon"])
-    assert 2.5 < allowed[1] / allowed[0] < 4
+    assert 2 < allowed[1] / allowed[0] < 4
     run(long, "everyday-cfpa-32", tmp_path / "low", "--epsilon", "0.48", "--epsilon-prime", "240")
     assert json.loads((tmp_path / "low" / "long.npz.claim.json").read_text())["claim"]["loss"]["epsilon"] <= 0.48
 

@@ -6,27 +6,25 @@ Between the epsilons that were measured, utility is interpolated in the logarith
 of the next larger one. Nothing is said outside of what was measured.
 """
 
-import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from eyestream.errors import ConfigError
 from eyestream.offline.study.prices import price
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.purposes import PURPOSES, Wish, choose
+from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import DATA
 
-__all__ = ["ANCHORED", "PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
+__all__ = ["PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
 
-Row = dict[str, Any]
-
-ANCHORED = "anchored"
-"""In the names of calibrations that take a baseline off each session."""
-
-UTILITY = ("distinct", "distinct_own", "distinct_offline", "distinct_own_offline")
+_OPTIONS = {
+    "epsilon_per_minute": "--epsilon-per-minute",
+    "delay_s": "--delay",
+    "hide_identity": "--hide-identity",
+}
 IDENTITY = (
     "attacker",
     "area",
@@ -42,33 +40,6 @@ IDENTITY = (
 
 
 _NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What an application needs, and what must not be found out.
-
-    Attributes
-    ----------
-    epsilon_per_minute : of the stream, on average.
-    delay_s : at most so long from a row to the release of its chunk.
-    hide_identity : whether it must be hard to find out who it is.
-    hours_a_day : for the ceilings.
-    """
-
-    epsilon_per_minute: float
-    delay_s: float
-    hide_identity: bool = False
-    hours_a_day: float = 8.0
-
-
-PURPOSES = {
-    "adapt": Wish(18.0, 20.0),
-    "trends": Wish(18.0, 70.0),
-    "unrecognised": Wish(18.0, 40.0, hide_identity=True),
-}
-"""What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
-known anyway; the same of people whom the application must not recognise."""
 
 
 @dataclass(frozen=True)
@@ -126,69 +97,47 @@ class Advice:
         there, wanted = (r"", r"# ") if self.withheld_s else (r"# ", r"")
         return re.sub(rf"(?m)^{there}(correlation = )", rf"{wanted}\1", text, count=1)
 
-
-def load_table() -> dict[str, Any]:
-    """The saved figures."""
-    text = (DATA / "advice.json").read_text(encoding="utf-8")
-    table: dict[str, Any] = json.loads(text)
-    return table
+    def for_purpose(self, text: str, purpose: str) -> str:
+        """As `into`, with the purpose in the place of the calibration and the epsilon that it comes to now."""
+        text = self.into(text)
+        named = f'purpose = "{purpose}"'
+        priced = f"epsilon_per_minute = {PURPOSES[purpose].epsilon_per_minute:g}"
+        lines = (
+            f"{named:<40} # what it is for; `eyestream guarantee` says which calibration that is\n"
+            f"{priced:<40} # what all chunks of a minute cost on average; no newer version raises it\n"
+        )
+        old = r"(?m)^calibration = .*\n^epsilon = .*\n(# In the place of .*\n# .*\n)?"
+        text, count = re.subn(old, lines, text, count=1)
+        assert count == 1
+        return text
 
 
 def advise(wish: Wish, table: dict[str, Any]) -> Advice:
-    """What to take of what ships.
-
-    Of the calibrations whose chunks are no longer than the delay, the one of which most is expected: against the common
-    mean, or, where identity is hidden, within people. Then those are left out in which the strongest attacker reached
-    an area that so many people would have shown, at the next larger epsilon that was measured.
+    """What to take of what ships (`eyestream.privacy.purposes.choose`), with its price and what to expect of it.
 
     Raises
     ------
     ConfigError
         No calibration is quick enough, nothing was measured at such an epsilon, or people were found in all of them.
     """
-    rows = [row for row in table["rows"] if (ANCHORED in row["calibration"]) == wish.hide_identity]
-    minutes = sorted({row["minute"] for row in rows})
-    if not minutes[0] <= wish.epsilon_per_minute <= minutes[-1]:
-        raise ConfigError(
-            f"--epsilon-per-minute: expected {minutes[0]:g} to {minutes[-1]:g}, where figures were measured, not "
-            f"{wish.epsilon_per_minute:g}"
-        )
     if not (math.isfinite(wish.hours_a_day) and 0 < wish.hours_a_day <= 24):
         raise ConfigError(f"--hours: expected more than 0 and at most 24, not {wish.hours_a_day:g}")
-    rate = {row["calibration"]: row["minute"] * row["n"] / row["epsilon"] / 60 for row in rows}
-    quick = [row for row in rows if row["n"] / rate[row["calibration"]] <= wish.delay_s]
-    if not quick:
-        shortest = min(row["n"] / rate[row["calibration"]] for row in rows)
-        raise ConfigError(f"--delay: expected {shortest:g} s or more, the length of the shortest chunk that ships")
-    key = "distinct_own" if wish.hide_identity else "distinct"
-    names = {row["calibration"] for row in quick}
-    between = {name: _between(rows, name, wish.epsilon_per_minute) for name in names}
-    if wish.hide_identity:
-        names = {name for name in names if between[name][1]["area"] < between[name][1]["least_area"]}
-    if not names:
-        raise ConfigError(
-            f"--hide-identity: at {wish.epsilon_per_minute:g} a minute people were found in whatever is quick enough; "
-            "expected a smaller --epsilon-per-minute, or a longer --delay"
-        )
-    chosen = max(sorted(names), key=lambda name: float(between[name][0][key]))
-    return _answer(wish, chosen, *between[chosen], rate[chosen])
-
-
-def _answer(wish: Wish, name: str, expected: Row, above: Row, rate_hz: float) -> Advice:
-    n = int(above["n"])
-    exact = wish.epsilon_per_minute * n / (60 * rate_hz)
-    epsilon = math.floor(round(exact * 1e6, 3)) / 1e6  # as people write it, and not above what was asked
-    mechanism = build(calibrations.load(name), epsilon)
+    try:
+        choice = choose(wish, table["rows"])
+    except ConfigError as error:
+        attribute, _, said = str(error).partition(": ")
+        raise ConfigError(f"{_OPTIONS[attribute]}: {said}") from None
+    mechanism = build(calibrations.load(choice.calibration), choice.epsilon)
     anchor = mechanism.calibration.anchor
-    costs = price(epsilon, n, rate_hz)
+    costs = price(choice.epsilon, choice.n, choice.rate_hz)
     assert mechanism.gain is not None
     return Advice(
-        calibration=name,
-        epsilon=epsilon,
-        chunk=n,
-        delay_s=n / rate_hz,
-        expected=expected,
-        identity={key: above[key] for key in IDENTITY} | {"epsilon_per_minute": above["minute"]},
+        calibration=choice.calibration,
+        epsilon=choice.epsilon,
+        chunk=choice.n,
+        delay_s=choice.n / choice.rate_hz,
+        expected=dict(choice.expected),
+        identity={key: choice.above[key] for key in IDENTITY} | {"epsilon_per_minute": choice.above["minute"]},
         price={
             "chunk": costs.chunk,
             "minute": costs.minute,
@@ -197,27 +146,8 @@ def _answer(wish: Wish, name: str, expected: Row, above: Row, rate_hz: float) ->
             "day": costs.minute * 60 * wish.hours_a_day,
         },
         guess_factor=float(mechanism.gain),
-        withheld_s=0.0 if anchor is None else anchor.chunks * n / rate_hz,
+        withheld_s=0.0 if anchor is None else anchor.chunks * choice.n / choice.rate_hz,
     )
-
-
-def _between(rows: Sequence[Row], name: str, minute: float) -> tuple[Row, Row]:
-    """Utility at `minute`, and the row of the next larger epsilon that was measured, or of this one."""
-    own = sorted((row for row in rows if row["calibration"] == name), key=lambda row: float(row["minute"]))
-    above = next(row for row in own if row["minute"] >= minute)
-    below = next(row for row in reversed(own) if row["minute"] <= minute)
-    share = 0.0 if above is below else math.log(minute / below["minute"]) / math.log(above["minute"] / below["minute"])
-
-    def mix(low: float | None, high: float | None) -> float | None:
-        return None if low is None or high is None else (1 - share) * low + share * high
-
-    expected: Row = {key: mix(below[key], above[key]) for key in UTILITY}
-    expected["coverage"] = min(below["coverage"], above["coverage"])
-    expected["features"] = {
-        feature: {key: mix(below["features"][feature][key], figure) for key, figure in figures.items()}
-        for feature, figures in above["features"].items()
-    }
-    return expected, above
 
 
 def markdown(table: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from eyestream.privacy.mechanisms.entry import StudyForm
 from eyestream.privacy.mechanisms.registry import entries, entry_of
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations as files
+from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.recordings import Recording
 
 __all__ = [
@@ -124,7 +125,8 @@ BEST_FORMS = (
 """What stands beside the plain forms where mechanisms are compared at their best: all post-processing that CFPA and
 DCFPA have, and klt with a baseline of each session's own."""
 
-ANCHORED = ("klt-anchored", partial(entry_of("klt").calibrated, options={"anchored": True}))
+_KLT = entry_of("klt")
+ANCHORED = ("klt-anchored", partial(_KLT.calibrated, options=with_shipped_books(_KLT, {"anchored": True})))
 """Name and calibrator of the last of them."""
 
 _ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
@@ -132,7 +134,7 @@ _ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
 COLOURS = {source.label: source.colour for source in _ALL}
 
 CALIBRATORS: dict[str, Callable[[Corpus], Calibration]] = {
-    _key(entry.name, form): partial(entry.calibrated, options=form.calibration)
+    _key(entry.name, form): partial(entry.calibrated, options=with_shipped_books(entry, form.calibration))
     for entry in entries()
     for form in entry.study
 }

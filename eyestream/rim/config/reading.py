@@ -15,6 +15,7 @@ import msgspec
 
 from eyestream.errors import ConfigError, meant
 from eyestream.rim.config import tables
+from eyestream.rim.config.purposes import resolved
 from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 from eyestream.wire.topics import refuse_shared
@@ -49,7 +50,7 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
     """
     table = _toml(path)
     current = upgraded_table(table)
-    settings = _typed(path, _one_source(current), Settings, flat=current is not table)
+    settings = _typed(path, _one_source(_with_purposes(path, current)), Settings, flat=current is not table)
     if current is not table:
         notice(
             f"{path}: written for 0.1.0: [stream] is now [[stream]] with a name, and [privacy] is [stream.privacy]; "
@@ -57,6 +58,14 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
         )
     _check_together(path, settings)
     return _anchored(settings, path.parent)
+
+
+def _with_purposes(path: Path, table: dict[str, Any]) -> dict[str, Any]:
+    """As `resolved`; errors name the file."""
+    try:
+        return resolved(table)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def load_login(path: Path) -> LoginSettings:

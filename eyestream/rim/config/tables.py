@@ -60,6 +60,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[stream.privacy]``: the calibration (a shipped name or a path), and epsilon of a chunk, all features together.
 
+    A file may have `purpose` and `epsilon_per_minute` in their place: `load` fills in the two that they come to now.
     `mechanism` is the place of one that lives elsewhere, ``package.module:NAME``; else it comes with the calibration.
     `correlation` names the class of processes (a shipped name or a path) under which the guarantee says what a whole
     session tells; `epsilon_prime` lowers epsilon until that stays below it.
@@ -69,6 +70,8 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     calibration: Text
     epsilon: Positive
+    purpose: Literal["adapt", "trends", "unrecognised"] | None = None
+    epsilon_per_minute: Positive | None = None
     mechanism: Text | None = None
     correlation: Text | None = None
     epsilon_prime: Positive | None = None

@@ -15,7 +15,7 @@ from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import front_ends, lasting_words, served_streams, stream_spec
+from eyestream.rim.sidecar.description import front_ends, lasting_words, purpose_words, served_streams, stream_spec
 
 __all__ = ["host_findings"]
 
@@ -124,6 +124,8 @@ def _hours(settings: Settings) -> Iterator[Finding]:
     try:
         mechanisms = mechanisms_of(settings)
         for stream in settings.stream:
+            if (purpose := purpose_words(stream, mechanisms[stream.name])) is not None:
+                yield good(f"the purpose of {stream.name} comes to: {purpose}")
             told = lasting_words(settings, stream, mechanisms)
             yield good(f"the ceilings of {stream.name} last: {told}")
     except OperatorError:

@@ -15,6 +15,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.odometer import Odometer
 from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.config.purposes import within_window
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
@@ -82,7 +83,7 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     Raises
     ------
     ConfigError
-        Epsilon or an option cannot be used.
+        Epsilon or an option cannot be used; or what a purpose comes to costs a second of gaze more than a window may.
     CalibrationError
         As `fitting_calibration`.
     """
@@ -90,11 +91,18 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     for stream in settings.stream:
         try:
             made[stream.name] = mechanism = _built(settings, stream, noise())
+            _priced(settings, stream, mechanism)
             for level in range(1, settings.budget.levels):
                 _on_level(mechanism, level)
         except OperatorError as error:
             raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
     return made
+
+
+def _priced(settings: Settings, stream: StreamSettings, mechanism: Mechanism) -> None:
+    if stream.privacy.purpose is not None:
+        touched = stream_spec(settings, stream, mechanism.calibration.units).chunks_touched(mechanism.n, 1.0)
+        within_window(stream.privacy.purpose, mechanism.epsilon, touched, settings.budget.window_epsilon)
 
 
 def _on_level(mechanism: Mechanism, level: int) -> None:

@@ -1,11 +1,15 @@
 """What a configuration says: to each stream, to the words of the guarantee, and to applications."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Guarantee, guarantee_of
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.purposes import words
 from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, level_seconds, scopes_of
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.sidecar.correlated import correlated_of
@@ -24,6 +28,7 @@ __all__ = [
     "lasting_words",
     "meta_of",
     "metas",
+    "purpose_words",
     "served_streams",
     "stream_spec",
 ]
@@ -114,7 +119,39 @@ def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping
     """The guarantee of a stream; raises ConfigError as `correlated_of`."""
     mechanism = mechanisms[stream.name]
     claim = correlated_of(settings, stream, mechanism, _without_units(settings, stream))
-    return guarantee_of(mechanism, deployment_of(settings, stream, mechanisms), claim)
+    made = guarantee_of(mechanism, deployment_of(settings, stream, mechanisms), claim)
+    error = error_words(mechanism, settings.budget.levels)
+    return dataclasses.replace(made, purpose=purpose_words(stream, mechanism), error=error)
+
+
+def error_words(mechanism: Mechanism, levels: int) -> str | None:
+    """How much larger than `noise_sd` of `meta` the error is on later levels; None where the lifetime does not fade."""
+    if levels == 1:
+        return None
+    said, first = [], np.asarray(mechanism.noise_sd)
+    for level in range(1, levels):
+        other = mechanism.faded(level)
+        factor = (
+            float(np.median(np.asarray(other.noise_sd)[first > 0] / first[first > 0])) if (first > 0).any() else 1.0
+        )
+        said.append(f"{factor:.3g} at epsilon {other.epsilon:g}")
+    return (
+        f"`noise_sd` of `meta` is the error to expect on the first level, epsilon {mechanism.epsilon:g} a chunk. On "
+        "later ones, which `epsilon` of a chunk tells, it is larger, by this factor for the median feature: "
+        f"{', '.join(said)}"
+    )
+
+
+def purpose_words(stream: StreamSettings, mechanism: Mechanism) -> str | None:
+    """The purpose that the configuration names, and what it came to; None where it names none."""
+    privacy = stream.privacy
+    if privacy.purpose is None:
+        return None
+    return (
+        f"{privacy.purpose}: {words(privacy.purpose)}, at epsilon {privacy.epsilon_per_minute:g} a minute. By the "
+        f"figures that come with this version: {privacy.calibration}, epsilon {mechanism.epsilon:g} for a chunk of "
+        f"{mechanism.n} rows. A newer version may take another calibration, at no higher price"
+    )
 
 
 def _without_units(settings: Settings, stream: StreamSettings) -> StreamSpec:

@@ -10,7 +10,7 @@ from auditing.findings import Finding, Part, first_failure
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.guarantee import describe
+from eyestream.privacy.guarantee import guarantee_of
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
@@ -47,7 +47,7 @@ def words() -> Finding:
         noise = _Watched()
         mechanism = build(synthetic_joint(4) if name == "klt" else synthetic(name, 4, 2), 4.8, noise=noise)
         mechanism.release(np.zeros((mechanism.features, mechanism.n)))
-        said = {topic: sentence.lower() for topic, sentence in describe(mechanism, deployment)}
+        said = {topic: sentence.lower() for topic, sentence in guarantee_of(mechanism, deployment).sentences()}
         additive = noise.laws == {LaplaceLaw}
         right, wrong = (_ADDITIVE_WORDS, _RESPONSE_WORDS) if additive else (_RESPONSE_WORDS, _ADDITIVE_WORDS)
         parts += [(_says(said, one), f"{name}: its text does not say {one!r}") for one in right]

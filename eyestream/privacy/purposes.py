@@ -1,0 +1,143 @@
+"""What an application is for, and which calibration and epsilon that comes to, of what was measured.
+
+The choice is a function of saved figures: rows with `calibration`, `n`, `epsilon` of a chunk, `minute` (epsilon a
+minute), utility, and what the strongest attacker found. `eyestream advise` tells it with all its figures; a
+configuration may name a purpose instead of a calibration (`eyestream.rim.config.purposes`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eyestream.errors import ConfigError
+
+__all__ = ["ANCHORED", "PURPOSES", "Choice", "Row", "Wish", "choose", "words"]
+
+Row = Mapping[str, Any]
+
+ANCHORED = "anchored"
+"""In the names of calibrations that take a baseline off each session."""
+
+_UTILITY = ("distinct", "distinct_own", "distinct_offline", "distinct_own_offline")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an application needs, and what must not be found out.
+
+    Attributes
+    ----------
+    epsilon_per_minute : of the stream, on average.
+    delay_s : at most so long from a row to the release of its chunk.
+    hide_identity : whether it must be hard to find out who it is.
+    hours_a_day : for the ceilings.
+    """
+
+    epsilon_per_minute: float
+    delay_s: float
+    hide_identity: bool = False
+    hours_a_day: float = 8.0
+
+
+PURPOSES = {
+    "adapt": Wish(18.0, 20.0),
+    "trends": Wish(18.0, 70.0),
+    "unrecognised": Wish(18.0, 40.0, hide_identity=True),
+}
+"""What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
+known anyway; the same of people whom the application must not recognise."""
+
+_WORDS = {
+    "adapt": "to adapt to what the wearer does now",
+    "trends": "behaviour over minutes, of people who are known anyway",
+    "unrecognised": "behaviour over minutes, of people whom the application should hardly recognise",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a wish comes to.
+
+    Attributes
+    ----------
+    calibration : name of a shipped one.
+    epsilon : of a chunk.
+    n : rows of a chunk.
+    rate_hz : rows a second.
+    expected : utility at this epsilon, by name, and of each feature.
+    above : the row of the next larger epsilon that was measured, or of this one.
+    """
+
+    calibration: str
+    epsilon: float
+    n: int
+    rate_hz: float
+    expected: Row
+    above: Row
+
+
+def words(purpose: str) -> str:
+    """What a purpose is, for a sentence."""
+    return _WORDS[purpose]
+
+
+def choose(wish: Wish, rows: Sequence[Row]) -> Choice:
+    """What to take of what was measured.
+
+    Of the calibrations whose chunks are no longer than the delay, the one of which most is expected: against the common
+    mean, or, where identity is hidden, within people. Then those are left out in which the strongest attacker reached
+    an area that so many people would have shown, at the next larger epsilon that was measured.
+
+    Raises
+    ------
+    ConfigError
+        No calibration is quick enough, nothing was measured at such an epsilon, or people were found in all of them.
+        Begins with the name of the attribute of the wish.
+    """
+    rows = [row for row in rows if (ANCHORED in row["calibration"]) == wish.hide_identity]
+    minutes = sorted({row["minute"] for row in rows})
+    if not minutes[0] <= wish.epsilon_per_minute <= minutes[-1]:
+        raise ConfigError(
+            f"epsilon_per_minute: expected {minutes[0]:g} to {minutes[-1]:g}, where figures were measured, not "
+            f"{wish.epsilon_per_minute:g}"
+        )
+    rate = {row["calibration"]: row["minute"] * row["n"] / row["epsilon"] / 60 for row in rows}
+    quick = [row for row in rows if row["n"] / rate[row["calibration"]] <= wish.delay_s]
+    if not quick:
+        shortest = min(row["n"] / rate[row["calibration"]] for row in rows)
+        raise ConfigError(f"delay_s: expected {shortest:g} s or more, the length of the shortest chunk that ships")
+    key = "distinct_own" if wish.hide_identity else "distinct"
+    names = {row["calibration"] for row in quick}
+    between = {name: _between(rows, name, wish.epsilon_per_minute) for name in names}
+    if wish.hide_identity:
+        names = {name for name in names if between[name][1]["area"] < between[name][1]["least_area"]}
+    if not names:
+        raise ConfigError(
+            f"hide_identity: at {wish.epsilon_per_minute:g} a minute people were found in whatever is quick enough; "
+            "expected less epsilon a minute, or longer chunks"
+        )
+    chosen = max(sorted(names), key=lambda name: float(between[name][0][key]))
+    (expected, above), rate_hz = between[chosen], rate[chosen]
+    exact = wish.epsilon_per_minute * above["n"] / (60 * rate_hz)
+    epsilon = math.floor(round(exact * 1e6, 3)) / 1e6  # as people write it, and not above what was asked
+    return Choice(chosen, epsilon, int(above["n"]), rate_hz, expected, above)
+
+
+def _between(rows: Sequence[Row], name: str, minute: float) -> tuple[Row, Row]:
+    """Utility at `minute`, and the row of the next larger epsilon that was measured, or of this one."""
+    own = sorted((row for row in rows if row["calibration"] == name), key=lambda row: float(row["minute"]))
+    above = next(row for row in own if row["minute"] >= minute)
+    below = next(row for row in reversed(own) if row["minute"] <= minute)
+    share = 0.0 if above is below else math.log(minute / below["minute"]) / math.log(above["minute"] / below["minute"])
+
+    def mix(low: float | None, high: float | None) -> float | None:
+        return None if low is None or high is None else (1 - share) * low + share * high
+
+    expected: dict[str, Any] = {key: mix(below[key], above[key]) for key in _UTILITY}
+    expected["coverage"] = min(below["coverage"], above["coverage"])
+    expected["features"] = {
+        feature: {key: mix(below["features"][feature][key], figure) for key, figure in figures.items()}
+        for feature, figures in above["features"].items()
+    }
+    return expected, above

@@ -1,0 +1,100 @@
+"""A purpose in the place of a calibration: ``[stream.privacy] purpose = "trends"`` with ``epsilon_per_minute``.
+
+It becomes the calibration, and so the chunk length, and the epsilon of a chunk that `eyestream advise` answers with at
+that price. The figures that decide come with the program. So a newer version with better figures, or a better
+calibration, may mean another one by the same purpose; that is what a purpose is for.
+
+**What a newer version must not do is to spend more.** The advice alone would not keep to that: its own epsilon might
+rise. So nothing that costs comes from it. `epsilon_per_minute` must stand beside the purpose, and is the operator's
+figure: whatever is chosen costs no more than that a minute, on average. A longer chunk costs more by itself at the same
+price a minute, and with it a blink or a second of gaze; that is held by `window_epsilon`, also the operator's, below
+which the chunks that one second enters must fit, else the sidecar does not start (`within_window`). Sessions and days
+have their ceilings. Pinning the calibration as well was the other way; whoever wants that names it, and no purpose.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eyestream.errors import ConfigError, meant
+from eyestream.privacy.purposes import PURPOSES, Row, Wish, choose
+
+__all__ = ["load_table", "resolved", "within_window"]
+
+_ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
+_INSTEAD = ("calibration", "epsilon", "mechanism")
+
+
+def load_table() -> dict[str, Any]:
+    """The saved figures of what ships: `rows`, `corpus`, `people` and so on."""
+    table: dict[str, Any] = json.loads(_ADVICE.read_text(encoding="utf-8"))
+    return table
+
+
+def resolved(table: dict[str, Any], rows: Callable[[], list[Row]] = lambda: load_table()["rows"]) -> dict[str, Any]:
+    """The configuration's table with a calibration and an epsilon wherever a purpose stands; the purpose stays.
+
+    Parameters
+    ----------
+    table
+        The file in the form of today; where something else than a purpose is wrong with it, it is left as it is.
+    rows
+        Gives the saved figures; asked only where there is a purpose.
+
+    Raises
+    ------
+    ConfigError
+        A purpose is unknown, stands beside what it stands for, or has no price; or the figures have no answer for it.
+        Begins with the place in the file.
+    """
+    streams = table.get("stream")
+    if not isinstance(streams, list):
+        return table
+    told = []
+    for number, stream in enumerate(streams, start=1):
+        privacy = stream.get("privacy") if isinstance(stream, dict) else None
+        if isinstance(privacy, dict) and ("purpose" in privacy or "epsilon_per_minute" in privacy):
+            answer = _answer(privacy, rows(), f"[stream.privacy] (number {number})")
+            told.append(stream | {"privacy": privacy | answer})
+        else:
+            told.append(stream)
+    return table | {"stream": told}
+
+
+def within_window(purpose: str, epsilon: float, touched: int, window_epsilon: float) -> None:
+    """Raise ConfigError where a second of gaze, which enters `touched` chunks, costs more than a window may."""
+    if touched * epsilon > window_epsilon * (1 + 1e-9):
+        raise ConfigError(
+            f"[budget] window_epsilon: expected at least {touched * epsilon:g}: purpose {purpose!r} comes to a "
+            f"calibration of which one second of gaze enters {touched} chunks of epsilon {epsilon:g} each; or name a "
+            "calibration in the place of the purpose"
+        )
+
+
+def _answer(privacy: dict[str, Any], rows: list[Row], where: str) -> dict[str, Any]:
+    """``calibration`` and ``epsilon`` of the purpose in a ``[stream.privacy]`` table."""
+    purpose, minute = privacy.get("purpose"), privacy.get("epsilon_per_minute")
+    if purpose is None:
+        raise ConfigError(f"{where} purpose: missing beside epsilon_per_minute; a calibration goes with epsilon")
+    if not isinstance(purpose, str) or purpose not in PURPOSES:
+        near = meant(purpose, PURPOSES) if isinstance(purpose, str) else ""
+        raise ConfigError(f"{where} purpose: expected one of {', '.join(sorted(PURPOSES))}{near}")
+    for key in _INSTEAD:
+        if key in privacy:
+            raise ConfigError(f"{where} purpose: it stands for calibration and epsilon; take out {key}, or the purpose")
+    if minute is None:
+        raise ConfigError(
+            f"{where} epsilon_per_minute: missing beside purpose: what it may cost is for you to say, as no newer "
+            f"version may raise it ({PURPOSES[purpose].epsilon_per_minute:g} is what `eyestream init --purpose` writes)"
+        )
+    if isinstance(minute, bool) or not isinstance(minute, int | float) or not math.isfinite(minute):
+        raise ConfigError(f"{where} epsilon_per_minute: expected a number")
+    wish = PURPOSES[purpose]
+    try:
+        choice = choose(Wish(float(minute), wish.delay_s, wish.hide_identity), rows)
+    except ConfigError as error:
+        key, _, said = str(error).partition(": ")
+        raise ConfigError(f"{where} {key if key == 'epsilon_per_minute' else 'purpose'}: {said}") from None
+    return {"calibration": choice.calibration, "epsilon": choice.epsilon}
