@@ -5,7 +5,7 @@ order that changes, so that whatever the machine does it does to both; a figure 
 old, with the interval that holds the true median with 95 % (order statistics, binomial). Noise that an old version drew
 ahead of a release is switched off in it: what is compared is what a release costs when its noise is drawn then. 0.1.0
 took a new key for every chunk, when it was reserved; here it takes it when it draws, as this version takes its entropy,
-and not at all where it says so.
+and not at all where it says so. What codes chunks jointly is compared with klt as it was, at the same chunk length.
 """
 
 import argparse
@@ -29,6 +29,9 @@ from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
 
 _HERE = Path(__file__).resolve().parents[1]
 _KINDS = ("klt", "cfpa", "dcfpa", "lpa")
+_FORMS = {"bare": "release, the old one without a new key", "release": "release", "session": "session"}
+_JOINT = ("klt", "klt-mapped", "klt-anchored")
+_LENGTHS = (32, 64, 128)
 _ROWS, _FEATURES = 64, 52
 
 _RELEASES = """
@@ -41,15 +44,17 @@ except ImportError:
 from eyestream.privacy.mechanisms import build
 made = {}
 for kind in sys.argv[1:]:
-    calibration = calibrations.load(f"everyday-{kind}-64")
+    calibration = calibrations.load(f"everyday-{kind}")
     low, high = calibration.lo[:, None], calibration.hi[:, None]
-    chunk = low + (high - low) * np.random.default_rng(0).random((52, 64))
+    chunk = low + (high - low) * np.random.default_rng(0).random((52, calibration.n))
     made[kind] = build(calibration, 4.8, **({"k": 8} if "fpa" in kind else {})), chunk
 print("ready", flush=True)
 for line in sys.stdin:
     kind, form, count = line.split()
     mechanism, chunk = made[kind]
     who = mechanism.session() if form == "session" else mechanism
+    for _ in range(getattr(mechanism, "baseline_chunks", 0)):
+        who.anchor(chunk)
     who.release(chunk)
     renew = getattr(getattr(mechanism, "_noise", None), "renew", lambda: None)
     begin = time.process_time_ns()
@@ -105,20 +110,23 @@ def _child(checkout: Path, code: str, *words: str) -> Child:
 
 def releases(old: Path, turns: int) -> dict[str, list[float]]:
     """Processor time of one release, and of one chunk of a session, of each mechanism."""
+    asked = [(f"{kind}: {what}", f"{kind}-64", f"{kind}-64", form) for kind in _KINDS for form, what in _FORMS.items()]
+    asked += [(f"{kind}-{n}: session", f"klt-{n}", f"{kind}-{n}", "session") for n in _LENGTHS for kind in _JOINT]
     found = {}
     with ExitStack() as stack:
-        children = [stack.enter_context(_child(checkout, _RELEASES, *_KINDS)) for checkout in (old, _HERE)]
+        children = []
+        for which, checkout in enumerate((old, _HERE)):
+            names = sorted({one[1 + which] for one in asked})
+            children.append(stack.enter_context(_child(checkout, _RELEASES, *names)))
         for child in children:
             child.line()
-        for kind in _KINDS:
-            for form in ("bare", "release", "session"):
+        for label, *names, form in asked:
 
-                def measure(which: int, kind: str = kind, form: str = form) -> float:
-                    children[which].tell(f"{kind} {form} 200")
-                    return float(children[which].line())
+            def measure(which: int, names: list[str] = names, form: str = form) -> float:
+                children[which].tell(f"{names[which]} {form} 200")
+                return float(children[which].line())
 
-                what = {"bare": "release, the old one without a new key", "release": "release", "session": "session"}
-                found[f"{kind}: {what[form]}"] = by_turns(turns, measure)
+            found[label] = by_turns(turns, measure)
     return found
 
 

@@ -16,6 +16,7 @@ from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entries
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 
@@ -177,7 +178,7 @@ def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Ca
         raise ConfigError(f"--range is not for {entry.name}, which has no ball")
     declared = None if options.constant is None else tuple(options.constant)
     given = {"declared": declared, "description": options.about, "progress": _progress}
-    calibration = entry.calibrated(corpus, own_options(options) | given | own)
+    calibration = entry.calibrated(corpus, with_shipped_books(entry, own_options(options) | given | own))
     return declared_range(calibration, options.chunk) if options.range else calibration
 
 

@@ -8,7 +8,9 @@ are functions of what was released.
 `klt`. A chunk has a code word: the quantiser's cells of its scores along public directions, moved by what the released
 past predicts. Whatever the past, and however fine the quantiser, the chunks that share a word are all that lie in some
 box along the step's directions. So the sets of public chunks that a box can cut out are all the cells there can be, and
-often more than there are: what is computed with them is an upper bound.
+often more than there are: what is computed with them is an upper bound. Cells of a book are no boxes: with books every
+set of public chunks counts as one that a word may cut out. (In as many dimensions as there are chunks less one that is
+hardly more than the convex sets, which cells are.)
 """
 
 from itertools import product
@@ -26,7 +28,7 @@ from eyestream.privacy.mechanisms.dcfpa import DCFPA
 from eyestream.privacy.mechanisms.klt import KLT
 from eyestream.privacy.mechanisms.lpa import LPA
 
-__all__ = ["box_cells", "emission_of"]
+__all__ = ["any_cells", "box_cells", "emission_of"]
 
 Array = NDArray[np.float64]
 
@@ -64,22 +66,26 @@ def emission_of(mechanism: Mechanism, chunks: Array) -> Emission:
     if isinstance(mechanism, KLT) and isinstance(core, JointCore):
         step = core.step()
         scores = np.array([step.scores(chunk) for chunk in admitted])
-        found = [box_cells(scores @ turn.directions.T) for turn in core.schedule.steps]
+        steps = core.schedule.steps
+        found = [any_cells(len(scores))] if any(turn.books for turn in steps) else []
+        found += [box_cells(scores @ turn.directions.T) for turn in steps if not turn.books]
         return response(float(mechanism.loss.epsilon), np.unique(np.concatenate(found), axis=0))
     raise ConfigError(f"no output law is known of {mechanism.name} for public chunks")
 
 
 def box_cells(points: Array) -> NDArray[np.bool_]:
     """(C, S) the sets of points (S, m) that a box along the axes can hold without the others; not empty, not all."""
-    states = len(points)
+    cells = []
+    for cell in any_cells(len(points)):
+        low, high = points[cell].min(axis=0), points[cell].max(axis=0)
+        inside = ((points >= low) & (points <= high)).all(axis=1)
+        if not (inside & ~cell).any():
+            cells.append(cell)
+    return np.array(cells)
+
+
+def any_cells(states: int) -> NDArray[np.bool_]:
+    """(C, S) all sets of some of so many points; not empty, not all."""
     if not 2 <= states <= _MOST_STATES:
         raise ConfigError(f"points: from 2 to {_MOST_STATES} can be told apart by words, not {states}")
-    cells = []
-    for chosen in product((False, True), repeat=states):
-        cell = np.array(chosen)
-        if 0 < cell.sum() < states:
-            low, high = points[cell].min(axis=0), points[cell].max(axis=0)
-            inside = ((points >= low) & (points <= high)).all(axis=1)
-            if not (inside & ~cell).any():
-                cells.append(cell)
-    return np.array(cells)
+    return np.array(list(product((False, True), repeat=states)))[1:-1]

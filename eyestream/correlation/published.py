@@ -15,13 +15,18 @@ taxicab ball by scaling at most to twice their distance. (It does: (1, 0) and (1
 The loss of Laplace noise grows in proportion to the distance, by Cauchy-Schwarz as in the proof of epsilon, and
 snapping to the grid adds at most one step a coordinate. So the chunk s away loses at most
 
-    min(epsilon, c a^s epsilon + g),   c = 1 for CFPA, 2 for LPA, g = rate and deviation of all integers.
+    mean over features of min(m, c a^s) epsilon + g,   m = 1, c = 1 for CFPA, 2 for LPA, g = rates, deviations.
 
 DCFPA's ball is one of differences D x, the first row and each row less the one before. Clamping works on rows, and
-makes a jagged difference of a smooth one where every second row lies beyond the range. So its distance is bounded by
-way of the rows: |D u'| <= s_max |u'| <= s_max |u| <= (s_max / s_min) |D u| for u' no larger than u in any row, with the
-largest and smallest singular value of D, 2 cos(pi / (2n + 1)) and 2 sin(pi / (4n + 2)); c = cot(pi / (4n + 2)) is no
-less.
+makes a jagged difference of a smooth one where every second row lies beyond the range. Let v = x - x', |D v| <= 2 r,
+and let both contents lie in the range too, of width b: |v_i| <= b. The clamped difference is a^s t_i v_i with some t_i
+in [0, 1]. Two neighbours of one sign then differ by a^s max(|v_i|, |v_i-1|) at most, two of opposite signs by
+a^s |v_i - v_i-1|. With max(p, q)^2 = (p^2 + q^2) / 2 + |p - q| |p + q| / 2 and Cauchy-Schwarz the squares add up to at
+most a^2s (|v|^2 + |v| |D v| + |D v|^2), and |v| <= |D v| / s_min, s_min = 2 sin(pi / (4n + 2)) the smallest singular
+value of D; they also add up to at most a^2s (n b^2 + |D v|^2). So c^2 = 1 + min(1/s_min^2 + 1/s_min, n (b / 2r)^2),
+for each feature by itself: each has the same share of epsilon, and loses no more than that. With k = 1 what is released
+is the last row: differences add up to it. Less its centre and times the projection's factor it lies between lo and hi,
+less the centre. So no two chunks lose more than m = b / (2r sqrt(n)) of the share, at the chunk itself too.
 
 Then the likelihoods of all outputs differ by no more than e to the sum of it, for every w and hence on average.
 
@@ -30,17 +35,22 @@ chunk for ever. `normal_scores` bounds what later chunks tell of two scores that
 deviations apart, for d scores. Which codes are used depends on released values alone, and given all outputs they are
 fixed. A smaller |a| gives less: both the coupled distance and the shift grow with |a|.
 
-A second of gaze. It enters c chunks, at c epsilon; it moves the expected chunks at both ends by no more than the range,
-and so each side adds what it adds for a chunk.
+A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the
+means of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that
+far apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eyestream.correlation.normal_scores import forward_bound
 from eyestream.errors import ConfigError
 from eyestream.privacy.additive.core import AdditiveCore
+from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
@@ -51,6 +61,8 @@ from eyestream.privacy.mechanisms.lpa import LPA
 from eyestream.privacy.noise.laws import COORDINATE_DEVIATION
 
 __all__ = ["PublishedClass", "session_claim", "side"]
+
+Array = NDArray[np.float64]
 
 _OUTWARD = 1 + 2.0**-40
 _BLOCKS = 16
@@ -114,12 +126,9 @@ def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: 
     most, core = process.most(mechanism, seconds), mechanism.core
     epsilon = float(mechanism.loss.epsilon)
     if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):
-        stretch = 2.0 if isinstance(mechanism, LPA) else 1.0
-        if isinstance(mechanism, DCFPA):
-            stretch = 1 / math.tan(math.pi / (4 * mechanism.n + 2))
-        grid = _grid_loss(core)
-        near = min(chunks, _NEAR)
-        terms = [min(epsilon, stretch * most**s * epsilon + grid) for s in range(1, near + 1)]
+        (stretch, limit), grid, near = _shares(mechanism), _grid_loss(core), min(chunks, _NEAR)
+        shares = (float(np.minimum(limit, stretch * most**s).mean()) * _OUTWARD for s in range(1, near + 1))
+        terms = [min(epsilon, share * epsilon + grid) for share in shares]
         return _OUTWARD * (math.fsum(terms) + (chunks - near) * (terms[-1] if terms else 0.0))
     if isinstance(mechanism, KLT) and isinstance(core, JointCore):
         distance = 2 * process.range_sd * math.sqrt(core.tables.basis.shape[1])
@@ -175,6 +184,21 @@ def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, o
     )
 
 
+def _shares(mechanism: Mechanism) -> tuple[Array, Array]:
+    """(A,) c and m of each released feature."""
+    tables, active, n = mechanism.calibration.tables, mechanism.frame.active, mechanism.n
+    whole = np.ones(len(active))
+    if not isinstance(mechanism, DCFPA):
+        return (2.0 if isinstance(mechanism, LPA) else 1.0) * whole, whole
+    assert isinstance(tables, PerFeatureTables)
+    low, high = (end[:, 0] for end in mechanism.frame.range)
+    centre, diameter = tables.centre[active].sum(axis=1), 2 * tables.radius[active]
+    long = 1 / (2 * math.sin(math.pi / (4 * n + 2)))
+    stretch = np.sqrt(1 + np.minimum(long**2 + long, n * ((high - low) / diameter) ** 2)) * _OUTWARD
+    last = (np.maximum(high, centre) - np.minimum(low, centre)) / (diameter * math.sqrt(n)) * _OUTWARD
+    return stretch, np.where(np.array(mechanism.core.k) == 1, np.minimum(whole, last), whole)
+
+
 def _grid_loss(core: AdditiveCore) -> float:
     """What one grid step, and the deviation of the sampler, may cost in every integer of a chunk."""
     law = core.private.law
@@ -186,4 +210,6 @@ def _grid_loss(core: AdditiveCore) -> float:
 def _range_words(mechanism: Mechanism, process: PublishedClass) -> str:
     if isinstance(mechanism, KLT):
         return f"each uncorrelated score of them within {process.range_sd:g} standard deviations of the level"
+    if isinstance(mechanism, DCFPA):
+        return "both in the ball and in the range of the calibration"
     return "both in the ball of the calibration"

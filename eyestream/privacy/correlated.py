@@ -46,8 +46,9 @@ class Correlated:
             f"e^{self.second:.4g}. The class: about a level of the person's own, which the attacker may know, chunks "
             "are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
             f"{self.most:.3g} from one chunk to the next (time constant at most {self.time_constant_s:g} s); rows "
-            f"are complete; and the two contents lie in a range: {self.within}. {self.about}. Outside this class "
-            "only the plain sum holds, and of the level itself it says nothing"
+            f"are complete; the two contents lie in a range: {self.within}; and two contents of a second of gaze shift "
+            "the means of the chunks that hold it, by no more than that range, and nothing else. "
+            f"{self.about}. Outside this class only the plain sum holds, and of the level itself it says nothing"
         )
 
     def claim(self) -> dict[str, object]:

@@ -45,7 +45,7 @@ def test_a_checkout_against_itself() -> None:
     done = run("-m", "benchmarks.against", str(ROOT), "--turns", "6", "--json", timeout=200)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found) == 16
+    assert len(found) == 25
     assert all(figure["low"] <= figure["median"] <= figure["high"] for figure in found.values())
 
 

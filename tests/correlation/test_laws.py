@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eyestream.correlation.laws import box_cells, emission_of
+from eyestream.correlation.laws import any_cells, box_cells, emission_of
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
 from eyestream.privacy.joint.core import JointCore
@@ -80,6 +80,25 @@ def test_every_word_that_is_released_has_a_cell(name):
                     assert cell in cells
                     seen.add(cell)
     assert len(seen) >= 3
+
+
+def test_words_of_books_may_cut_out_any_chunks():
+    """Cells of books are no boxes: what is found of words must be among the cells, and boxes alone miss some."""
+    mechanism, chunks = levels("everyday-klt-mapped-32", 4.8)
+    core = mechanism.core
+    assert isinstance(core, JointCore)
+    cells = {tuple(cell) for cell in np.array(emission_of(mechanism, chunks).outputs > 0)}
+    assert cells >= {tuple(cell) for cell in any_cells(4)}
+    step, rng, seen = core.step(), np.random.default_rng(4), set()
+    scores = np.array([step.scores(np.clip(c[mechanism.frame.active], *mechanism.frame.range)) for c in chunks])
+    turn = core.schedule.steps[-1]
+    for _ in range(2000):
+        innovation = (scores - scores.mean(axis=0) - rng.normal(size=scores.shape[1])) @ turn.directions.T
+        words = [tuple(turn.word(row)) for row in innovation]
+        seen |= {tuple(w == word for w in words) for word in set(words)}
+    seen.discard((True,) * 4)
+    assert len(seen) >= 5
+    assert seen <= {tuple(bool(b) for b in cell) for cell in any_cells(4)}
 
 
 def test_boxes():

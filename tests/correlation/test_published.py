@@ -100,27 +100,78 @@ def test_scaling_onto_a_taxicab_ball_moves_chunks_apart() -> None:
         assert np.abs(taxicab[0] - taxicab[1]).sum() <= 2 * np.abs(pair[0] - pair[1]).sum()
 
 
-@pytest.mark.parametrize("k", [1, 9, 17])
-def test_clamping_rows_makes_differences_jagged_and_the_claim_for_dcfpa_allows_it(k: int) -> None:
-    """A level beyond the range in every second row: what is left of a ramp is in the others, and jumps up and down."""
-    mechanism = declared("dcfpa", k=k)
+def jagged_losses(mechanism: Mechanism, half: Array, a: float, far: int) -> list[float]:
+    """Losses of the chunks 1 .. far - 1 away, of contents `half` above and below the ball's centre.
+
+    The level lies at the end of the range, and far beyond it in every second row: what is left of the difference is in
+    the other rows, and jumps up and down.
+    """
     frame, tables, n = mechanism.frame, mechanism.calibration.tables, mechanism.n
     assert isinstance(tables, PerFeatureTables)
-    active, a, far = frame.active, 0.95, 60
-    step = -math.log(a) * 60.0
-    low, high = (np.broadcast_to(end, (len(active), 1)) for end in frame.range)
+    low, high = (np.broadcast_to(end, (len(frame.active), 1)) for end in frame.range)
     level = np.where(np.arange(n) % 2 == 0, high, high + 500 * (high - low))
-    centre = np.cumsum(tables.centre[active], axis=1)
-    ramp = tables.radius[active][:, None] * np.arange(1.0, n + 1) / math.sqrt(n)
-    worst = 0.0
+    centre = np.cumsum(tables.centre[frame.active], axis=1)
+    losses = []
     for s in range(1, far):
         pair = np.zeros((2, mechanism.features, n))
         for one, sign in zip(pair, (1, -1), strict=True):
-            one[active] = level + a**s * (centre + sign * ramp - level)
-        loss = pair_loss(mechanism, pair[0], pair[1])
-        assert loss <= side(mechanism, CLASS, step, s) - side(mechanism, CLASS, step, s - 1) + 1e-9
-        worst = max(worst, loss / (a**s * 4.8))
-    assert worst > 1.5 or k < 17, "control: coupling without the factor would allow less than this"
+            one[frame.active] = level + a**s * (centre + sign * half - level)
+        losses.append(pair_loss(mechanism, pair[0], pair[1]))
+    return losses
+
+
+@pytest.mark.parametrize("k", [1, 9, 17])
+def test_clamping_rows_makes_differences_jagged_and_the_claim_for_dcfpa_allows_it(k: int) -> None:
+    """A ramp that is as steep as the ball allows, and stays where the range ends."""
+    mechanism = declared("dcfpa", k=k)
+    frame, tables, n = mechanism.frame, mechanism.calibration.tables, mechanism.n
+    assert isinstance(tables, PerFeatureTables)
+    radius, width, a = tables.radius[frame.active][:, None], frame.range[1] - frame.range[0], 0.95
+    steps = np.clip(np.ceil((width / (2 * radius)) ** 2), 1, n)
+    half = np.minimum(radius * np.arange(1.0, n + 1) / np.sqrt(steps), width / 2)
+    assert (np.linalg.norm(np.diff(half, axis=1, prepend=0.0), axis=1, keepdims=True) <= radius * (1 + 1e-12)).all()
+    step = -math.log(a) * 60.0
+    told = np.diff([side(mechanism, CLASS, step, s) for s in range(60)])
+    losses = np.array(jagged_losses(mechanism, half, a, 60))
+    assert (losses <= told + 1e-9).all()
+    coupled = a ** np.arange(1, 60) * 4.8
+    assert (losses > 1.2 * coupled).any() or k < 17, "control: coupling without the factor would allow less than this"
+
+
+def test_one_coefficient_of_the_differences_is_the_last_row_and_loses_no_more_than_the_range() -> None:
+    """Ramps from the centre to the ends of the range lose nearly as much as any two chunks may: less than half."""
+    mechanism = declared("dcfpa", k=1)
+    frame, tables, n = mechanism.frame, mechanism.calibration.tables, mechanism.n
+    assert isinstance(tables, PerFeatureTables)
+    allowed = side(mechanism, CLASS, 1e-9, 1)  # a = 1: the limit alone
+    assert 0.4 < allowed / 4.8 < 0.45
+    centre, pair = np.cumsum(tables.centre[frame.active], axis=1), np.zeros((2, mechanism.features, n))
+    for one, end in zip(pair, frame.range, strict=True):
+        one[frame.active] = centre + (end - centre[:, -1:]) * np.arange(1, n + 1) / n
+    assert 0.8 * allowed < pair_loss(mechanism, pair[0], pair[1]) <= allowed
+    rng = np.random.default_rng(8)
+    for spread in (0.3, 1.0, 100.0):
+        pair[:, frame.active] = rng.normal(size=(2, len(frame.active), n)) * spread * frame.range[1]
+        assert pair_loss(mechanism, pair[0], pair[1]) <= allowed
+
+
+def test_clamped_differences_keep_to_the_bound_of_every_feature() -> None:
+    """The largest |D (t v)| over t in [0, 1] is at a corner: all of them, for many v; and a bound is near somewhere."""
+    rng = np.random.default_rng(5)
+    for n in (2, 5, 10):
+        steps = np.eye(n) - np.eye(n, k=-1)
+        long = 1 / (2 * math.sin(math.pi / (4 * n + 2)))
+        assert 1 / np.linalg.svd(steps)[1][-1] == pytest.approx(long)
+        corners = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        reached = np.zeros(2)
+        for trial in range(60):
+            v = (rng.normal(size=n), np.abs(rng.normal(size=n)), np.arange(1.0, n + 1), np.ones(n))[trial % 4]
+            v = v / np.linalg.norm(steps @ v)
+            most = (((corners * v) @ steps.T) ** 2).sum(axis=1).max()
+            allowed = 1 + np.array([long**2 + long, n * np.abs(v).max() ** 2])
+            assert most <= allowed.min() * (1 + 1e-12)
+            reached = np.maximum(reached, most / allowed)
+        assert reached.max() > 0.6
 
 
 @pytest.mark.parametrize(("name", "share"), [("lpa", 0.5), ("cfpa", 0.5), ("dcfpa", 0.1)])

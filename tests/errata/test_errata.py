@@ -70,6 +70,17 @@ def test_a1_every_sign_pattern_attains_the_scale(n: int, k: int) -> None:
     np.testing.assert_allclose(largest_l1, math.sqrt(n * k), rtol=1e-12)
 
 
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_a1_complex_signals_need_twice_as_many_reals(k: int) -> None:
+    n = 16
+    rows = np.exp(-2j * np.pi * np.outer(np.arange(k), np.arange(n)) / n)
+    change = (1 + 1j) * rows.conj().sum(axis=0)  # every kept coefficient has equal real and imaginary parts
+    spectrum = rows @ change
+    moved = np.abs(spectrum.real).sum() + np.abs(spectrum.imag).sum()
+    assert moved == pytest.approx(math.sqrt(n * 2 * k) * np.linalg.norm(change))
+    assert moved > 1.4 * math.sqrt(n * k) * np.linalg.norm(change)
+
+
 def test_a2_the_scale_without_root_n_spends_root_n_times_epsilon() -> None:
     root_n, k = 4, 1
     n = root_n**2
@@ -80,6 +91,17 @@ def test_a2_the_scale_without_root_n_spends_root_n_times_epsilon() -> None:
     output = first[1]
     assert log_odds(output, first[1], first[0], delta_2 / EPSILON) == root_n * EPSILON
     assert log_odds(output, first[1], first[0], root_n * delta_2 / EPSILON) == EPSILON
+
+
+@pytest.mark.parametrize("k", range(1, 10))
+def test_a2_so_it_does_for_every_k(k: int) -> None:
+    n, epsilon = 16, 1.0
+    angles = 2 * np.pi * np.outer(np.arange(k), np.arange(n)) / n
+    rows = np.concatenate([np.cos(angles), np.sin(angles)])
+    change = np.where((rows**2).sum(axis=1) > 1e-9, 1.0, 0.0) @ rows  # the reals of this chunk attain A1
+    moved, delta_2 = np.abs(rows @ change).sum(), np.linalg.norm(change)
+    assert moved / (math.sqrt(k) * delta_2 / epsilon) == pytest.approx(math.sqrt(n) * epsilon)
+    assert moved / (math.sqrt(n * k) * delta_2 / epsilon) == pytest.approx(epsilon)
 
 
 def test_a2_root_n_is_not_missing_for_the_orthonormal_transform() -> None:

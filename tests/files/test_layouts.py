@@ -79,36 +79,83 @@ def published(tmp_path):
     return paths
 
 
-def gaze_file(path, *, hz=100.0, seconds=40.0, header=""):
-    """Time, head, gaze that goes slowly to the right, and a column that nobody names."""
-    n = int(hz * seconds)
-    lines = [f"{i * 1000 / hz} {i * 0.01} {-i * 0.02} {0.4 + 0.0001 * (i % 100)} 0.5 7" for i in range(n)]
-    path.write_text("\n".join([*([header] if header else []), *lines]) + "\n")
+def dgaze_file(path, *, hz=100.0, seconds=40.0, names="Timestamp\tGazeX\tGazeY\tHeadVelX\tHeadVelY\tScene"):
+    """Gaze that goes slowly to the right, and a column that nobody names."""
+    lines = [f"{i * 1000 / hz}\t{0.1 * (i % 100)}\t0.5\t{i * 0.01}\t{-i * 0.02}\t7" for i in range(int(hz * seconds))]
+    path.write_text("\n".join([names, *lines]) + "\n")
     return path
+
+
+def ehtask_file(path, columns=8, ms=10):
+    """As the published files are, 40 s: the eyes go to the right in steps of a hundredth of the screen."""
+    lines = []
+    for i in range(4000):
+        values = [
+            1_600_000_000_000 + i * ms,
+            1 + i * 3 // 10,
+            i * 0.01,
+            -i * 0.02,
+            f"{0.4 + 0.01 * (i // 50 % 20):.2f}",
+        ]
+        lines.append("\t".join(map(str, [*values, "0.50", "12.5", "-3.1"][:columns])))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_ehtask(tmp_path, capsys):
+    layout, profile = load_layout("ehtask"), load_profile("ehtask")
+    path = ehtask_file(tmp_path / "User_07_Video_02_Task_3.txt")
+    got = load_gaze(path, profile, layout)
+    assert labels_of(path, layout) == {"person": "07", "video": "02", "task": "saliency"}
+    assert got.profile.rate_hz == 100.0
+    assert got.samples.valid.all()
+    np.testing.assert_allclose(got.head["head_latitude"], -0.02 * np.arange(4000))
+    assert set(got.head) == {"head_longitude", "head_latitude"}
+    # the authors' formula: an eye before the middle of 1080 x 1200 pixels, 110 degrees high; half the height is up
+    right = np.rad2deg(np.arctan((0.59 - 0.5) * 1080 / (600 / np.tan(np.deg2rad(55)))))
+    np.testing.assert_allclose([got.samples.x[-1], got.samples.y[-1]], [right, 0.0], atol=0.01)
+    main(["extract", str(path), "--layout", "ehtask", "--profile", "ehtask", "--out", str(tmp_path / "rows")])
+    assert "motion of the head (head_longitude, head_latitude), which nothing here protects" in capsys.readouterr().out
+    rows = recordings.load(tmp_path / "rows" / "User_07_Video_02_Task_3.npz")
+    assert not any("head" in name for name in rows.names)
+
+
+def test_what_is_not_ehtask_is_refused(tmp_path):
+    layout, profile = load_layout("ehtask"), load_profile("ehtask")
+    with pytest.raises(RecordingError, match="line 1: 8 columns are wanted by layout ehtask, found 7 by tab"):
+        load_gaze(ehtask_file(tmp_path / "short.txt", columns=7), profile, layout)
+    with pytest.raises(ConfigError, match="made for 100 samples a second, not 1000"):
+        load_gaze(ehtask_file(tmp_path / "fast.txt", ms=1), profile, layout)
 
 
 def test_gaze_and_head_by_the_layout_and_profile_of_the_page(tmp_path, published, capsys):
     layout, profile = load_layout(str(published[0])), load_profile(str(published[1]))
-    path = gaze_file(tmp_path / "User_01_Video_02_Task_3.txt")
+    path = dgaze_file(tmp_path / "User_01_Scene_2.txt")
     got = load_gaze(path, profile, layout)
     assert got.profile.rate_hz == 100.0
     assert got.samples.valid.all()
-    np.testing.assert_allclose(got.head["head_y"], -0.02 * np.arange(4000))
-    assert set(got.head) == {"head_x", "head_y"}
+    np.testing.assert_allclose(got.head["HeadVelY"], -0.02 * np.arange(4000))
+    assert set(got.head) == {"HeadVelX", "HeadVelY"}
     words = ["extract", str(path), "--layout", str(published[0]), "--profile", str(published[1])]
     main([*words, "--out", str(tmp_path / "rows"), "--labels", str(tmp_path / "labels.csv")])
-    assert "motion of the head (head_x, head_y), which nothing here protects" in capsys.readouterr().out
-    rows = recordings.load(tmp_path / "rows" / "User_01_Video_02_Task_3.npz")
-    assert not any("head" in name for name in rows.names)
-    assert (tmp_path / "labels.csv").read_text() == "recording,person,video,task\nUser_01_Video_02_Task_3,01,02,3\n"
+    assert "motion of the head (HeadVelX, HeadVelY), which nothing here protects" in capsys.readouterr().out
+    rows = recordings.load(tmp_path / "rows" / "User_01_Scene_2.npz")
+    assert not any("head" in name.lower() for name in rows.names)
+    assert (tmp_path / "labels.csv").read_text() == "recording,person,scene\nUser_01_Scene_2,01,2\n"
+    other = dgaze_file(tmp_path / "other.txt", names="Timestamp\tGazeX\tGazeY\tVelX\tHeadVelY\tScene")
+    with pytest.raises(RecordingError, match="no column 'HeadVelX'"):
+        load_gaze(other, profile, layout)
 
 
-def test_a_header_gives_the_names(tmp_path, published):
-    layout = tmp_path / "header.toml"
-    layout.write_text('name = "x"\nholds = "gaze"\nheader = true\ndelimiters = ["space"]\nhead = ["head_x"]\n')
-    path = gaze_file(tmp_path / "a.txt", header="time_ms head_x head_y gaze_x gaze_y other")
+def test_names_may_stand_in_the_layout_and_not_in_the_file(tmp_path, published):
+    layout = tmp_path / "plain.toml"
+    layout.write_text(
+        'name = "x"\nholds = "gaze"\ndelimiters = ["tab"]\ncolumns = ["Timestamp", "GazeX", "GazeY", "..."]\n'
+    )
+    path = dgaze_file(tmp_path / "a.txt")
+    path.write_text(path.read_text().partition("\n")[2])
     got = load_gaze(path, load_profile(str(published[1])), load_layout(str(layout)))
-    assert set(got.head) == {"head_x"}
+    assert not got.head
     assert len(got.samples) == 4000
 
 
@@ -133,9 +180,9 @@ def test_what_is_not_there_or_not_a_number_is_named(tmp_path, published):
     with pytest.raises(RecordingError, match=r"other\.csv: the name is not one of layout mpiidpeye"):
         labels_of(tmp_path / "other.csv", layout)
     short = tmp_path / "short.toml"
-    short.write_text('name = "x"\nholds = "gaze"\ndelimiters = ["space"]\ncolumns = ["time_ms", "gaze_x", "..."]\n')
-    with pytest.raises(RecordingError, match="no column 'gaze_y'"):
-        load_gaze(gaze_file(tmp_path / "a.txt"), load_profile(str(published[1])), load_layout(str(short)))
+    short.write_text('name = "x"\nholds = "gaze"\ndelimiters = ["tab"]\ncolumns = ["Timestamp", "GazeX", "..."]\n')
+    with pytest.raises(RecordingError, match="no column 'GazeY'"):
+        load_gaze(ehtask_file(tmp_path / "a.txt"), load_profile(str(published[1])), load_layout(str(short)))
     with pytest.raises(RecordingError, match="of rows of features, not of gaze"):
         load_gaze(path, load_profile(str(published[1])), layout)
 
@@ -163,6 +210,6 @@ def test_layouts_that_are_none(tmp_path, text, said):
 
 
 def test_names_of_layouts():
-    assert SHIPPED == ("mpiidpeye", "mpiiprivaceye")
-    with pytest.raises(ConfigError, match="not one of mpiidpeye"):
+    assert SHIPPED == ("ehtask", "mpiidpeye", "mpiiprivaceye")
+    with pytest.raises(ConfigError, match="not one of ehtask, mpiidpeye"):
         load_layout("dgaze")

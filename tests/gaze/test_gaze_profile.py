@@ -16,7 +16,8 @@ from eyestream.gaze.tables import Camera, Columns, Detection
 from tests.gaze.gaze_people import PROFILES, profile, shipped
 
 SHIPPED = (
-    "core", "degrees", "gazebase", "gazebasevr", "invisible", "lsl", "mqtt", "neon", "pupil-cloud", "smi-glasses",
+    "core", "degrees", "ehtask", "gazebase", "gazebasevr", "invisible", "lsl", "mqtt", "neon", "pupil-cloud",
+    "smi-glasses",
 )  # fmt: skip
 
 TEXT = """

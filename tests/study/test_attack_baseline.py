@@ -13,6 +13,7 @@ from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.session import Session
+from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
@@ -57,7 +58,7 @@ def gallery(mechanism: Mechanism, people: list[Recording], *, for_life: bool) ->
 
 @pytest.mark.long
 def test_a_baseline_kept_for_life_is_seen_and_one_of_the_session_hides() -> None:
-    calibration = calibrate_joint(Corpus.of(recordings(16, 1), N), anchored=True)
+    calibration = calibrate_joint(Corpus.of(recordings(16, 1), N), anchored=True, books=shipped_books())
     assert recipe(calibration) == {"anchored": True}
     mechanism, people = build(calibration, 48.0, noise=SeededNoise(3)), recordings(PEOPLE, 2)
     area = {}
@@ -71,7 +72,8 @@ def test_a_baseline_kept_for_life_is_seen_and_one_of_the_session_hides() -> None
 
 def test_recipes_tell_how_a_calibration_was_made() -> None:
     corpus = Corpus.of(recordings(4, 5), N)
-    assert recipe(calibrate_joint(corpus)) == {}
+    assert recipe(calibrate_joint(corpus, books=shipped_books())) == {}
+    assert recipe(calibrate_joint(corpus)) == {"books": False}  # as calibrations of before were
     assert recipe(calibrate_joint(corpus, ranks=False)) == {"ranks": False}
     made = recipe(calibrate_joint(corpus, anchored=True, shed_identity=1.0))
     assert made == {"anchored": True, "shed_identity": pytest.approx(1.0)}

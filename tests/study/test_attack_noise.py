@@ -168,6 +168,20 @@ def test_who_compares_spread_finds_who_moves_otherwise_and_does_not_see_what_a_c
     np.testing.assert_allclose(attack("spread", moved, 0), attack("spread", gallery, 0), atol=1e-3)
 
 
+def test_who_compares_spread_finds_whose_features_move_together_otherwise():
+    rng = np.random.default_rng(9)
+    signs = np.sign(rng.normal(size=(12, 20, 1)))  # all go as far: what goes with what differs
+
+    def released(person):
+        return (signs[person] * rng.normal(size=(10, 1, 32)) + rng.normal(size=(10, 20, 32))).astype(np.float32)
+
+    known, unknown = ([released(i) for i in range(12)] for _ in range(2))
+    gallery = Gallery(None, tuple(map(str, range(12))), known, unknown, [], [], np.arange(20), 2.0)
+    made = trial([(gallery.people, attack("spread", gallery, 0))], 0)
+    assert np.mean(made.areas) > 0.75
+    assert made.p < 0.01
+
+
 def test_figures_by_hand():
     scores = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, 3.0], [1.0, 1.0, 1.0]])
     made = trial([("abc", scores)], 0)

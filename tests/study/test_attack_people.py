@@ -3,6 +3,7 @@ import pytest
 
 from eyestream.offline.study import classification, identification
 from eyestream.offline.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBasisNetwork, match_means
+from eyestream.offline.study.people.page import page
 from eyestream.offline.study.population import Population
 from eyestream.offline.study.sources import World, prepare
 from eyestream.offline.study.splits import contiguous_split, halves
@@ -74,6 +75,19 @@ def test_summary_and_pass_rule_by_hand():
     assert (record["standard_error"], record["passes"]) == (pytest.approx(0.0625), False)
 
 
+@pytest.mark.parametrize(("p", "said"), [(0.016, "found people"), (0.017, "was not seen to find anybody")])
+def test_the_sentence_of_a_page_says_by_which_rule_people_are_found(p, said):
+    """The smallest p of three attackers times three; it need not be that of the largest area."""
+    figures = {"subject": "s", "how": "made anew", "n": 32, "epsilon": 4.8, "hash": "", "control": "", "people": 30}
+    figures |= dict.fromkeys(("rate", "rate_low", "rate_high", "area_low", "area_high", "chance", "mean_rank"), 0.5)
+    figures |= {"gallery": 15, "least_rate": 0.2, "least_area": 0.6, "trials": 1}
+    rows = [figures | {"attacker": name, "area": area, "p": own} for name, area, own in (
+        ("forest", 0.8, 0.3), ("matcher", 0.7, p), ("lda", 0.6, 0.5))]  # fmt: skip
+    text = page(rows, "nobody", 30)
+    assert f"the strongest of 3 attackers, forest, {said}: area 0.80" in text
+    assert f"smallest p {p:.3f}, of matcher, times 3: {3 * p:.2g}" in text
+
+
 def test_splits_share_no_gaze():
     starts = set()
     for seed in range(50):
@@ -87,7 +101,7 @@ def test_splits_share_no_gaze():
             assert part.start % 32 == 0
             assert part.stop <= block.start - 60 or part.start >= block.stop + 60
     assert len(starts) > 5
-    assert halves(7 * 32, 32) == ([slice(0, 96)], [slice(96, 224)])
+    assert halves(7 * 32, 32) == (slice(0, 96), slice(96, 224))
 
 
 def test_labels_are_learned_from_other_people(world):

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.offline.study.people.book_cells import cells_of
 from eyestream.offline.study.people.word_likelihood import believe, prior, tell_scores, word_scores
 from eyestream.offline.study.people.words import decode
 from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.joint.books import books_of
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import CFPA, KLT
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 
@@ -29,6 +32,11 @@ def corpus():
 @pytest.fixture(scope="module")
 def shed(corpus):
     return calibrate_joint(corpus, shed_identity=1.0)
+
+
+@pytest.fixture(scope="module")
+def booked(corpus):
+    return calibrate_joint(corpus, books=shipped_books())
 
 
 class Overheard:
@@ -57,6 +65,79 @@ def test_every_word_is_read_off_the_float32_chunks_and_weights_are_undone(corpus
             np.testing.assert_array_equal(evidence.word, drawn[1:])
             replaced += 1
     assert replaced or epsilon > 20
+
+
+@pytest.mark.parametrize(("epsilon", "coordinates"), [(4.8, 1), (19.2, 2)])
+def test_words_of_books_are_read_too(booked, corpus, epsilon, coordinates):
+    noise = Overheard(SeededNoise(6))
+    mechanism = KLT(booked, epsilon, noise=noise)
+    session = mechanism.session()
+    read = decode(mechanism, [session.release(chunk).astype(np.float32) for chunk in corpus.chunks[:25]])
+    assert all(evidence.decoded and len(evidence.word) == coordinates for evidence in read)
+    replaced = [(e.word, drawn[1:]) for e, drawn in zip(read, noise.draws, strict=True) if drawn[0]]
+    for word, drawn in replaced:
+        np.testing.assert_array_equal(word, drawn)
+    assert replaced or epsilon > 15
+
+
+def test_a_cell_of_a_book_tells_a_belief_what_counting_tells(booked):
+    """Its probability and the mean behind it, of a belief that is narrower than the public one, and elsewhere."""
+    book = books_of(booked.tables)[2]
+    assert len(book.points) == 32
+    rng, size = np.random.default_rng(3), book.end
+    axes, variances = np.linalg.qr(rng.standard_normal((size, size)))[0], rng.uniform(0.2, 0.9, size)
+    centre = rng.standard_normal(size)
+    mean = axes @ (rng.standard_normal(size) * np.sqrt(1 - variances)) + centre
+    covariance = (axes * variances) @ axes.T
+    states = rng.multivariate_normal(mean, covariance, 2**15)
+    y = states - centre
+    words = ((book.points**2) @ book.weights - 2 * (y * book.weights) @ book.points.T).argmin(axis=1)
+    share = np.bincount(words, minlength=32) / len(words)
+    means, covariances, logs = cells_of(book).weigh(
+        np.tile(mean, (32, 1)),
+        np.tile(covariance, (32, 1, 1)),
+        np.eye(size),
+        np.tile(centre, (32, 1)),
+        np.arange(32),
+    )
+    often = np.flatnonzero(share > 0.003)
+    counted = np.log(share[often])
+
+    def off(found):
+        return float(np.sqrt((share[often] * (found[often] - counted) ** 2).sum()))
+
+    assert off(logs) < 0.2
+    assert off(np.log(book.shares)) > 0.6  # as if nothing were known of the person
+    told, left = 0.0, 0.0
+    for word in often:
+        inside = states[words == word]
+        moved = inside.mean(axis=0) - mean
+        assert np.linalg.norm(means[word] - inside.mean(axis=0)) < 0.3 * np.linalg.norm(moved)
+        told += share[word] * np.trace(covariances[word])
+        left += share[word] * np.trace(np.cov(inside.T))
+    assert told == pytest.approx(left, rel=0.1)
+    assert left < 0.85 * np.trace(covariance) * share[often].sum()
+
+
+def test_believing_words_of_books_finds_the_person(booked, corpus):
+    """Nearer to the true scores than without a word, and surer; a word that was not decoded tells nothing."""
+    mechanism = KLT(booked, 9.6, noise=SeededNoise(2))
+    core, step = mechanism.core, mechanism.core.step()
+    near = far = 0.0
+    for chunk in corpus.chunks[:12]:
+        told = decode(mechanism, [mechanism.release(chunk).astype(np.float32)])
+        after, _ = believe(core, prior(core, 1), [told])
+        scores = step.scores(mechanism._workspaces.take()[0].admit(chunk).copy())
+        d = len(scores)
+        near += float(((after.mean[0].reshape(-1, d).sum(axis=0) - scores) ** 2).sum())
+        far += float((scores**2).sum())
+        assert np.linalg.eigvalsh(after.covariance[0]).min() > -1e-9
+        assert np.trace(after.covariance[0]) < np.trace(core.schedule.motion.stationary)
+    assert near < 0.75 * far
+    nothing = replace(told[0], word=np.full(1, -1))
+    after, logs = believe(core, prior(core, 1), [[nothing]])
+    np.testing.assert_array_equal(after.mean, 0.0)
+    assert logs[0] == 0.0
 
 
 def test_a_truthful_word_is_the_cell_that_holds_the_scores(corpus):

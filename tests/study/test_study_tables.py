@@ -1,5 +1,6 @@
 """The tables on labels: what they compare, what they say of it, and labels that are refused."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +40,7 @@ def record(source, voted, *, per_minute=18.0, **told):
 def test_cells_compare_every_source_at_the_same_epsilon_a_minute(labelled, world):
     assert tables.cells(QUICK, world) == []  # nobody is labelled
     work = tables.cells(QUICK, labelled)
-    assert {cell.settings["task"] for cell in work} == {"person", "person, anew", "pace", "site"}
+    assert {cell.settings["task"] for cell in work} == {"person", "person, another session", "pace", "site"}
     assert {cell.settings["source"] for cell in work} >= {"raw", "CFPA", "DCFPA", "KLT", "KLT, anchored"}
     assert tables.epsilon_of(labelled.population, 18.0, 32, chunked=True) == pytest.approx(4.8)
     assert tables.epsilon_of(labelled.population, 18.0, 128, chunked=True) == pytest.approx(19.2)
@@ -70,6 +71,38 @@ def test_people_are_recognised_by_their_noise_within_one_release_and_not_in_anot
     assert found[tables.PERSON_ANEW] < 0.9
 
 
+class Shared:
+    """A world whose releases carry what they share: one number for each release, and who the person is nowhere."""
+
+    def __init__(self, world):
+        self.population, self.active, self.rows = world.population, world.active, world.rows
+
+    def releases(self, *_, **__):
+        count = itertools.count()
+
+        def release(recording, part=slice(None)):
+            rows = np.random.default_rng(recording).normal(size=self.rows(recording, 32)[part].shape)
+            return rows + 100.0 * np.random.default_rng(next(count)).normal(size=rows.shape[1])
+
+        return release
+
+
+def test_the_halves_of_another_session_share_no_release(labelled):
+    told = {
+        "source": "KLT, anchored",
+        "mechanism": "klt-anchored",
+        "n": 32,
+        "per_minute": 18.0,
+        "stride": 40,
+        "seed": 0,
+    }
+    world = Shared(labelled)
+    within = tables.measure(world, task="person", **told)
+    apart = tables.measure(world, task=tables.PERSON_ANEW, **told)
+    assert max(r["voted"] for r in within if not r["where"]) == 1.0
+    assert max(r["voted"] for r in apart if not r["where"]) < 0.7
+
+
 def test_withheld_rows_are_neither_learned_nor_tested():
     rows = {r: np.arange(80.0).reshape(40, 2) + r for r in range(4)}
     rows[0][:10] = np.nan
@@ -87,7 +120,7 @@ def test_withheld_rows_are_neither_learned_nor_tested():
 def test_the_page_says_what_is_kept_what_was_published_and_who_is_recognised():
     records = record("raw", 0.97, per_minute=0.0, epsilon=0.0)
     records += record("CFPA", 0.4) + record("KLT", 0.85) + record("KLT", 0.75, per_minute=1.8)
-    person = {"task": "person, anew", "chance": 0.05, "largest": 0.05, "classes": 20}
+    person = {"task": "person, another session", "chance": 0.05, "largest": 0.05, "classes": 20}
     records += record("raw", 0.9, per_minute=0.0, epsilon=0.0, **person)
     records += (
         record("CFPA", 0.12, **person) + record("KLT", 0.3, **person) + record("KLT", 0.05, per_minute=1.8, **person)

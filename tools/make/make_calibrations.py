@@ -13,12 +13,13 @@ from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.books import shipped_books
 
 JOINT: dict[str, dict[str, Any]] = {
     "klt": {"ranks": False},
     "klt-one": {"ranks": False, "shed_identity": 1.0},
-    "klt-mapped": {},
-    "klt-anchored": {"anchored": True},
+    "klt-mapped": {"books": shipped_books()},
+    "klt-anchored": {"books": shipped_books(), "anchored": True},
 }
 """How those of `klt` are made; the first two as version 0.1.0 coded."""
 

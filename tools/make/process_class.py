@@ -111,7 +111,8 @@ def main() -> None:
     whole = np.concatenate(scores)
     inside = np.abs(whole / whole.std(axis=0)) <= 3
     print(
-        f"scores within 3 standard deviations of the level: {inside.mean():.4f}; first score {inside[:, 0].mean():.4f}"
+        f"scores within 3 standard deviations of the level: {inside.mean():.4f}; "
+        f"first score {inside[:, 0].mean():.4f}; chunks with all of them inside: {inside.all(axis=1).mean():.4f}"
     )
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(text(float(tau), float(tau_scores), len(found)), encoding="utf-8")

@@ -13,7 +13,18 @@ from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.sources import BASELINES, RAW, SOURCES, World
 from eyestream.offline.study.splits import halves
 
-__all__ = ["PERSON", "Outcome", "cells", "label_folds", "measure", "outcomes", "person_folds", "summarise", "vote"]
+__all__ = [
+    "PERSON",
+    "Outcome",
+    "cells",
+    "label_folds",
+    "measure",
+    "outcomes",
+    "person_folds",
+    "session_folds",
+    "summarise",
+    "vote",
+]
 
 Array = NDArray[np.float64]
 
@@ -87,13 +98,18 @@ def person_folds(people: Sequence[str], rows: Mapping[int, Array], n: int, strid
     -------
     The classes and the fold.
     """
-    present = sorted({people[r] for r in rows})
-    train, test = [], []
-    for recording, own in rows.items():
-        known, unknown = halves(len(own), n)
-        person = present.index(people[recording])
-        train += [(person, recording, _seen(own[part][::stride])) for part in known]
-        test += [(person, recording, _seen(own[part][::stride])) for part in unknown]
+    parts = {r: (own[known], own[unknown]) for r, own in rows.items() for known, unknown in [halves(len(own), n)]}
+    return session_folds(people, parts, stride)
+
+
+def session_folds(
+    people: Sequence[str], sessions: Mapping[int, tuple[Array, Array]], stride: int
+) -> tuple[list[str], list[Fold]]:
+    """One fold: the first of two sessions (m, F) of each recording is learned from, the second tested; as above."""
+    present = sorted({people[r] for r in sessions})
+    train, test = (
+        [(present.index(people[r]), r, _seen(own[side][::stride])) for r, own in sessions.items()] for side in (0, 1)
+    )
     return present, [(train, test)]
 
 

@@ -54,7 +54,7 @@ def measure(
     release = world.releases(source, n, epsilon, seed=first)
     records = []
     for split in range(first, last):
-        known_raw, raw = _parts(world, n, split, lambda recording: world.rows(recording, n))
+        known_raw, raw = _parts(world, n, split, world.releases(RAW.label, n, 0.0))
         if source == RAW.label:
             attacks = [(known_raw, {"raw": raw})]
         else:

@@ -7,7 +7,8 @@ a name to the published recordings, and learns of each whatever the first one te
 *Demographics*: label columns that are the same in all recordings of a person. An attacker links by the published
 demographics alone, by gaze alone, or by both, and is right when the best match is the person. By gaze alone he also
 learns the demographics, rightly when the best match has the same ones. The known data set is raw or released as well
-(anew); of a person with several recordings it holds the first half of them, else the first half of the recording.
+(anew); of a person with several recordings it holds the first half of them, else the first half of the recording, each
+half a session of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -126,14 +127,15 @@ def _parts(world: World, n: int, release: Release) -> tuple[list[Array], list[Ar
     own: dict[str, list[int]] = {}
     for recording in population.released:
         own.setdefault(population.people[recording], []).append(recording)
-    known, published = [], []
+    known: list[Array] = []
+    published: list[Array] = []
     for recordings in own.values():
-        rows = [without_lead(release(r)[:, world.active], population.rate_hz, n) for r in recordings]
-        if len(rows) == 1:
-            parts = [np.concatenate([rows[0][part] for part in side]) for side in halves(len(rows[0]), n)]
+        if len(recordings) == 1:
+            sides = [[(recordings[0], part)] for part in halves(len(world.rows(recordings[0], n)), n)]
         else:
-            half = (len(rows) + 1) // 2
-            parts = [np.concatenate(rows[:half]), np.concatenate(rows[half:])]
-        known.append(parts[0])
-        published.append(parts[1])
+            whole = [(recording, slice(None)) for recording in recordings]
+            sides = [whole[: (len(whole) + 1) // 2], whole[(len(whole) + 1) // 2 :]]
+        for side, held in zip(sides, (known, published), strict=True):
+            rows = [without_lead(release(*one)[:, world.active], population.rate_hz, n) for one in side]
+            held.append(np.concatenate(rows))
     return known, published

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from eyestream.privacy.mechanisms.entry import StudyForm
 from eyestream.privacy.mechanisms.registry import entries, entry_of
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations as files
+from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.recordings import Recording
 
 __all__ = [
@@ -37,8 +38,20 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Release = Callable[[int], Array]
-"""Released rows (m, F) of the whole chunks of a recording, anew at each call."""
+
+
+class Release(Protocol):
+    """Released rows (m, F) of the whole chunks of a recording, or of a part of it as a session of its own.
+
+    Anew at each call: another session, with a baseline of its own where there is one.
+    """
+
+    def __call__(self, recording: int, part: slice = ..., /) -> Array:
+        """Rows of that part of the recording; of all of it without one."""
+        ...
+
+
+_WHOLE = slice(None)
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,8 @@ BEST_FORMS = (
 """What stands beside the plain forms where mechanisms are compared at their best: all post-processing that CFPA and
 DCFPA have, and klt with a baseline of each session's own."""
 
-ANCHORED = ("klt-anchored", partial(entry_of("klt").calibrated, options={"anchored": True}))
+_KLT = entry_of("klt")
+ANCHORED = ("klt-anchored", partial(_KLT.calibrated, options=with_shipped_books(_KLT, {"anchored": True})))
 """Name and calibrator of the last of them."""
 
 _ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
@@ -120,7 +134,7 @@ _ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
 COLOURS = {source.label: source.colour for source in _ALL}
 
 CALIBRATORS: dict[str, Callable[[Corpus], Calibration]] = {
-    _key(entry.name, form): partial(entry.calibrated, options=form.calibration)
+    _key(entry.name, form): partial(entry.calibrated, options=with_shipped_books(entry, form.calibration))
     for entry in entries()
     for form in entry.study
 }
@@ -155,25 +169,25 @@ class World:
         return np.concatenate([self.population.recording(i) for i in self.population.calibrating])
 
     def releases(self, source: str, n: int, epsilon: float, seed: int = 0) -> Release:
-        """What gives the released rows (m, F) of the whole chunks of a recording, anew at each call.
+        """What gives the released rows (m, F) of a recording, anew at each call.
 
         `seed` is for the baselines alone.
         """
         chosen = next(s for s in _ALL if s.label == source)
         if chosen is RAW:
-            return lambda recording: self.rows(recording, n)
+            return lambda recording, part=_WHOLE: self.rows(recording, n)[part]
         if chosen in BASELINES:
             return self._baseline(chosen.mechanism, n, epsilon, seed)
         if chosen.mechanism == "fpa":
             return self._whole(n, epsilon)
         mechanism = build(self.calibrations[chosen.mechanism, n], epsilon, **dict(chosen.options))
-        return lambda recording: release_rows(mechanism, self.rows(recording, n))
+        return lambda recording, part=_WHOLE: release_rows(mechanism, self.rows(recording, n)[part])
 
     def _whole(self, n: int, epsilon: float) -> Release:
         built: dict[int, Mechanism] = {}
 
-        def release(recording: int) -> Array:
-            rows = self.rows(recording, n)
+        def release(recording: int, part: slice = _WHOLE) -> Array:
+            rows = self.rows(recording, n)[part]
             if len(rows) not in built:
                 built[len(rows)] = FPA(self.calibrations["cfpa", n], epsilon, len(rows))
             return release_rows(built[len(rows)], rows)
@@ -187,8 +201,8 @@ class World:
         noise = steil.published if form == "steil-published" else steil.repaired
         rng = np.random.default_rng(seed)
 
-        def release(recording: int) -> Array:
-            rows = self.rows(recording, n)
+        def release(recording: int, part: slice = _WHOLE) -> Array:
+            rows = self.rows(recording, n)[part]
             return rows + noise(scale, len(rows), rng)
 
         return release

@@ -10,10 +10,10 @@ WINDOW_S = 30.0
 """Span of raw gaze that one row summarises: rows closer than this share gaze samples."""
 
 
-def halves(rows: int, n: int) -> tuple[list[slice], list[slice]]:
+def halves(rows: int, n: int) -> tuple[slice, slice]:
     """First half against second half, cut between two chunks of `n` rows, as published: nothing is left out between."""
     cut = rows // n // 2 * n
-    return [slice(0, cut)], [slice(cut, rows)]
+    return slice(0, cut), slice(cut, rows)
 
 
 def contiguous_split(rows: int, n: int, rate_hz: float, rng: np.random.Generator) -> tuple[list[slice], list[slice]]:

@@ -1,9 +1,9 @@
 """The papers' tables on any labels: every mechanism beside raw at equal epsilon a minute, a window and voted.
 
 Every label column is learned from all other people (leave one person out), and who a person is from the first half of
-each recording. That is tested on the same release, as the papers do, and on a second one of the same rows: a mechanism
-that filters over a session, or spreads one draw of noise over a recording, is recognised by its noise within one
-release, which tells nothing of anybody's eyes.
+each recording. That is tested on the second half of the same release, as the papers do, and on the second half as a
+session of its own: within one release a mechanism that filters over a session, spreads one draw of noise over a
+recording or takes one baseline off both halves is recognised by that, which tells nothing of anybody's eyes.
 
 The minute that a session's baseline takes is left out of every source. Accuracy is of windows (single rows, every
 stride-th) and of recordings by majority; both also within each value of every other label column, so that there is a
@@ -18,20 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.offline.study.cells import Cell, Record
-from eyestream.offline.study.classification import PERSON, Outcome, label_folds, outcomes, person_folds
+from eyestream.offline.study.classification import PERSON, Outcome, label_folds, outcomes, person_folds, session_folds
 from eyestream.offline.study.classifiers import CLASSIFIERS
 from eyestream.offline.study.measures import mean_and_error
 from eyestream.offline.study.plan import Plan
 from eyestream.offline.study.population import Population
 from eyestream.offline.study.sources import BEST_FORMS, RAW, SOURCES, World
+from eyestream.offline.study.splits import halves
 from eyestream.privacy.anchor import BASELINE_S
 
 __all__ = ["PERSON_ANEW", "TABLED", "cells", "epsilon_of", "measure", "without_lead"]
 
 Array = NDArray[np.float64]
 
-PERSON_ANEW = "person, anew"
-"""Who a person is, tested on another release."""
+PERSON_ANEW = "person, another session"
+"""Who a person is, where the two halves of a recording are sessions of their own."""
 
 TABLED = (RAW, *(source for source in SOURCES if source.attacked), *BEST_FORMS)
 """Raw, the plain forms and the best ones."""
@@ -68,22 +69,26 @@ def measure(
     """Accuracy of each classifier on one private release, of all recordings and within each value of other labels."""
     population = world.population
     chunked = next(s for s in TABLED if s.label == source).chunked
-    epsilon = epsilon_of(population, per_minute, n, chunked=chunked)
+    apart = task == PERSON_ANEW
+    epsilon = epsilon_of(population, per_minute, n, chunked=chunked) / (2 if apart and not chunked else 1)
     release = world.releases(source, n, epsilon, seed=seed)
 
-    def released() -> dict[int, Array]:
-        return {r: without_lead(release(r)[:, world.active], population.rate_hz, n) for r in population.released}
+    def released(recording: int, *part: slice) -> Array:
+        return without_lead(release(recording, *part)[:, world.active], population.rate_hz, n)
 
-    rows, about_people = released(), task in (PERSON, PERSON_ANEW)
-    if about_people:
-        classes, folds = person_folds(population.people, rows, n, max(stride // 2, 1))
-        if task == PERSON_ANEW:
-            _, again = person_folds(population.people, released(), n, max(stride // 2, 1))
-            folds = [(folds[0][0], again[0][1])]
+    thinned = max(stride // 2, 1)
+    if apart:
+        cuts = {r: halves(len(world.rows(r, n)), n) for r in population.released}
+        sessions = {r: (released(r, known), released(r, unknown)) for r, (known, unknown) in cuts.items()}
+        classes, folds = session_folds(population.people, sessions, thinned)
     else:
-        classes, folds = label_folds(population.people, population.labels[task], rows, stride)
-    own = population.people if about_people else population.labels[task]
-    shares = [sum(own[r] == value for r in rows) / len(rows) for value in classes]
+        rows = {r: released(r) for r in population.released}
+        if task == PERSON:
+            classes, folds = person_folds(population.people, rows, n, thinned)
+        else:
+            classes, folds = label_folds(population.people, population.labels[task], rows, stride)
+    own = population.people if apart or task == PERSON else population.labels[task]
+    shares = [sum(own[r] == value for r in population.released) / len(population.released) for value in classes]
     base: Record = {"epsilon": epsilon, "classes": len(classes), "chance": 1 / len(classes), "largest": max(shares)}
     others = {column: values for column, values in population.labels.items() if column != task}
     return [

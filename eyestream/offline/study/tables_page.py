@@ -104,7 +104,9 @@ def _protocol(task: str) -> str:
     if task == PERSON:
         return "First half of each recording against its second half, of one release, by majority."
     if task == PERSON_ANEW:
-        return "First half of each recording against its second half as released once more, by majority."
+        return (
+            "First half of each recording against its second half, each released as a session of its own, by majority."
+        )
     return "Leave one person out, by majority of the windows of a recording."
 
 

@@ -16,6 +16,10 @@ STORED_NAMES: Mapping[str, str] = {"stable_variance": "stays", "transient_varian
 """Names of fields in files, and so in content hashes, where they differ from those here."""
 
 
+_MOST_BOOK_BITS = 16
+"""Far above what a book is made with."""
+
+
 class Tables(Protocol):
     """Face of the figures: a frozen dataclass of arrays."""
 
@@ -114,6 +118,15 @@ class JointTables:
     """(F, Q) what they become; `mean` and `sd` are of these, and `sd` is larger where a feature weighs less."""
     moves: NDArray[np.float64] | None = None
     """(J, d, d) what is expected of each component a chunk later; None: all its scores times its pole."""
+    book_shapes: NDArray[np.int64] | None = None
+    """(B, 3) of each book (`eyestream.privacy.joint.books`): number of its first score, of that behind its last, and
+    bits; None: scores are quantised one by one, as in all files of version 0.1.0."""
+    book_points: NDArray[np.float16] | None = None
+    """Points of all books, one behind the other."""
+    book_shares: NDArray[np.float32] | None = None
+    """How often each point is the nearest, all books one behind the other."""
+    book_weights: NDArray[np.float64] | None = None
+    """What each of a book's scores counts when the nearest point is looked for, all books one behind the other."""
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -132,6 +145,29 @@ class JointTables:
             self._check_moves()
         if self.knots is not None or self.levels is not None:
             self._check_maps(features)
+        books = (self.book_shapes, self.book_points, self.book_shares, self.book_weights)
+        if any(part is not None for part in books):
+            self._check_books(scores)
+
+    def _check_books(self, scores: int) -> None:
+        """Refuse books that lack a part, or name scores, points or shares that are not there."""
+        shapes, points, shares, weights = self.book_shapes, self.book_points, self.book_shares, self.book_weights
+        if shapes is None or points is None or shares is None or weights is None:
+            raise CalibrationError("the books of the calibration lack their shapes, points, shares or weights")
+        if shapes.dtype != np.int64 or shapes.ndim != 2 or shapes.shape[1] != 3:
+            raise CalibrationError("the shapes of the calibration's books are not three whole numbers each")
+        first, end, bits = shapes.T
+        if not ((first >= 0) & (first < end) & (end <= scores) & (bits >= 1) & (bits <= _MOST_BOOK_BITS)).all():
+            raise CalibrationError(f"a book of the calibration is not of some of its {scores} scores")
+        words = 2**bits
+        if points.shape != ((words * (end - first)).sum(),) or shares.shape != (words.sum(),):
+            raise CalibrationError("the points or shares of the calibration's books are not of their shapes")
+        if weights.shape != ((end - first).sum(),) or (weights <= 0).any() or (shares < 0).any():
+            raise CalibrationError(
+                "the weights or shares of the calibration's books are negative or not of their shapes"
+            )
+        if any(part.sum() <= 0 for part in np.split(shares, np.cumsum(words)[:-1])):
+            raise CalibrationError("the shares of a book of the calibration are all nothing")
 
     def _check_moves(self) -> None:
         """Refuse moves that a component with its covariance cannot make: they would leave more than there was."""

@@ -6,6 +6,7 @@ around them.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
+from eyestream.privacy.joint.books import Book, shelved
 from eyestream.privacy.joint.model import Model
 from eyestream.privacy.joint.standard import MODES, Standard
 
@@ -27,6 +29,7 @@ def calibrate_joint(
     shed_identity: float = 0.0,
     ranks: bool = True,
     anchored: bool = False,
+    books: Sequence[Book] = (),
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "recordings given by the user",
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -47,6 +50,9 @@ def calibrate_joint(
         weighing as one; False: as version 0.1.0 coded them.
     anchored
         Whether a baseline is taken off each session (`eyestream.privacy.anchor`).
+    books
+        That the leading scores of features on maps may be coded by (`eyestream.privacy.joint.books`); those for more
+        scores than there are, are left out.
     declared
         Names of features that are declared constants.
     progress
@@ -68,10 +74,14 @@ def calibrate_joint(
     model = Model.of_rows(standard, corpus) if ranks else Model.of(described, corpus)
     if shed_identity:
         model = model.shed(shed_identity)
+    tables = _tables(standard, model, described)
+    fitting = [book for book in books if ranks and book.end <= tables.basis.shape[1]]
+    if fitting:
+        tables = replace(tables, **shelved(fitting))
     progress(1, 1)
     return corpus.calibration(
         "klt",
-        _tables(standard, model, described),
+        tables,
         description=description,
         declared=standard.declared,
         lo=standard.lo,

@@ -4,7 +4,6 @@ The private step is one line: the code word of the raw chunk meets the draw of t
 before it may be any function of the chunk and of *released* values; everything after it is post-processing.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -36,7 +35,7 @@ class JointCore:
     tables, schedule, map : what is public of it; no map: values are coded as they are.
     there, back : the map to standardised levels, and back, as a release evaluates it.
     basis : of the calibration, its features in the order in which `there` gives them.
-    k : the number of code-word coordinates of a session's first chunk.
+    k : the number of scores that a session's first chunk is coded in.
     gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
 
@@ -67,7 +66,7 @@ class JointCore:
         self.map = self.there = self.back = None
         self.basis = tables.basis
         self.range = frame.range
-        self.k = (len(self.schedule.steps[0].points),)
+        self.k = (len(self.schedule.steps[0].directions),)
         self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
         if tables.knots is not None and tables.levels is not None:
             self.map = RankMap(tables.knots[frame.active], tables.levels[frame.active])
@@ -75,7 +74,8 @@ class JointCore:
             spread = tables.sd[frame.active] * np.sqrt(whole)
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
             levels = (tables.levels[frame.active] - self.mean) / self.sd
-            self.there = Lines(tables.knots[frame.active], levels)
+            low, high = (bound[:, 0] for bound in frame.range)
+            self.there = Lines(tables.knots[frame.active], levels, low, high)
             blocks = tables.basis.reshape(len(levels), -1, tables.basis.shape[1])
             self.basis = blocks[self.there.order].reshape(tables.basis.shape)
             self.back = Nodes(levels, tables.knots[frame.active])
@@ -158,10 +158,9 @@ class JointStep:
         predicted = schedule.motion.forward(state) if turn else state
         expected = predicted.reshape(len(tables.poles), -1).sum(axis=0)
         innovation = step.directions @ (self.scores(admitted) - expected)
-        word = [bisect_left(b, y) for b, y in zip(step.edges, innovation.tolist(), strict=True)]
+        word = step.word(innovation)
         drawn = noise.draw(step.law)
         released = np.where(drawn[0], drawn[1:], word)  # the only line that raw data and randomness meet in
-        points = np.array([points[i] for points, i in zip(step.points, released, strict=True)])
-        state = predicted + step.gain @ points
+        state = predicted + step.gain @ step.value(released)
         self.chunk(tables.weights @ state.reshape(len(tables.poles), -1), out)
         return state

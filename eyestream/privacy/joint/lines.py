@@ -1,10 +1,11 @@
 """Piecewise linear functions of many features at once, quickly, and with the same work whatever the values are.
 
-`Lines` are exact. What has to be found for a value is its segment: the last knot that is not above it. Evenly spaced
-*cells* know that but for the knots inside them; the few that are left are told apart by halving steps, and a step of s
-looks only at features with at least s knots in some cell. It finds the segment that a search through all knots finds:
-the place of a value among the cells never falls when the value rises, so that values and knots are ordered as their
-places are.
+`Lines` are exact. What has to be found for a value is its line: how many *bends*, knots inside the range, are not
+above it. Evenly spaced *cells* know that but for the bends inside them. Where no cell of a feature has more than one
+bend, one comparison does the rest. Of the other features, the lines in a cell are told apart by halving steps before
+that, and a step of s looks only at features with at least s bends in some cell. It finds the line that a search through
+all knots finds: the place of a value among the cells never falls when the value rises, so that values and bends are
+ordered as their places are.
 
 `Nodes` know the functions at evenly spaced nodes alone, which is enough where knots lie spread.
 """
@@ -18,7 +19,18 @@ __all__ = ["Lines", "Nodes", "Room"]
 
 Array = NDArray[np.float64]
 
-_CELLS = 256
+_CELLS = (512, 256, 128, 64)
+"""Of a feature: the fewest that keep its bends apart as well as the most do."""
+
+_NARROW = 2.0**-40
+"""A range of less than this, times its distance from 0, has one cell: in more of them places would not be exact."""
+
+_ROUNDING = 2.0**-10
+"""Of a cell: a bend this near to a border counts on both sides, as its place is rounded."""
+
+_GUARD = 3
+"""Cells on both sides of the range, where the place of a value of one cell may end."""
+
 _NODES = 257
 
 
@@ -26,9 +38,10 @@ class Room:
     """The arrays that functions of (A, n) values work in, of one release at a time."""
 
     def __init__(self, features: int, n: int) -> None:
-        self.place, self.looked = np.empty((2, features, n))
-        self.cell, self.segment = np.empty((2, features, n), dtype=np.intp)
+        self.place, self.cell = np.empty((features, n)), np.empty((features, n), dtype=np.intp)
         self.above = np.empty((features, n), dtype=np.bool_)
+        self.line = np.empty((features, n), dtype=np.complex128)  # as `_lines` has it
+        self.bend = self.line.reshape(-1).view(np.float64)[: features * n].reshape(features, n)  # done before the line
 
 
 class Lines:
@@ -38,45 +51,53 @@ class Lines:
     ----------
     at, to
         (A, Q) knots, each row rising strictly, and what they map to.
+    low, high
+        (A,) the range of the values, low < high.
 
     Attributes
     ----------
     order : (A,) the features in the order in which their values come out.
     """
 
-    def __init__(self, at: Array, to: Array) -> None:
-        features, knots = at.shape
-        scale = _CELLS / (at[:, -1:] - at[:, :1])
-        cell = np.clip((at - at[:, :1]) * scale, 0.0, _CELLS).astype(np.intp)
-        self.order = np.argsort([-np.bincount(row).max() for row in cell], kind="stable")
-        at, to = at[self.order], to[self.order]
-        # A place counts cells, those of one feature behind those of the feature before.
-        self._first = (np.arange(features) * (_CELLS + 1.0))[:, None]
-        self._scale = scale[self.order]
-        self._shift = self._first - at[:, :1] * self._scale
-        place = np.clip(at * self._scale + self._shift, self._first, self._first + _CELLS)
-        within = place.astype(np.intp) - self._first.astype(np.intp)
-        most = np.array([np.bincount(row).max() for row in within])
-        halves = [2**i for i in reversed(range(int(most.max()).bit_length()))]
-        self._steps = [(half, int(np.flatnonzero(most >= half)[-1]) + 1) for half in halves]
-        slope = np.zeros_like(to)
-        width = np.diff(place)
-        np.divide(np.diff(to), width, out=slope[:, :-1], where=width > 0)  # knots with one place: nothing is between
-        # One feature behind the other, with room behind each for what the largest step may look at.
-        row = knots + 2 * halves[0]
-        rows = np.full((3, features, row), np.inf)
-        rows[:, :, :knots] = place, slope, to - slope * place
-        self._knots, self._slope, self._value = rows.reshape(3, -1)
-        below = [np.searchsorted(own, np.arange(_CELLS + 1)) - 1 for own in within]
-        self._start = (np.maximum(np.array(below), 0) + np.arange(features)[:, None] * row).reshape(-1)
+    def __init__(self, at: Array, to: Array, low: Array, high: Array) -> None:
+        cells = [_cells(*one) for one in zip(at, low, high, strict=True)]
+        self.order = np.argsort([-crowd for crowd, _ in cells], kind="stable")
+        crowds = np.array([crowd for crowd, _ in cells])[self.order]
+        halves = [2**i for i in reversed(range(1, int(crowds.max()).bit_length()))]
+        self._steps = [(half, int((crowds >= half).sum())) for half in halves]
+        self._crowded = int((crowds > 1).sum())
+        self._scale, self._shift = np.empty((2, len(at), 1))
+        ahead = np.full(1 + 2 * max(halves, default=0), np.inf)  # what steps may look at behind the last bend
+        starts, bends, lines = [np.empty(0, np.intp)], [np.empty(0)], [np.empty(0, np.complex128)]
+        for row, feature in enumerate(self.order):
+            crowd, count = cells[feature]
+            size = sum(map(len, bends))
+            first = _GUARD + (sum(map(len, starts)) if crowd > 1 else size)
+            scale = count / (high[feature] - low[feature])
+            self._scale[row], self._shift[row] = scale, first - low[feature] * scale
+            place = at[feature] * scale + self._shift[row]
+            inner = slice(*np.searchsorted(at[feature], [np.nextafter(low[feature], np.inf), high[feature]]))
+            bend, line = place[inner], _lines(place, to[feature])[inner.start : inner.stop + 1]
+            inside = bend.astype(np.intp)
+            before = np.searchsorted(inside, np.arange(first - _GUARD, first + count + _GUARD + 1))
+            if crowd > 1:
+                starts.append(size + before)
+                bends.append(np.append(bend, ahead))
+                lines.append(np.append(line, np.zeros(len(ahead) - 1)))
+            else:
+                alone = np.full(len(before), np.inf)
+                alone[inside - (first - _GUARD)] = bend
+                bends.append(alone)
+                lines.append(line[before])
+        self._starts, self._bends, self._lines = (np.concatenate(table) for table in (starts, bends, lines))
 
     def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of finite (A, n) to another (A, n), in `order`, and works in `room`."""
-        place, looked, cell, segment, above = room.place, room.looked, room.cell, room.segment, room.above
-        first = np.repeat(self._first, place.shape[1], axis=1)  # beside a column, extremes take several times as long
-        last = first + _CELLS
+        """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `room`."""
+        place, cell, above, bend, line = room.place, room.cell, room.above, room.bend, room.line
+        slope, value = line.real, line.imag
+        rough, simple = np.empty_like(cell[: self._crowded]), slice(self._crowded, None)
         steps = [
-            (half, self._knots[half:], place[:rows], looked[:rows], segment[:rows], above[:rows])
+            (half, self._bends[half - 1 :], place[:rows], bend[:rows], cell[:rows], above[:rows])
             for half, rows in self._steps
         ]
 
@@ -84,20 +105,44 @@ class Lines:
             values.take(self.order, axis=0, out=place, mode="clip")
             np.multiply(place, self._scale, out=place)
             np.add(place, self._shift, out=place)
-            np.maximum(place, first, out=place)
-            np.minimum(place, last, out=place)
-            np.copyto(cell, place, casting="unsafe")
-            self._start.take(cell, out=segment, mode="clip")
+            np.copyto(rough, place[: self._crowded], casting="unsafe")
+            np.copyto(cell[simple], place[simple], casting="unsafe")
+            self._starts.take(rough, out=cell[: self._crowded], mode="clip")
             for half, further, here, found, own, passed in steps:
                 further.take(own, out=found, mode="clip")
                 np.less_equal(found, here, out=passed)
                 np.add(own, half, out=own, where=passed)
-            self._slope.take(segment, out=looked, mode="clip")
-            np.multiply(place, looked, out=place)
-            self._value.take(segment, out=looked, mode="clip")
-            np.add(place, looked, out=out)
+            self._bends.take(cell, out=bend, mode="clip")
+            np.less_equal(bend, place, out=above)
+            np.add(cell, above, out=cell)
+            self._lines.take(cell, out=line, mode="clip")
+            np.multiply(place, slope, out=place)
+            np.add(place, value, out=out)
 
         return work
+
+
+def _cells(at: Array, low: float, high: float) -> tuple[int, int]:
+    """The largest number of bends in a cell, and the number of cells."""
+    bends = at[(at > low) & (at < high)]
+    if high - low < _NARROW * max(abs(low), abs(high)):
+        return len(bends), 1
+    chosen = (len(at) + 1, 1)
+    for count in _CELLS:
+        place = (bends - low) * (count / (high - low)) + 1.0
+        left, right = (place - _ROUNDING).astype(np.intp), (place + _ROUNDING).astype(np.intp)
+        inside = np.bincount(np.append(left, right[right != left]))
+        chosen = min(chosen, (int(inside.max(initial=0)), count))
+    return chosen
+
+
+def _lines(place: Array, to: Array) -> NDArray[np.complex128]:
+    """(Q + 1,) lines before, between and behind knots at (Q,) places: slope + i (value at place 0)."""
+    slope, width = np.zeros(len(place) + 1), np.diff(place)
+    np.divide(np.diff(to), width, out=slope[1:-1], where=width > 0)  # knots with one place: nothing is between
+    through = np.maximum(np.arange(len(slope)) - 1, 0)
+    lines: NDArray[np.complex128] = slope + 1j * (to[through] - slope * place[through])
+    return lines
 
 
 class Nodes:
@@ -117,12 +162,13 @@ class Nodes:
         slope = np.append(np.diff(values), np.zeros((len(at), 1)), axis=1)
         self._scale = (_NODES - 1) / (at[:, -1:] - at[:, :1])
         self._shift = -at[:, :1] * self._scale
-        self._slope, self._value = slope.reshape(-1), (values - slope * np.arange(_NODES)).reshape(-1)
+        self._lines = (slope + 1j * (values - slope * np.arange(_NODES))).reshape(-1)
         self._base = np.arange(len(at))[:, None] * _NODES
 
     def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """As `Lines.worker`; `out` may be the values themselves."""
-        place, looked, cell = room.place, room.looked, room.cell
+        """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `room`."""
+        place, cell, line = room.place, room.cell, room.line
+        slope, value = line.real, line.imag
 
         def work(values: Array, out: Array) -> None:
             np.multiply(values, self._scale, out=place)
@@ -131,9 +177,8 @@ class Nodes:
             np.minimum(place, _NODES - 1.0, out=place)
             np.copyto(cell, place, casting="unsafe")
             np.add(cell, self._base, out=cell)
-            self._slope.take(cell, out=looked, mode="clip")
-            np.multiply(place, looked, out=place)
-            self._value.take(cell, out=looked, mode="clip")
-            np.add(place, looked, out=out)
+            self._lines.take(cell, out=line, mode="clip")
+            np.multiply(place, slope, out=place)
+            np.add(place, value, out=out)
 
         return work

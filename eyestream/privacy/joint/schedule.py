@@ -7,15 +7,17 @@ yet known of the stacked x, given all releases so far. Everything here is second
 One chunk. With S the covariance of the innovation (s_t minus its prediction), h whitens it; the directions of h are
 rotated so that they are ordered by their worth, the squared error that knowing them would remove from the released
 target sum_j g_j x_j, measured in standardised features (metric G = expand expand'): the eigenvalues of
-h Cov(s, target) G Cov(target, s) h'. `choose_code` says how many bits each gets. A released point z of a unit-variance
-score y acts like z = slope y + e, e uncorrelated of variance `residual` (Bussgang: the best linear description of the
-quantiser and the response together); so the Kalman gain is P o' (o P o' + R)^-1 with o = slope h (1 1 .. 1).
+h Cov(s, target) G Cov(target, s) h'. `choose_code` says how many bits each gets, or which books code the leading ones.
+The released points z of unit-variance scores y act like z = slope y + e, e uncorrelated of covariance R, `residual`
+(Bussgang: the best linear description of points and response together); so the Kalman gain is P o' (o P o' + R)^-1
+with o = slope h (1 1 .. 1).
 
 The recursion does not depend on any release: it is run once, for the first chunks of a session, and its last step is
 used from then on.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.joint.codebook import choose_code, quantiser
+from eyestream.privacy.joint.books import Book, books_of
+from eyestream.privacy.joint.codebook import choose_code, coded_by, quantiser
 from eyestream.privacy.joint.motion import Motion
 from eyestream.privacy.noise.response import ResponseLaw
 
@@ -42,9 +45,11 @@ class Step:
     Attributes
     ----------
     directions : (m, d) from the scores' innovation to unit-variance coordinates.
-    borders, points : the quantiser of each coordinate.
+    borders : of each coordinate's quantiser; none where there are books.
+    points : of each coordinate of the code word: (L,) of its quantiser, or (K, q) of its book.
     law : of the response.
     gain : (J d, m) from released points to the state.
+    books : that give the coordinates points, one behind the other; none: each has a quantiser.
     """
 
     directions: Array
@@ -52,11 +57,23 @@ class Step:
     points: tuple[Array, ...]
     law: ResponseLaw
     gain: Array
+    books: tuple[Book, ...] = ()
 
     @cached_property
-    def edges(self) -> tuple[list[float], ...]:
+    def _edges(self) -> tuple[list[float], ...]:
         """The borders as lists, which are searched faster."""
         return tuple(one.tolist() for one in self.borders)
+
+    def word(self, innovation: Array) -> list[int]:
+        """The code word of unit-variance coordinates (m,)."""
+        if self.books:
+            return [book.nearest(innovation[book.first : book.end]) for book in self.books]
+        return [bisect_left(b, y) for b, y in zip(self._edges, innovation.tolist(), strict=True)]
+
+    def value(self, word: Iterable[int]) -> Array:
+        """(m,) the points that a code word stands for."""
+        points = [points[i] for points, i in zip(self.points, word, strict=True)]
+        return np.concatenate(points) if self.books else np.array(points)
 
 
 class Schedule:
@@ -85,6 +102,7 @@ class Schedule:
         self._target = np.kron(tables.weights, np.eye(d))
         self._metric = (tables.expand if importance is None else tables.expand * importance) @ tables.expand.T
         self._epsilon = epsilon
+        self._books = [coded_by(row, epsilon) for row in _rows(books_of(tables))]
         turns = list(self._turns())
         self.steps = tuple(step for step, _, _ in turns)
         self.unknown = self._total @ turns[-1][2] @ self._total.T
@@ -120,20 +138,29 @@ class Schedule:
         white = inverse_root(innovation)
         toward = white @ self._total @ state @ self._target.T
         worth, rotation = np.linalg.eigh(toward @ self._metric @ toward.T)
-        code = choose_code(np.maximum(worth[::-1], 1e-12), epsilon)
+        code = choose_code(np.maximum(worth[::-1], 1e-12), epsilon, self._books)
         directions = (rotation[:, ::-1].T @ white)[code.scores]
-        seen = (code.slope[:, None] * directions) @ self._total
-        gain = np.asarray(np.linalg.solve(seen @ state @ seen.T + np.diag(code.residual), seen @ state).T, np.float64)
+        seen = (code.slope @ directions) @ self._total
+        gain = np.asarray(np.linalg.solve(seen @ state @ seen.T + code.residual, seen @ state).T, np.float64)
         after = state - gain @ seen @ state
-        quantisers = [quantiser(bits) for bits in code.bits]
+        quantisers = () if code.books else tuple(quantiser(bits) for bits in code.bits)
         step = Step(
             directions=directions,
             borders=tuple(q.borders for q in quantisers),
-            points=tuple(q.points for q in quantisers),
+            points=tuple(one.points for one in code.books or quantisers),
             law=ResponseLaw(code.bits, epsilon),
             gain=gain,
+            books=code.books,
         )
         return step, (after + after.T) / 2
+
+
+def _rows(books: Sequence[Book]) -> Iterator[tuple[Book, ...]]:
+    """Books that give the scores from 0 on their points: each by itself, and two behind each other."""
+    for one in books:
+        if one.first == 0:
+            yield (one,)
+            yield from ((one, other) for other in books if other.first == one.end)
 
 
 def inverse_root(covariance: Array) -> Array:

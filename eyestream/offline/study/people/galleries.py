@@ -15,7 +15,8 @@ from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms.registry import calibrate
+from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.rim.files.books import shipped_books, with_shipped_books
 from eyestream.rim.files.recordings import Recording
 
 __all__ = ["Gallery", "Sight", "everybody", "gallery", "halves_apart", "recalibrated", "recipe", "roles", "usable"]
@@ -107,10 +108,16 @@ def recipe(calibration: Calibration) -> dict[str, Any]:
     if isinstance(calibration.tables, JointTables):
         stable = float(calibration.tables.weights[0])
         own: dict[str, Any] = {"shed_identity": 1 / stable - 1} if stable < 1 else {}
-        own |= {"ranks": False} if calibration.tables.knots is None else {}
+        own |= {"ranks": False} if calibration.tables.knots is None else _books(calibration.tables)
         return own | ({"anchored": True} if calibration.anchor is not None else {})
     said = {"coverage": calibration.provenance.coverage, "k": calibration.k}
     return {name: value for name, value in said.items() if value is not None}
+
+
+def _books(tables: JointTables) -> dict[str, Any]:
+    """Whether features on maps are coded by books: if they could be, that is what is usual."""
+    fits = tables.basis.shape[1] >= min(book.end for book in shipped_books())
+    return {"books": False} if fits and tables.book_shapes is None else {}
 
 
 _KEPT: dict[tuple[Any, ...], Calibration] = {}
@@ -126,7 +133,8 @@ def recalibrated(
             Recording(np.arange(len(r)) / population.rate_hz, r, population.names, population.people[i])
             for i, r in ((i, population.as_recorded(i)) for i in calibrating)
         ]
-        _KEPT[key] = calibrate(mechanism, Corpus.of(rows, n), **options)
+        entry = entry_of(mechanism)
+        _KEPT[key] = entry.calibrated(Corpus.of(rows, n), with_shipped_books(entry, options))
     return _KEPT[key]
 
 

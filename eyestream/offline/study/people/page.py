@@ -24,9 +24,10 @@ split to split.
   released. The attacker's model then knows the very people.
 
 "Right names": share, with the 95 % interval over people (bootstrap). "Area": under the ROC curve of "same person or
-not"; 0.5 is chance. "p": permutation of the names, twice the median over splits; the sentences take it times the number
-of attackers. "Could show": the smallest true rate and area that one split of so many people shows with a chance of
-80 % (one-sided 5 %): what lies below may be there and not be seen.
+not"; 0.5 is chance. "p": permutation of the names, twice the median over splits. "Found people": the smallest p of all
+attackers, times their number (Bonferroni, for one of several may be lucky), is at most 0.05. "Could show": the smallest
+true rate and area that one split of so many people shows with a chance of 80 % (one-sided 5 %): what lies below may be
+there and not be seen.
 """
 
 
@@ -63,12 +64,14 @@ def _sentence(rows: Sequence[Record], subject: str, how: str, people: int) -> st
     for epsilon in sorted({row["epsilon"] for row in rows}):
         group = [row for row in rows if row["epsilon"] == epsilon]
         best = max(group, key=lambda row: row["area"])
-        found = min(row["p"] for row in group) * len(group) <= 0.05  # Bonferroni: one of several may be lucky
-        verdict = "found people" if found else "was not seen to find anybody"
+        least = min(group, key=lambda row: row["p"])
+        corrected = min(1.0, least["p"] * len(group))
+        verdict = "found people" if corrected <= 0.05 else "was not seen to find anybody"
         said.append(
             f"at epsilon {epsilon:g} the strongest of {len(group)} attackers, "
             f"{best['attacker']}, {verdict}: area {_interval(best, 'area')}, right names {_interval(best, 'rate')} "
-            f"(chance {best['chance']:.3f})"
+            f"(chance {best['chance']:.3f}; smallest p {least['p']:.3f}, of {least['attacker']}, times {len(group)}: "
+            f"{corrected:.2g})"
         )
     return f"`{subject}`, {how}, {rows[0]['people']} people of this corpus, galleries of {rows[0]['gallery']}: " + (
         "; ".join(said) + "."

@@ -11,6 +11,11 @@ belief inside the cell (weight keep P(cell)) and of what it was before (weight f
 mixture's mean and covariance, coordinates of the word taken in one after the other (assumed-density filter: Maybeck,
 Stochastic Models, Estimation and Control 2, 1982, chapter 12). So it is exact for the first chunk of a word of one
 coordinate, and nearly so later.
+
+A cell of a book is no box. Under the standard normal law that its points are made for, let it have the share p, mean q
+and covariance W. Then p N(y; q, W) / N(y; 0, 1) stands for "y lies in the cell" as a function of y: it has the same
+moments under that law, and the belief that it leaves and its probability are in closed form
+(`eyestream.offline.study.people.book_cells`).
 """
 
 from collections.abc import Sequence
@@ -20,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from eyestream.offline.study.people.book_cells import cells_of
 from eyestream.offline.study.people.words import Evidence, schedule_step
+from eyestream.privacy.joint.books import Book
 from eyestream.privacy.joint.core import JointCore
 
 __all__ = ["Beliefs", "believe", "next_session", "prior", "tell_scores", "word_scores"]
@@ -71,8 +78,7 @@ def believe(core: JointCore, beliefs: Beliefs, sessions: Sequence[Sequence[Evide
             now = Beliefs(motion.forward(now.mean), motion.spread(now.covariance))
         told = [sessions[i][turn] for i in on]
         there = np.array([e.decoded for e in told])
-        low, high = (np.array([e.low for e in told]), np.array([e.high for e in told]))
-        after, logs = _word(core, turn, now, np.where(there[:, None], low, 0.0), np.where(there[:, None], high, 1.0))
+        after, logs = _word(core, turn, now, told)
         held.mean[on] = np.where(there[:, None], after.mean, now.mean)
         held.covariance[on] = np.where(there[:, None, None], after.covariance, now.covariance)
         total[on] += np.where(there, logs, 0.0)
@@ -94,13 +100,18 @@ def tell_scores(core: JointCore, belief: Beliefs, scores: Array) -> Beliefs:
     return Beliefs(mean[None], (covariance + covariance.T)[None] / 2)
 
 
-def _word(core: JointCore, turn: int, before: Beliefs, low: Array, high: Array) -> tuple[Beliefs, Array]:
-    """Beliefs after a word each, cells (B, m), and the log-probabilities (B,) of the words."""
+def _word(core: JointCore, turn: int, before: Beliefs, told: Sequence[Evidence]) -> tuple[Beliefs, Array]:
+    """Beliefs after a word each, and the log-probabilities (B,) of the words; of one not decoded, anything."""
     step = schedule_step(core, turn)
     rho = step.law.replace
     words = np.prod([len(points) for points in step.points], dtype=np.float64)
     observed = step.directions @ np.tile(np.eye(step.directions.shape[1]), len(core.tables.poles))  # (m, D)
-    inside, cell = _cell(before, observed, low, high)
+    if step.books:
+        inside, cell = _book_cells(step.books, before, observed, told)
+    else:
+        there = np.array([e.decoded for e in told])[:, None]
+        low, high = np.array([e.low for e in told]), np.array([e.high for e in told])
+        inside, cell = _cell(before, observed, np.where(there, low, 0.0), np.where(there, high, 1.0))
     kept, replaced = np.log1p(-rho) + cell, np.log(rho) - np.log(words)
     logs = np.logaddexp(kept, replaced)
     share = np.exp(kept - logs)[:, None]
@@ -109,6 +120,20 @@ def _word(core: JointCore, turn: int, before: Beliefs, low: Array, high: Array) 
     spread = (share * (1 - share))[:, :, None] * moved[:, :, None] * moved[:, None, :]
     covariance = before.covariance + share[:, :, None] * (inside.covariance - before.covariance) + spread
     return Beliefs(mean, covariance), logs
+
+
+def _book_cells(
+    books: Sequence[Book], before: Beliefs, observed: Array, told: Sequence[Evidence]
+) -> tuple[Beliefs, Array]:
+    """The same as `_cell` for the cells of books, taken in one after the other."""
+    inside, total = before, np.zeros(len(told))
+    for place, book in enumerate(books):
+        own = slice(book.first, book.end)
+        centre = np.array([one.expected[own] for one in told])
+        word = np.array([max(int(one.word[place]), 0) for one in told])
+        mean, covariance, logs = cells_of(book).weigh(inside.mean, inside.covariance, observed[own], centre, word)
+        inside, total = Beliefs(mean, covariance), total + logs
+    return inside, total
 
 
 def _cell(before: Beliefs, observed: Array, low: Array, high: Array) -> tuple[Beliefs, Array]:

@@ -7,7 +7,8 @@ making the chunk from it again: it must agree to the last bit of float32, or nea
 equation: with one score they are a factor, and dividing by it undoes them.
 
 From the word follows what it says about the scores: `keep` is the chance that the scores s truly lay in the cell
-low <= H s < high, and with the rest the word was uniform.
+low <= H s < high, or that the nearest points of the books to H s - expected were these, and with the rest the word was
+uniform.
 """
 
 from collections.abc import Iterable
@@ -35,13 +36,16 @@ class Evidence:
 
     Attributes
     ----------
-    word : (m,) index of each coordinate; -1 where nothing could be decoded.
-    low, high : (m,) cell of H s, H the directions of the schedule at this turn, in absolute scores.
+    word : index of each coordinate of the code word; -1 where nothing could be decoded.
+    low, high : (m,) cell of H s, H the directions of the schedule at this turn, in absolute scores; without end where
+        books were used, whose cells are no boxes.
+    expected : (m,) what the schedule predicted of H s.
     """
 
     word: NDArray[np.intp]
     low: Array
     high: Array
+    expected: Array
 
     @property
     def decoded(self) -> bool:
@@ -94,13 +98,14 @@ class _Reader:
         self._turn += 1
         if word is None:
             self._state = predicted
-            nothing = np.full(len(step.points), np.inf)
-            return Evidence(np.full(len(step.points), -1), -nothing, nothing)
-        self._state = predicted + step.gain @ self._points(step, word)
+            return Evidence(np.full(len(step.points), -1), *self._anywhere(expected), expected)
+        self._state = predicted + step.gain @ step.value(word)
+        if step.books:
+            return Evidence(word, *self._anywhere(expected), expected)
         borders = [np.concatenate([[-np.inf], b, [np.inf]]) for b in step.borders]
         low = np.array([b[i] for b, i in zip(borders, word, strict=True)])
         high = np.array([b[i + 1] for b, i in zip(borders, word, strict=True)])
-        return Evidence(word, low + expected, high + expected)
+        return Evidence(word, low + expected, high + expected, expected)
 
     def _word(self, published: NDArray[np.float32], predicted: Array, step: Step) -> NDArray[np.intp] | None:
         """(m,) the word whose chunk is the published one; None when none is."""
@@ -111,8 +116,8 @@ class _Reader:
         plain = self._weights @ predicted @ self._to_chunk + np.repeat(self._core.mean[:, 0], published.shape[1])
         rest = (levels - plain) / scale
         seen = _least_squares((basis / scale)[:, inside], rest[inside])
-        word = np.array([int(np.abs(p - z).argmin()) for p, z in zip(step.points, seen, strict=True)], dtype=np.intp)
-        self._step.chunk(self._weights @ (predicted + step.gain @ self._points(step, word)), self._out)
+        word = np.array(_nearest(step, seen), dtype=np.intp)
+        self._step.chunk(self._weights @ (predicted + step.gain @ step.value(word)), self._out)
         error = np.abs(self._out.astype(np.float32) - published)
         allowed = _ROUNDING * (self._spread + np.abs(published).max(axis=1, keepdims=True))
         return word if (error <= allowed).all() else None
@@ -127,8 +132,16 @@ class _Reader:
         return core.map.there(published).reshape(-1), (moved + 1e-9 * core.sd).reshape(-1)
 
     @staticmethod
-    def _points(step: Step, word: NDArray[np.intp]) -> Array:
-        return np.array([points[i] for points, i in zip(step.points, word, strict=True)])
+    def _anywhere(expected: Array) -> tuple[Array, Array]:
+        return np.full(len(expected), -np.inf), np.full(len(expected), np.inf)
+
+
+def _nearest(step: Step, seen: Array) -> list[int]:
+    """The code word whose points lie nearest to (m,) points."""
+    if step.books:
+        apart = [book.points - seen[book.first : book.end] for book in step.books]
+        return [int((one**2).sum(axis=1).argmin()) for one in apart]
+    return [int(np.abs(p - z).argmin()) for p, z in zip(step.points, seen, strict=True)]
 
 
 def _least_squares(rows: Array, values: Array) -> Array:

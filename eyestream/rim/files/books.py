@@ -1,0 +1,27 @@
+"""The books that come with the package: points for scores of joint transform coding, for calibrations to come."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from eyestream.privacy.joint.books import Book, taken
+from eyestream.privacy.mechanisms.entry import Entry
+from eyestream.rim.files.package_data import DATA
+
+__all__ = ["shipped_books", "with_shipped_books"]
+
+
+@cache
+def shipped_books() -> tuple[Book, ...]:
+    """Those of `tools/make/make_books.py`."""
+    with np.load(DATA / "books.npz", allow_pickle=False) as stored:
+        return taken({name: stored[name] for name in stored.files})
+
+
+def with_shipped_books(entry: Entry, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a calibration, with the shipped books where its mechanism takes any; `books` False: with none."""
+    if "books" not in entry.calibration_options:
+        return dict(options)
+    return dict(options) | {"books": shipped_books() if options.get("books", True) else ()}

@@ -1,0 +1,23 @@
+"""Make the books of points that `eyestream calibrate` gives to calibrations of `klt`: a minute; no recording enters.
+
+python tools/make/make_books.py
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.privacy.joint.books import shelved, trained
+
+TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz"
+
+
+def main() -> None:
+    shelf: dict[str, Any] = shelved(tuple(trained()))
+    np.savez_compressed(TARGET, **shelf)
+    print(f"{TARGET}: {TARGET.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
