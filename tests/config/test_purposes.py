@@ -34,8 +34,7 @@ def made(folder: Path, purpose: str, *changes: tuple[str, str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("minute", [9.0, 18.0])
-@pytest.mark.parametrize("purpose", sorted(PURPOSES))
+@pytest.mark.parametrize(("purpose", "minute"), [*((name, 18.0) for name in sorted(PURPOSES)), ("unrecognised", 9.0)])
 def test_it_comes_to_what_is_advised(tmp_path: Path, purpose: str, minute: float) -> None:
     path = made(tmp_path / "a", purpose, ("epsilon_per_minute = 18", f"epsilon_per_minute = {minute}"))
     assert not re.search(r"(?m)^(calibration|epsilon) = ", path.read_text())

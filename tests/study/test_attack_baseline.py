@@ -13,8 +13,8 @@ from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.session import Session
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.books import shipped_books
+from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
 
