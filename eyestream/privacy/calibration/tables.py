@@ -163,7 +163,9 @@ class JointTables:
         if points.shape != ((words * (end - first)).sum(),) or shares.shape != (words.sum(),):
             raise CalibrationError("the points or shares of the calibration's books are not of their shapes")
         if weights.shape != ((end - first).sum(),) or (weights <= 0).any() or (shares < 0).any():
-            raise CalibrationError("the weights or shares of the calibration's books are negative or not of their shapes")
+            raise CalibrationError(
+                "the weights or shares of the calibration's books are negative or not of their shapes"
+            )
         if any(part.sum() <= 0 for part in np.split(shares, np.cumsum(words)[:-1])):
             raise CalibrationError("the shares of a book of the calibration are all nothing")
 
