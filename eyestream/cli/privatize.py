@@ -2,14 +2,17 @@
 
 import argparse
 import contextlib
+import functools
 import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
+from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
@@ -74,6 +77,7 @@ def add_parser(subparsers: Any) -> None:
         help="with --lifetime-epsilon: refuse what does not fit (stop, the default), or let epsilon of a chunk halve, "
         f"level by level, on {LEVELS} levels on the way there (fade); give the same at each run",
     )
+    add_schedule(parser)
     parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
@@ -104,6 +108,8 @@ def main(options: argparse.Namespace) -> None:
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
     print(_price(options, calibration))
+    if options.every > 1:
+        print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(_tracker(calibration, recording) for recording in loaded):
         if said is not None:
             print(said)
@@ -128,6 +134,7 @@ def _check_options(options: argparse.Namespace) -> None:
     """Raise ConfigError for options that do not go together."""
     if options.whole and (options.shrink or options.clip or options.smooth or options.option):
         raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
+    check_schedule(options)
     if (options.ledger is None) != (options.device is None):
         raise ConfigError("--ledger and --device go together")
     if options.ledger is not None and options.whole:
@@ -147,9 +154,11 @@ def _releases(
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
-    mechanism = build(calibration, options.epsilon, **own_options(options) | given)
+    build_at = functools.partial(build, calibration, **own_options(options) | given)
+    mechanism, correlated = kept_low(options, calibration, loaded, build_at)
     if options.ledger is None:
-        yield privatize(loaded, calibration, mechanism)
+        made = privatize(loaded, calibration, mechanism, every=options.every)
+        yield (replace(released, correlated=correlated) for released in made)
         return
     key, today, ceilings = (
         StreamKey(options.device, FEATURE_STREAM),
@@ -160,7 +169,9 @@ def _releases(
         _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
         _check_room(options, mechanism, loaded, ledger.odometer(options.device), ceilings)
         try:
-            yield privatize(loaded, calibration, mechanism, Booking(ledger, key, today, ceilings.levels))
+            booking = Booking(ledger, key, today, ceilings.levels)
+            made = privatize(loaded, calibration, mechanism, booking, every=options.every)
+            yield (replace(released, correlated=correlated) for released in made)
         except ConfigError as error:
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
         odometer = ledger.odometer(options.device)
@@ -191,7 +202,7 @@ def _check_room(
     """What does not fit as a whole is refused before any of it is spent."""
     charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
     chunks = [chunk_count(len(recording.t), mechanism.n) - mechanism.baseline_chunks for recording in loaded]
-    wanted = sum(max(count, 0) for count in chunks)
+    wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:
             raise ConfigError(

@@ -13,6 +13,7 @@ import numpy as np
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
@@ -84,6 +85,8 @@ class Released:
         Share of its rows that the calibration was made from; above 0 there is no guarantee.
     guarantee
         Of one chunk, on the first of the levels; None where there is none.
+    correlated
+        What the whole recording tells of one chunk under a class of processes; None where none was named.
     """
 
     recording: Recording
@@ -94,10 +97,11 @@ class Released:
     closed_s: float
     calibrated_on_itself: float
     guarantee: Guarantee | None
+    correlated: Correlated | None = None
 
     def claim(self) -> dict[str, object]:
         """What is claimed, for machines: plain values that JSON knows."""
-        return {
+        told: dict[str, object] = {
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -106,12 +110,20 @@ class Released:
             "calibrated_on_itself": self.calibrated_on_itself,
             "claim": None if self.guarantee is None else self.guarantee.claim(),
         }
+        if self.guarantee is not None and self.correlated is not None:
+            told["correlation"] = self.correlated.claim()
+        return told
 
 
 def privatize(
-    recordings: Sequence[Recording], calibration: Calibration, mechanism: Mechanism, booking: Booking | None = None
+    recordings: Sequence[Recording],
+    calibration: Calibration,
+    mechanism: Mechanism,
+    booking: Booking | None = None,
+    *,
+    every: int = 1,
 ) -> Iterator[Released]:
-    """Release every recording, one after the other, chunk by chunk.
+    """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
 
     With a `booking` every chunk of every recording is reserved before the first one is released, on the level of the
     lifetime where the ledger then stands: what is released of a chunk has the epsilon that was charged for it.
@@ -132,7 +144,7 @@ def privatize(
     first = 0 if mark is None else mark.session + 1
     settings, levels = _settings(key, calibration), 1 if booking is None else booking.levels
     planned = [
-        RecordingRelease(settings, mechanism, session, recording.features, levels)
+        RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
         for session, recording in enumerate(recordings, start=first)
     ]
     answers = [_granted(one.requests, booking) for one in planned]
