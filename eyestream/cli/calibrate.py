@@ -70,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         default=None,
         help="klt: take a baseline of its first minute, which is withheld, off every session: what is constant in a "
-        "wearer cancels exactly; and even out, half-way, how far features go",
+        "wearer cancels exactly",
     )
     parser.add_argument(
         "--linear",
