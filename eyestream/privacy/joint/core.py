@@ -18,6 +18,7 @@ from eyestream.privacy.joint.maps import RankMap
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import DIRECT_WORDS
+from eyestream.privacy.workspaces import room, wide
 
 __all__ = ["JointCore", "JointStep"]
 
@@ -120,13 +121,12 @@ class JointStep:
     def __init__(self, core: JointCore) -> None:
         self.core = core
         features, n = len(core.mean), core.tables.modes.shape[1]
-        self._values, self._modes = np.empty((features, n)), np.empty((features, len(core.tables.modes)))
-        room = None if core.map is None else Room(features, n)
-        self._there = None if room is None or core.there is None else core.there.worker(room)
-        self._back = None if room is None or core.back is None else core.back.worker(room)
-        # Whole arrays: beside a column, numpy takes twice as long, and for the least and the larger of two more.
-        self._lo, self._hi = (np.repeat(column, n, axis=1) for column in core.range)
-        self._mean, self._sd = (np.repeat(column, n, axis=1) for column in (core.mean, core.sd))
+        self._values, self._modes = room((features, n)), np.empty((features, len(core.tables.modes)))
+        shared = None if core.map is None else Room(features, n)
+        self._there = None if shared is None or core.there is None else core.there.worker(shared)
+        self._back = None if shared is None or core.back is None else core.back.worker(shared)
+        self._lo, self._hi = (wide(column, n) for column in core.range)
+        self._mean, self._sd = (wide(column, n) for column in (core.mean, core.sd))
 
     def scores(self, admitted: Array) -> Array:
         """(d,) scores of an admitted chunk (A, n)."""

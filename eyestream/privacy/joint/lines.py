@@ -11,10 +11,11 @@ ordered as their places are.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eyestream.privacy.workspaces import room, wide
 
 __all__ = ["Lines", "Nodes", "Room"]
 
@@ -39,9 +40,9 @@ class Room:
     """The arrays that functions of (A, n) values work in, of one release at a time."""
 
     def __init__(self, features: int, n: int) -> None:
-        self.place, self.looked = np.empty((2, features, n))
-        self.cell = np.empty((features, n), dtype=np.intp)
-        self.above = np.empty((features, n), dtype=np.bool_)
+        self.place, self.looked = room((features, n)), room((features, n))
+        self.cell, self.jump = room((features, n), np.intp), room((features, n), np.intp)
+        self.above = room((features, n), np.bool_)
 
 
 class Lines:
@@ -92,11 +93,11 @@ class Lines:
         self._starts, self._bends = np.concatenate(starts), np.concatenate(bends)
         self._slope, self._value = np.concatenate(lines, axis=1)
 
-    def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `room`."""
-        place, looked, cell, above = room.place, room.looked, room.cell, room.above
-        scale, shift = _beside(self._scale, place), _beside(self._shift, place)
-        rough, simple = np.empty_like(cell[: self._crowded]), slice(self._crowded, None)
+    def worker(self, own: Room) -> Callable[[Array, Array], None]:
+        """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `own`."""
+        place, looked, cell, above = own.place, own.looked, own.cell, own.above
+        scale, shift = (wide(column, place.shape[1]) for column in (self._scale, self._shift))
+        rough, simple = own.jump[: self._crowded], slice(self._crowded, None)
         steps = [
             (half, self._bends[half - 1 :], place[:rows], looked[:rows], cell[:rows], above[:rows], rough[:rows])
             for half, rows in self._steps
@@ -109,11 +110,11 @@ class Lines:
             np.copyto(rough, place[: self._crowded], casting="unsafe")
             np.copyto(cell[simple], place[simple], casting="unsafe")
             self._starts.take(rough, out=cell[: self._crowded], mode="clip")
-            for half, further, here, found, own, passed, jump in steps:
-                further.take(own, out=found, mode="clip")
+            for half, further, here, found, line, passed, jump in steps:
+                further.take(line, out=found, mode="clip")
                 np.less_equal(found, here, out=passed)
                 np.multiply(passed, half, out=jump)  # `where=` would take longer where some pass and some do not
-                np.add(own, jump, out=own)
+                np.add(line, jump, out=line)
             self._bends.take(cell, out=looked, mode="clip")
             np.less_equal(looked, place, out=above)
             np.add(cell, above, out=cell)
@@ -147,11 +148,6 @@ def _lines(place: Array, to: Array) -> Array:
     return np.array([slope, to[through] - slope * place[through]])
 
 
-def _beside(column: NDArray[Any], values: Array) -> NDArray[Any]:
-    """A column (A, 1) as often as `values` (A, n) have columns: two whole arrays take numpy half as long."""
-    return np.repeat(column, values.shape[1], axis=1)
-
-
 class Nodes:
     """The same functions, as far as `_NODES` evenly spaced nodes tell of them.
 
@@ -172,10 +168,10 @@ class Nodes:
         self._slope, self._value = slope.reshape(-1), (values - slope * np.arange(_NODES)).reshape(-1)
         self._base = np.arange(len(at))[:, None] * _NODES
 
-    def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `room`."""
-        place, looked, cell = room.place, room.looked, room.cell
-        scale, shift, base = (_beside(column, place) for column in (self._scale, self._shift, self._base))
+    def worker(self, own: Room) -> Callable[[Array, Array], None]:
+        """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `own`."""
+        place, looked, cell = own.place, own.looked, own.cell
+        scale, shift, base = (wide(column, place.shape[1]) for column in (self._scale, self._shift, self._base))
 
         def work(values: Array, out: Array) -> None:
             np.multiply(values, scale, out=place)
