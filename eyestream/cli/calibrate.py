@@ -70,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         default=None,
         help="klt: take a baseline of its first minute, which is withheld, off every session: what is constant in a "
-        "wearer cancels exactly",
+        "wearer cancels exactly; and even out, half-way, how far features go",
     )
     parser.add_argument(
         "--linear",

@@ -2,26 +2,34 @@
 
 import argparse
 import contextlib
+import functools
 import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
+from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge
+from eyestream.privacy.fading import LEVELS, levels_of
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.remaining import left_of
+from eyestream.privacy.whole import chunk_count
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import load_rows, stem
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.sidecar.ceilings import fading
 from eyestream.streams.key import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
@@ -58,6 +66,19 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--device", metavar="ID", help="with --ledger: the pseudonym of the person's device")
     parser.add_argument(
+        "--lifetime-epsilon",
+        type=positive,
+        metavar="L",
+        help="with --ledger: release nothing that takes what it has booked for the device above L",
+    )
+    parser.add_argument(
+        "--lifetime-mode",
+        choices=("stop", "fade"),
+        help="with --lifetime-epsilon: refuse what does not fit (stop, the default), or let epsilon of a chunk halve, "
+        f"level by level, on {LEVELS} levels on the way there (fade); give the same at each run",
+    )
+    add_schedule(parser)
+    parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
 
@@ -74,12 +95,7 @@ def main(options: argparse.Namespace) -> None:
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
-    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
-        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
-    if (options.ledger is None) != (options.device is None):
-        raise ConfigError("--ledger and --device go together")
-    if options.ledger is not None and options.whole:
-        raise ConfigError("--ledger counts chunks: it is not for --whole")
+    _check_options(options)
     if options.mechanism is not None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
@@ -92,6 +108,8 @@ def main(options: argparse.Namespace) -> None:
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
     print(_price(options, calibration))
+    if options.every > 1:
+        print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(_tracker(calibration, recording) for recording in loaded):
         if said is not None:
             print(said)
@@ -102,7 +120,7 @@ def main(options: argparse.Namespace) -> None:
                 recordings.save(released.recording, target)
                 beside = target.with_name(f"{target.name}.claim.json")
                 beside.write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
-                print(_line(released, target))
+                print(_line(released, target, options.epsilon))
                 if sys.stderr.isatty():
                     print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
         except OSError as error:
@@ -110,6 +128,21 @@ def main(options: argparse.Namespace) -> None:
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print("This is one release. Another run on the same recordings adds as much again.")
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raise ConfigError for options that do not go together."""
+    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
+        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
+    check_schedule(options)
+    if (options.ledger is None) != (options.device is None):
+        raise ConfigError("--ledger and --device go together")
+    if options.ledger is not None and options.whole:
+        raise ConfigError("--ledger counts chunks: it is not for --whole")
+    if options.lifetime_epsilon is not None and options.ledger is None:
+        raise ConfigError("--lifetime-epsilon is of what a ledger has booked: expected --ledger too")
+    if options.lifetime_mode is not None and options.lifetime_epsilon is None:
+        raise ConfigError("--lifetime-mode goes with --lifetime-epsilon")
 
 
 @contextlib.contextmanager
@@ -121,15 +154,24 @@ def _releases(
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
-    mechanism = build(calibration, options.epsilon, **own_options(options) | given)
+    build_at = functools.partial(build, calibration, **own_options(options) | given)
+    mechanism, correlated = kept_low(options, calibration, loaded, build_at)
     if options.ledger is None:
-        yield privatize(loaded, calibration, mechanism)
+        made = privatize(loaded, calibration, mechanism, every=options.every)
+        yield (replace(released, correlated=correlated) for released in made)
         return
-    key = StreamKey(options.device, FEATURE_STREAM)
-    with Ledger(options.ledger, ceilings=Ceilings()) as ledger:
+    key, today, ceilings = (
+        StreamKey(options.device, FEATURE_STREAM),
+        int(time.time()) // 86_400,
+        _ceilings(options, mechanism),
+    )
+    with Ledger(options.ledger, ceilings=ceilings) as ledger:
         _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
+        _check_room(options, mechanism, loaded, ledger.odometer(options.device), ceilings)
         try:
-            yield privatize(loaded, calibration, mechanism, Booking(ledger, key, int(time.time()) // 86_400))
+            booking = Booking(ledger, key, today, ceilings.levels)
+            made = privatize(loaded, calibration, mechanism, booking, every=options.every)
+            yield (replace(released, correlated=correlated) for released in made)
         except ConfigError as error:
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
         odometer = ledger.odometer(options.device)
@@ -137,6 +179,36 @@ def _releases(
         spent = f"epsilon {odometer.epsilon / EPSILON_UNITS:g}"
         spent += f", delta {odometer.delta / DELTA_UNITS:g}" if odometer.delta else ""
         print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
+
+
+def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
+    """Of the person's device in the ledger."""
+    ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), Charge.of(mechanism.epsilon, mechanism.delta)
+    if options.lifetime_mode != "fade":
+        return ceilings
+    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode")
+    for level in range(LEVELS):
+        mechanism.faded(level)  # one that cannot be is said before anything is booked
+    return faded
+
+
+def _check_room(
+    options: argparse.Namespace,
+    mechanism: Mechanism,
+    loaded: list[Recording],
+    odometer: Odometer | None,
+    ceilings: Ceilings,
+) -> None:
+    """What does not fit as a whole is refused before any of it is spent."""
+    charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
+    chunks = [chunk_count(len(recording.t), mechanism.n) - mechanism.baseline_chunks for recording in loaded]
+    wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
+    for left in left_of(odometer, ceilings, charges, today=0):
+        if left.chunks < wanted:
+            raise ConfigError(
+                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {left.chunks} chunks, and "
+                f"the recordings have {wanted}; nothing was spent"
+            )
 
 
 def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
@@ -175,9 +247,12 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
 
 
-def _line(released: Released, target: Path) -> str:
+def _line(released: Released, target: Path, asked: float) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
     line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
+    if released.stretches and released.stretches[-1].epsilon < asked / 2**0.5:  # it fades
+        told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
+        line += f" ({told})"
     if released.calibrated_on_itself > 0:
         share = released.calibrated_on_itself
         line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"

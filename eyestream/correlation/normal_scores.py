@@ -38,7 +38,7 @@ _SETTLED = 0.02
 _WINDOWS = (2.5, 4.0, 7.0, 12.0)
 
 
-def forward_bound(most: float, epsilon: float, chunks: int, distance: float) -> float:
+def forward_bound(most: float, epsilon: float, chunks: int, distance: float, first: float | None = None) -> float:
     """Upper bound of what `chunks` later chunks tell of two scores, in nats.
 
     Parameters
@@ -51,6 +51,8 @@ def forward_bound(most: float, epsilon: float, chunks: int, distance: float) -> 
         N.
     distance
         Of the two scores, in stationary standard deviations.
+    first
+        a from the secret to the first of them, where that is another one.
     """
     plain = chunks * epsilon
     if chunks == 0 or not 0 < most <= _SLOWEST or plain > _LARGEST:
@@ -62,7 +64,7 @@ def forward_bound(most: float, epsilon: float, chunks: int, distance: float) -> 
         if before - found < _SETTLED * found:
             break
         before = found
-    return found
+    return found if first is None else min(plain, table.nearer(first))
 
 
 class _Table:
@@ -93,6 +95,15 @@ class _Table:
                 told = min(told, self._window(shift, window))
             self._bounds[entry] = told
         return float(self._bounds[self._secret])
+
+    def nearer(self, first: float) -> float:
+        """The bound at the distance of the secret where the first chunk lies nearer to it than the others do."""
+        distance, own = math.exp(self._log_first + self._secret * self._log_ratio) * (1 + 2.0**-40), self._sigma
+        told = float(self._apart(np.array([first * distance / own]))[0])
+        self._sigma = math.sqrt(-math.expm1(2 * math.log(first)))
+        told = min([told, *(self._window(first * distance / self._sigma, window) for window in self._windows)])
+        self._sigma = own
+        return told
 
     def _apart(self, distances: Array) -> Array:
         """B at distances in units of sigma; `plain` beyond the table."""

@@ -35,6 +35,9 @@ chunk for ever. `normal_scores` bounds what later chunks tell of two scores that
 deviations apart, for d scores. Which codes are used depends on released values alone, and given all outputs they are
 fixed. A smaller |a| gives less: both the coupled distance and the shift grow with |a|.
 
+Where one chunk in G is released and the others are withheld, the secret may also be one of those. Then the nearest
+releases on both sides lie j and G - j chunks away, nearer than to a released one, and the claim is the largest of all.
+
 A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the
 means of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that
 far apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
@@ -43,6 +46,7 @@ far apart with the same innovations, the first one backward likewise, and each s
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +111,9 @@ class PublishedClass:
         return math.exp(-seconds / self.constant_for(mechanism))
 
 
-def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int) -> float:
+def side(
+    mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, first: int = 1, every: int = 1
+) -> float:
     """What `chunks` chunks on one side of the secret one tell, in nats; infinite where no bound is known.
 
     Parameters
@@ -119,7 +125,9 @@ def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: 
     seconds
         From one chunk to the next.
     chunks
-        N, how many lie on that side.
+        N, how many are released on that side.
+    first, every
+        The nearest of them lies `first` chunks away, and each `every` chunks behind the one before.
     """
     if mechanism.calibration.anchor is not None:  # the baseline of a session enters every release
         return math.inf
@@ -127,17 +135,20 @@ def side(mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: 
     epsilon = float(mechanism.loss.epsilon)
     if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):
         (stretch, limit), grid, near = _shares(mechanism), _grid_loss(core), min(chunks, _NEAR)
-        shares = (float(np.minimum(limit, stretch * most**s).mean()) * _OUTWARD for s in range(1, near + 1))
+        shares = (
+            float(np.minimum(limit, stretch * most ** (first + every * s)).mean()) * _OUTWARD for s in range(near)
+        )
         terms = [min(epsilon, share * epsilon + grid) for share in shares]
         return _OUTWARD * (math.fsum(terms) + (chunks - near) * (terms[-1] if terms else 0.0))
     if isinstance(mechanism, KLT) and isinstance(core, JointCore):
         distance = 2 * process.range_sd * math.sqrt(core.tables.basis.shape[1])
-        return forward_bound(most, epsilon, chunks, distance) * _OUTWARD
+        nearest = None if first == every else most**first
+        return forward_bound(most**every, epsilon, chunks, distance, nearest) * _OUTWARD
     return math.inf
 
 
 def session_claim(
-    mechanism: Mechanism, process: PublishedClass, seconds: float, *, chunks: int, touched: int
+    mechanism: Mechanism, process: PublishedClass, seconds: float, *, chunks: int, touched: int, every: int = 1
 ) -> Correlated:
     """epsilon' of one chunk, and of one second of gaze, for a session of at most `chunks` chunks.
 
@@ -146,7 +157,9 @@ def session_claim(
     mechanism, process, seconds
         As for `side`.
     chunks
-        T, of the whole session.
+        T, of the whole session: those that are released.
+    every
+        One chunk in so many is released. One that is not lies between two that are, and is claimed too.
     touched
         How many chunks a second of gaze enters.
 
@@ -159,7 +172,10 @@ def session_claim(
         raise ConfigError(f"chunks: a session has at least one, not {chunks}")
     epsilon = float(mechanism.loss.epsilon)
     plain = chunks * epsilon
-    around = _both_sides(mechanism, process, seconds, chunks - 1)
+    around = _both_sides(mechanism, process, seconds, chunks - 1, every)
+    between = max(
+        (_between(mechanism, process, seconds, chunks, apart=j, every=every) for j in range(1, every)), default=0.0
+    )
     return Correlated(
         name=process.name,
         about=process.about,
@@ -168,20 +184,40 @@ def session_claim(
         within=_range_words(mechanism, process),
         chunks=chunks,
         plain=plain,
-        chunk=min(plain, (epsilon + around) * _OUTWARD),
-        second=min(plain, (min(touched, chunks) * epsilon + around) * _OUTWARD),
+        chunk=min(plain, max(epsilon + around, between) * _OUTWARD),
+        second=min(plain, max(min(touched, chunks) * epsilon + around, between) * _OUTWARD),
     )
 
 
-def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, others: int) -> float:
+def _between(
+    mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, apart: int, every: int
+) -> float:
+    """What is told of a chunk that is withheld, `apart` chunks behind a released one, by all on both sides."""
+
+    def told(before: int, behind: int) -> float:
+        near = side(mechanism, process, seconds, before, first=apart, every=every)
+        return near + side(mechanism, process, seconds, behind, first=every - apart, every=every)
+
+    if isinstance(mechanism, KLT):
+        return told(chunks, chunks)
+    return max(told(high, chunks - low) for low, high in _blocks(chunks))
+
+
+def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, others: int, every: int) -> float:
     """The largest sum over where the secret chunk may lie among `others` more; a side grows with its chunks."""
+
+    def told(chunks: int) -> float:
+        return side(mechanism, process, seconds, chunks, first=every, every=every)
+
     if isinstance(mechanism, KLT):  # long sessions tell no more than half as long ones: not worth the time
-        return min(2 * side(mechanism, process, seconds, others), others * float(mechanism.loss.epsilon))
-    borders = sorted({others * i // (2 * _BLOCKS) for i in range(_BLOCKS + 1)})
-    return max(
-        side(mechanism, process, seconds, high) + side(mechanism, process, seconds, others - low)
-        for low, high in zip(borders, borders[1:] or borders, strict=False)
-    )
+        return min(2 * told(others), others * float(mechanism.loss.epsilon))
+    return max(told(high) + told(others - low) for low, high in _blocks(others))
+
+
+def _blocks(chunks: int) -> list[tuple[int, int]]:
+    """Up to half of `chunks`, from and to: how many of them may lie on the shorter side."""
+    borders = sorted({chunks * i // (2 * _BLOCKS) for i in range(_BLOCKS + 1)})
+    return list(pairwise(borders)) or [(0, 0)]
 
 
 def _shares(mechanism: Mechanism) -> tuple[Array, Array]:

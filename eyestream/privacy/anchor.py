@@ -9,7 +9,8 @@ difference. Let a constant c of the grid be added to every value of a feature in
 (|value| <= 2^44 grid steps, at least 2^23 times the range of the corpus). The mean rounded down moves by c exactly, the
 differences do not move at all, and what the mechanism gets is the same to the last bit. So the loss about such
 constants is 0, for any number of sessions. Nothing is claimed of what is not a constant: how much a wearer's features
-vary, how quickly, and with what.
+vary, how quickly, and with what. How far they go is evened out half-way (`eyestream.privacy.joint.reach`), chunk by
+chunk, behind the baseline: what cancels here stays cancelled, and that part is measured, not proved.
 
 **The other side.** The baseline is raw data that lives as long as its session. Neighbours that differ in a chunk after
 it differ in the input of one release: epsilon of a chunk. Neighbours that differ in a row of the baseline differ in

@@ -30,8 +30,11 @@ LEVELS = 8
 
 
 def faded(epsilon: float, level: int) -> float:
-    """Epsilon of a chunk on `level`, when it is `epsilon` on level 0."""
-    return spendable(epsilon / 2**level)
+    """Epsilon of a chunk on `level`, when it is `epsilon`, a mechanism's own, on level 0.
+
+    That one stays as it is: `spendable` of what is spendable already may be a unit less, and less than a release costs.
+    """
+    return epsilon if level == 0 else spendable(epsilon / 2**level)
 
 
 def levels_of(epsilon: float, delta: float, levels: int) -> tuple[Charge, ...]:

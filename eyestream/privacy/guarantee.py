@@ -65,6 +65,7 @@ class Guarantee:
     correlated : what a session tells under a class of processes; None where the configuration names no class.
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
+    error : how much larger than stated the error is on later levels of a lifetime that fades.
     """
 
     statement: str
@@ -85,6 +86,7 @@ class Guarantee:
     correlated: Correlated | None = None
     baseline_chunks: int = 0
     purpose: str | None = None
+    error: str | None = None
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -101,6 +103,7 @@ class Guarantee:
             ("guessing", self._guessing()),
             ("correlation", NO_CLASS if self.correlated is None else self.correlated.words()),
             *((scope.unit, scope.why) for scope in self.scopes),
+            *([] if self.error is None else [("error", self.error)]),
             (
                 "person",
                 "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
@@ -252,9 +255,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
     levels = deployment.lifetime_levels
     session = deployment.session_epsilon if levels == 1 else None
-    made = guarantee_of_recording(mechanism, mechanism.calibration)
-    if levels > 1 and made.gain is not None:  # later levels have room for more chunks: none are counted
-        made = replace(made, gain=max(mechanism.faded(level).gain or made.gain for level in range(levels)))
+    made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
@@ -266,15 +267,16 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     )
 
 
-def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration) -> Guarantee:
+def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
     """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
+    gains = [mechanism.faded(level).gain for level in range(levels)] if mechanism.noise.certified else [None]
     return Guarantee(
         statement=mechanism.guarantee,
         certified=mechanism.noise.certified,
         loss=mechanism.loss,
         scopes=(),
         baseline_chunks=0 if calibration.anchor is None else calibration.anchor.chunks,
-        gain=mechanism.gain if mechanism.noise.certified else None,
+        gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=calibration.content_hash,

@@ -56,6 +56,8 @@ class ReleaseOrder:
         Last row that an earlier life may have released, from the ledger; it and everything before is refused for ever.
     baseline
         Chunks at the beginning of each session of which nothing is released: they are asked for without a charge.
+    every
+        Behind them one chunk in so many is released, the first one included; the others are asked for likewise.
 
     Attributes
     ----------
@@ -63,13 +65,19 @@ class ReleaseOrder:
     """
 
     def __init__(
-        self, settings: DeviceSettings, charge: Prices, refused: RowMark | None = None, *, baseline: int = 0
+        self,
+        settings: DeviceSettings,
+        charge: Prices,
+        refused: RowMark | None = None,
+        *,
+        baseline: int = 0,
+        every: int = 1,
     ) -> None:
         self.settings = settings
         self.key = settings.key
         self.due_count = 0
         self._charge, *later = (charge,) if isinstance(charge, Charge) else charge
-        self._later, self._baseline = tuple(later), baseline
+        self._later, self._baseline, self._every = tuple(later), baseline, every
         self._device = Device(settings, refused)
         self._due: deque[DueChunk] = deque()
         self._answers: dict[RowSpan, Granted | Withheld] = {}
@@ -189,7 +197,7 @@ class ReleaseOrder:
             last_row=span.last_row,
             chunk=self.settings.n,
             charge=self._charge,
-            unreleased=span.index < self._baseline,
+            unreleased=span.index < self._baseline or (span.index - self._baseline) % self._every > 0,
             later=self._later,
         )
 

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.fading import levels_of
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.effects import Release, Reserve
+from eyestream.release.levels import refuse_above
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism
 from eyestream.wire.messages import MAX_ROWS, RawRows
@@ -31,15 +33,28 @@ class RecordingRelease:
         Number of the session in the ledger.
     rows
         (m, F); NaN where a value is missing. A partial last chunk is imputed, released whole and cut.
+    levels
+        Of the ledger's lifetime (`eyestream.privacy.fading`); 1: it does not fade.
+    every
+        One chunk in so many is released, and nothing of the others: a schedule that the data have no part in.
     """
 
-    def __init__(self, settings: DeviceSettings, mechanism: Mechanism, session: int, rows: Array) -> None:
-        self._mechanism, self._shape = mechanism, rows.shape
-        charge = Charge.of(mechanism.epsilon, mechanism.delta)
-        self._order = ReleaseOrder(settings, charge, baseline=mechanism.baseline_chunks)
+    def __init__(
+        self,
+        settings: DeviceSettings,
+        mechanism: Mechanism,
+        session: int,
+        rows: Array,
+        levels: int = 1,
+        *,
+        every: int = 1,
+    ) -> None:
+        self._mechanism, self._shape, self._every = mechanism, rows.shape, every
+        charges = levels_of(mechanism.epsilon, mechanism.delta, levels)
+        self._order = ReleaseOrder(settings, charges, baseline=mechanism.baseline_chunks, every=every)
         self._n = settings.n
         self.requests: list[Request] = []
-        """One for each chunk, to be asked before `release`; those of the baseline cost nothing."""
+        """One for each chunk, to be asked before `release`; those of which nothing is released cost nothing."""
         for start in range(0, len(rows), MAX_ROWS):
             part = rows[start : start + MAX_ROWS]
             last = start + len(part) == len(rows)
@@ -49,27 +64,46 @@ class RecordingRelease:
     def release(self, answers: Sequence[Granted | Withheld]) -> Array:
         """Private rows (m, F) under the ledger's `answers` to all `requests`.
 
-        Every chunk is estimated from all releases of the session where the mechanism can do that. Rows of the session's
-        baseline are NaN: they are never released.
+        Every chunk is estimated from all releases of the session on its level where the mechanism can do that, and no
+        chunk is left out. Rows of the session's baseline, and of chunks that are left out, are NaN.
 
         Raises
         ------
         ValueError
             Not every chunk was granted; nothing is released.
+        RuntimeError
+            A release would cost more than its chunk was charged.
         """
         if len(answers) != len(self.requests) or not all(isinstance(answer, Granted) for answer in answers):
             raise ValueError("expected a reservation for every chunk of the recording")
-        session, released = self._mechanism.session(), np.full(self._shape, np.nan)
-        starts, chunks, states = [], [], []
+        level, mechanism, session = 0, self._mechanism, self._mechanism.session()
+        released = np.full(self._shape, np.nan)
+        starts: list[int] = []
+        chunks: list[Array] = []
+        states: list[Array | None] = []
         for effect in self._order.answer(answers):
             assert isinstance(effect, Release)
             if session.awaits_baseline:
                 session.anchor(effect.chunk.values)
                 continue
+            if effect.granted.spent is None:
+                continue
+            if effect.granted.level != level:
+                self._write(released, starts, self._looked_back(mechanism, states) or chunks)
+                level, starts, chunks, states = effect.granted.level, [], [], []
+                mechanism = self._mechanism.faded(level)
+                session = mechanism.continue_session(session)
+            refuse_above(effect.granted, Charge.of(mechanism.epsilon, mechanism.delta))
             starts.append(effect.chunk.first_row)
             chunks.append(session.release(effect.chunk.values))
             states.append(session.state)
-        for start, chunk in zip(starts, self._mechanism.hindsight(states) or chunks, strict=True):
+        self._write(released, starts, self._looked_back(mechanism, states) or chunks)
+        return released
+
+    def _looked_back(self, mechanism: Mechanism, states: Sequence[Array | None]) -> list[Array] | None:
+        return mechanism.hindsight(states) if self._every == 1 else None
+
+    def _write(self, released: Array, starts: Sequence[int], chunks: Sequence[Array]) -> None:
+        for start, chunk in zip(starts, chunks, strict=True):
             part = released[start : start + self._n]
             part[:] = chunk[:, : len(part)].T
-        return released

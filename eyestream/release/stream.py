@@ -20,6 +20,7 @@ from eyestream.privacy.charge import Charge
 from eyestream.privacy.fading import levels_of
 from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
+from eyestream.release.levels import refuse_above
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism, Session
 from eyestream.streams.key import StreamKey
@@ -221,9 +222,7 @@ class StreamRelease:
             mechanism = self._mechanism.faded(granted.level)
             self._session = session = mechanism.continue_session(session)
             self._level, self._cost = granted.level, Charge.of(mechanism.epsilon, mechanism.delta)
-        spent = granted.spent
-        if spent is None or self._cost.epsilon > spent.epsilon or self._cost.delta > spent.delta:
-            raise RuntimeError("a release would cost more than its chunk was charged")
+        refuse_above(granted, self._cost)
         self.level, self.epsilon = self._level, self._mechanism.faded(self._level).epsilon
         return session
 

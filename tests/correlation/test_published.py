@@ -195,14 +195,15 @@ def test_an_attacker_reaches_at_least_so_much_of_the_bound(name: str, share: flo
     assert share * bound.chunk <= reached <= bound.chunk < bound.plain
 
 
-def words_attack(most: float, epsilon: float, borders: Array) -> float:
+def words_attack(most: float, epsilon: float, borders: Array, first: float | None = None) -> float:
     """What words that all say "above the border" tell of scores 3 and -3, on a grid; the nearest border first."""
     scores = np.linspace(-9, 9, 401)
-    rows = np.exp(-((scores[None] - most * scores[:, None]) ** 2) / (2 * (1 - most**2)))
-    rows /= rows.sum(axis=1, keepdims=True)
     told = np.zeros(len(scores))
-    for border in borders[::-1]:
-        beyond = np.where(scores > border, epsilon, 0.0) + told
+    for place in range(len(borders) - 1, -1, -1):
+        a = most if first is None or place else first
+        rows = np.exp(-((scores[None] - a * scores[:, None]) ** 2) / (2 * (1 - a**2)))
+        rows /= rows.sum(axis=1, keepdims=True)
+        beyond = np.where(scores > borders[place], epsilon, 0.0) + told
         told = np.log(rows @ np.exp(beyond - beyond.max())) + beyond.max()
     return float(np.interp(3, scores, told) - np.interp(-3, scores, told))
 

@@ -178,7 +178,9 @@ def test_words_come_out_as_the_law_has_them(shipped: Calibration) -> None:
 def test_books_come_back_from_a_file_and_bad_ones_are_refused(shipped: Calibration) -> None:
     tables = shipped.tables
     assert isinstance(tables, JointTables)
-    assert tables.book_points is not None and tables.book_shapes is not None and tables.book_shares is not None
+    assert tables.book_points is not None
+    assert tables.book_shapes is not None
+    assert tables.book_shares is not None
     for ours, theirs in zip(books_of(tables), shipped_books(), strict=True):
         np.testing.assert_array_equal(ours.points, theirs.points)
         np.testing.assert_array_equal(ours.shares, theirs.shares)
@@ -199,5 +201,6 @@ def test_books_come_back_from_a_file_and_bad_ones_are_refused(shipped: Calibrati
 @pytest.mark.parametrize("name", ["klt-mapped-32", "klt-mapped-64", "klt-mapped-128", "klt-anchored-64"])
 def test_shipped_calibrations_carry_the_shipped_books(name: str) -> None:
     tables = calibrations.load(f"everyday-{name}").tables
-    assert isinstance(tables, JointTables) and tables.book_points is not None
+    assert isinstance(tables, JointTables)
+    assert tables.book_points is not None
     np.testing.assert_array_equal(tables.book_points, shelved(shipped_books())["book_points"])

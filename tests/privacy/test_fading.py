@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from eyestream.privacy.accountant import Account
-from eyestream.privacy.charge import Ceilings, spendable
+from eyestream.privacy.charge import Ceilings, Charge, spendable
 from eyestream.privacy.fading import LEVELS, bounds, faded, level_of, levels_of
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.memory_ledger import MemoryLedger
@@ -51,6 +51,17 @@ def test_bounds_halve_what_is_left_and_end_at_the_ceiling() -> None:
         1,
         2,
     ]
+
+
+def test_every_epsilon_is_charged_what_its_releases_cost() -> None:
+    """On each level, to the unit: of 0.1, and of half of all epsilons, the spendable float is spendable no more."""
+    drawn = random.Random(3)
+    for asked in (0.1, *(drawn.uniform(0.01, 50.0) for _ in range(300))):
+        epsilon = spendable(asked)
+        for level, charge in enumerate(levels_of(epsilon, 0.0, 3)):
+            cost = epsilon if level == 0 else spendable(faded(epsilon, level))  # as a mechanism is made with it
+            assert Charge.of(cost).epsilon <= charge.epsilon
+            assert charge.epsilon <= Charge.of(epsilon / 2**level).epsilon
 
 
 @pytest.mark.parametrize("epsilon", [1.25, 5.0])

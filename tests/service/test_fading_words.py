@@ -1,8 +1,10 @@
 """What an operator is told of a lifetime that fades, and what a configuration of one must have."""
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from eyestream.cli.main import main
@@ -16,7 +18,7 @@ from eyestream.rim.config import Settings, load
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
-from eyestream.rim.sidecar.description import guarantee_in, lasting_words
+from eyestream.rim.sidecar.description import guarantee_in, lasting_words, metas
 from eyestream.streams.key import StreamKey
 
 FADE = 'lifetime_epsilon = 960.0\nlifetime_mode = "fade"\n'
@@ -73,6 +75,25 @@ def test_the_guarantee_and_the_start_line_say_when_levels_begin(path: Path) -> N
         "enough for 1 h 46 min of releases"
         in dict(guarantee_in(plain, plain.stream[0], mechanisms).sentences())["lifetime"]
     )
+
+
+@pytest.mark.parametrize("name", [pytest.param("klt-anchored-64", marks=pytest.mark.long), "cfpa-64"])
+def test_the_error_of_later_levels_is_told(path: Path, name: str) -> None:
+    """`noise_sd` has one row of figures, of the first level; that of noise doubles as epsilon halves."""
+    settings = load(changed(path, "klt-anchored-64", name))
+    mechanisms = mechanisms_of(settings)
+    (meta,) = metas(settings, mechanisms).values()
+    [line] = [line for line in meta.guarantee.splitlines() if line.startswith("error: ")]
+    factors = [float(found) for found in re.findall(r"([\d.]+) at epsilon", line)]
+    assert len(factors) == LEVELS - 1
+    assert factors == sorted(factors)
+    last, first = mechanisms["features"].faded(LEVELS - 1).noise_sd, mechanisms["features"].noise_sd
+    assert factors[-1] == pytest.approx(np.median(last[first > 0] / first[first > 0]), rel=0.01)
+    assert "0.0375" in line
+    if name == "cfpa-64":
+        assert factors == pytest.approx([2.0**level for level in range(1, LEVELS)], rel=0.01)
+    still = load(changed(path, '"fade"', '"stop"'))
+    assert "\nerror: " not in next(iter(metas(still, mechanisms).values())).guarantee
 
 
 def test_a_session_of_the_last_level_has_most_chunks_and_the_plain_sum_stays(path: Path) -> None:

@@ -4,6 +4,7 @@ python tools/make/make_books.py
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,8 @@ TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz
 
 
 def main() -> None:
-    np.savez_compressed(TARGET, **shelved(tuple(trained())))
+    shelf: dict[str, Any] = shelved(tuple(trained()))
+    np.savez_compressed(TARGET, **shelf)
     print(f"{TARGET}: {TARGET.stat().st_size} bytes")
 
 

@@ -45,10 +45,11 @@ KINDS: dict[str, tuple[Callable[[Corpus], Calibration], dict[str, Any]]] = {
 
 def affordable(calibration: Calibration, given: dict[str, Any], target: float, every: int) -> float:
     """The largest epsilon of a chunk with which an hour tells no more than `target` of one chunk, to 1 %."""
-    process, chunks, apart_s = load_process("everyday"), 7200 // ROWS // every, every * ROWS / 2
+    process, chunks = load_process("everyday"), -(-7200 // ROWS // every)
 
     def told(epsilon: float) -> float:
-        return session_claim(build(calibration, epsilon, **given), process, apart_s, chunks=chunks, touched=2).chunk
+        mechanism = build(calibration, epsilon, **given)
+        return session_claim(mechanism, process, ROWS / 2, chunks=chunks, touched=2, every=every).chunk
 
     low, high = target / chunks / 1.01, target
     while high > 1.01 * low:

@@ -5,24 +5,26 @@ then released, once. Another run on the same recordings is another release and a
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
-from eyestream.privacy.reservation import Granted, Request
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.release.ports import Ledger
 from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams.key import StreamKey
 
-__all__ = ["Booking", "Released", "privatize", "privatize_whole"]
+__all__ = ["Booking", "Released", "Stretch", "privatize", "privatize_whole"]
 
 _GAP = 1.5
 """Rows further apart than so many periods have a gap between them."""
@@ -43,11 +45,24 @@ class Booking:
         The person's device, and the stream.
     today
         Days since 1970, UTC.
+    levels
+        Of the ledger's lifetime (`eyestream.privacy.fading`); 1: it does not fade.
     """
 
     ledger: Ledger
     key: StreamKey
     today: int
+    levels: int = 1
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Chunks of a recording, one behind the other, that cost the same each."""
+
+    first_row: int
+    chunks: int
+    epsilon: float
+    """Of a chunk."""
 
 
 @dataclass(frozen=True)
@@ -62,40 +77,56 @@ class Released:
         Chunks released.
     epsilon, delta
         Of the recording: the sum over its chunks; those of a baseline cost nothing.
+    stretches
+        What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached.
     closed_s
         Seconds of gaps in the recording that are closed: what is released has its rows one behind the other.
     calibrated_on_itself
         Share of its rows that the calibration was made from; above 0 there is no guarantee.
     guarantee
-        Of one chunk; None where there is none.
+        Of one chunk, on the first of the levels; None where there is none.
+    correlated
+        What the whole recording tells of one chunk under a class of processes; None where none was named.
     """
 
     recording: Recording
     chunks: int
     epsilon: float
     delta: float
+    stretches: tuple[Stretch, ...]
     closed_s: float
     calibrated_on_itself: float
     guarantee: Guarantee | None
+    correlated: Correlated | None = None
 
     def claim(self) -> dict[str, object]:
         """What is claimed, for machines: plain values that JSON knows."""
-        return {
+        told: dict[str, object] = {
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "epsilon_of_chunks": [asdict(stretch) for stretch in self.stretches],
             "closed_gaps_s": self.closed_s,
             "calibrated_on_itself": self.calibrated_on_itself,
             "claim": None if self.guarantee is None else self.guarantee.claim(),
         }
+        if self.guarantee is not None and self.correlated is not None:
+            told["correlation"] = self.correlated.claim()
+        return told
 
 
 def privatize(
-    recordings: Sequence[Recording], calibration: Calibration, mechanism: Mechanism, booking: Booking | None = None
+    recordings: Sequence[Recording],
+    calibration: Calibration,
+    mechanism: Mechanism,
+    booking: Booking | None = None,
+    *,
+    every: int = 1,
 ) -> Iterator[Released]:
-    """Release every recording, one after the other, chunk by chunk.
+    """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
 
-    With a `booking` every chunk of every recording is reserved before the first one is released.
+    With a `booking` every chunk of every recording is reserved before the first one is released, on the level of the
+    lifetime where the ledger then stands: what is released of a chunk has the epsilon that was charged for it.
 
     Raises
     ------
@@ -111,15 +142,15 @@ def privatize(
     key = StreamKey("recording", "features") if booking is None else booking.key
     mark = None if booking is None else booking.ledger.mark(key)
     first = 0 if mark is None else mark.session + 1
-    settings = _settings(key, calibration)
+    settings, levels = _settings(key, calibration), 1 if booking is None else booking.levels
     planned = [
-        RecordingRelease(settings, mechanism, session, recording.features)
+        RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
         for session, recording in enumerate(recordings, start=first)
     ]
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
-        charged = sum(answer.spent is not None for answer in own)
-        yield _released(recording, calibration, mechanism, one.release(own), (len(own), charged))
+        made = guarantee_of_recording(mechanism, calibration, levels)
+        yield _released(recording, calibration, made, one.release(own), (len(own), _stretches(mechanism, own)))
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -138,25 +169,41 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
         chunks = chunk_count(len(recording.t), mechanism.n)
-        yield _released(recording, calibration, mechanism, rows, (chunks, chunks))
+        made = guarantee_of_recording(mechanism, calibration)
+        yield _released(recording, calibration, made, rows, (chunks, (Stretch(0, chunks, mechanism.epsilon),)))
+
+
+def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
+    """What was charged, in order."""
+    found = []
+    charged = [answer for answer in answers if answer.spent is not None]
+    for level, same in groupby(charged, lambda answer: answer.level):
+        chunks = list(same)
+        found.append(Stretch(chunks[0].request.first_row, len(chunks), mechanism.faded(level).epsilon))
+    return tuple(found)
 
 
 def _released(
-    recording: Recording, calibration: Calibration, mechanism: Mechanism, rows: np.ndarray, chunks: tuple[int, int]
+    recording: Recording,
+    calibration: Calibration,
+    guarantee: Guarantee,
+    rows: np.ndarray,
+    chunks: tuple[int, tuple[Stretch, ...]],
 ) -> Released:
-    """`chunks`: how many there are, and how many of them were charged."""
-    number, charged = chunks
+    """`chunks`: how many there are, and what those of them cost that were charged."""
+    number, stretches = chunks
     t = np.arange(len(recording.t)) / calibration.rate_hz
     steps = np.diff(recording.t) * calibration.rate_hz
     overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
         chunks=number,
-        epsilon=charged * mechanism.epsilon,
-        delta=charged * mechanism.delta,
+        epsilon=float(sum(stretch.chunks * stretch.epsilon for stretch in stretches)),
+        delta=sum(stretch.chunks for stretch in stretches) * float(guarantee.loss.delta),
+        stretches=stretches,
         closed_s=float((steps[steps > _GAP] - 1.0).sum()) / calibration.rate_hz,
         calibrated_on_itself=overlap,
-        guarantee=guarantee_of_recording(mechanism, calibration) if overlap == 0 else None,
+        guarantee=guarantee if overlap == 0 else None,
     )
 
 
@@ -166,7 +213,8 @@ def _granted(requests: list[Request], booking: Booking | None) -> list[Granted]:
     answers = booking.ledger.reserve(requests, booking.today)
     granted = [answer for answer in answers if isinstance(answer, Granted)]
     if len(granted) < len(requests):
-        raise ConfigError("the ledger does not allow the release")
+        obstacle = next(answer.obstacle for answer in answers if isinstance(answer, Withheld))
+        raise ConfigError(f"the ledger does not allow the release of every chunk ({obstacle})")
     return granted
 
 

@@ -118,6 +118,9 @@ class JointTables:
     """(F, Q) what they become; `mean` and `sd` are of these, and `sd` is larger where a feature weighs less."""
     moves: NDArray[np.float64] | None = None
     """(J, d, d) what is expected of each component a chunk later; None: all its scores times its pole."""
+    reach: NDArray[np.float64] | None = None
+    """(F,) how far a standardised feature usually goes, where this is evened out (`eyestream.privacy.joint.reach`);
+    1 of constants. None: it is left as it is."""
     book_shapes: NDArray[np.int64] | None = None
     """(B, 3) of each book (`eyestream.privacy.joint.books`): number of its first score, of that behind its last, and
     bits; None: scores are quantised one by one, as in all files of version 0.1.0."""
@@ -145,6 +148,10 @@ class JointTables:
             self._check_moves()
         if self.knots is not None or self.levels is not None:
             self._check_maps(features)
+        if self.reach is not None and (
+            self.reach.shape != (features,) or self.knots is None or not (self.reach > 0).all()
+        ):
+            raise CalibrationError(f"the reach of the calibration is not of {features} features on maps, above 0")
         books = (self.book_shapes, self.book_points, self.book_shares, self.book_weights)
         if any(part is not None for part in books):
             self._check_books(scores)
@@ -163,7 +170,9 @@ class JointTables:
         if points.shape != ((words * (end - first)).sum(),) or shares.shape != (words.sum(),):
             raise CalibrationError("the points or shares of the calibration's books are not of their shapes")
         if weights.shape != ((end - first).sum(),) or (weights <= 0).any() or (shares < 0).any():
-            raise CalibrationError("the weights or shares of the calibration's books are negative or not of their shapes")
+            raise CalibrationError(
+                "the weights or shares of the calibration's books are negative or not of their shapes"
+            )
         if any(part.sum() <= 0 for part in np.split(shares, np.cumsum(words)[:-1])):
             raise CalibrationError("the shares of a book of the calibration are all nothing")
 

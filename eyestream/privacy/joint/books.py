@@ -65,7 +65,7 @@ class Book:
     @property
     def end(self) -> int:
         """Number of the score behind the last."""
-        return self.first + self.points.shape[1]
+        return self.first + int(self.points.shape[1])
 
     @cached_property
     def power(self) -> Array:
@@ -81,14 +81,14 @@ class Book:
 
     @cached_property
     def _ahead(self) -> tuple[Array, Array]:
-        """Half the squared distance to a point is this (K, m) times y less that (K,), less what all have in common."""
+        """The nearest point has the most of y times this (m, K), less that (K,)."""
         weighted = self.points * self.weights
-        return weighted, (weighted * self.points).sum(axis=1) / 2
+        return np.ascontiguousarray(weighted.T), (weighted * self.points).sum(axis=1) / 2
 
     def nearest(self, scores: Array) -> int:
         """Index of the point nearest to `scores` (m,); of what is not a number, some index."""
         weighted, half = self._ahead
-        return int(np.argmax(weighted @ scores - half))
+        return int(np.argmax(scores @ weighted - half))
 
 
 def books_of(tables: JointTables) -> tuple[Book, ...]:
@@ -130,7 +130,7 @@ def shelved(books: Sequence[Book]) -> dict[str, NDArray[Any]]:
 def trained() -> Iterator[Book]:
     """The books of `SHELVES`; half a minute."""
     for first, end, fewest, most in SHELVES:
-        weights = np.arange(first + 1, end + 1) ** -FALL
+        weights: Array = np.arange(first + 1.0, end + 1.0) ** -FALL
         root = np.sqrt(weights).astype(np.float32)
         rng = np.random.default_rng(_SEED)
         draws = rng.standard_normal((_DRAWS, end - first), dtype=np.float32)
@@ -147,14 +147,11 @@ def trained() -> Iterator[Book]:
 
 
 def cell_means(draws: Single, points: Array, root: Single) -> tuple[Array, Array]:
-    """Means (K, m) and shares (K,) of the `draws` (N, m) nearest to each point (K, m); an empty cell keeps its point."""
+    """Means (K, m) and shares (K,) of the `draws` (N, m) nearest to each point (K, m); of none, the point."""
     weighted = points.astype(np.float32) * root
     half = (weighted**2).sum(axis=1) / 2
     nearest = np.concatenate(
-        [
-            np.argmax((draws[at : at + _BLOCK] * root) @ weighted.T - half, axis=1)
-            for at in range(0, len(draws), _BLOCK)
-        ]
+        [np.argmax((draws[at : at + _BLOCK] * root) @ weighted.T - half, axis=1) for at in range(0, len(draws), _BLOCK)]
     )
     counts = np.bincount(nearest, minlength=len(points))
     sums = np.stack([np.bincount(nearest, weights=one, minlength=len(points)) for one in draws.T], axis=1)

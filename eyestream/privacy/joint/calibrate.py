@@ -29,6 +29,7 @@ def calibrate_joint(
     shed_identity: float = 0.0,
     ranks: bool = True,
     anchored: bool = False,
+    evened: bool | None = None,
     books: Sequence[Book] = (),
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "recordings given by the user",
@@ -50,6 +51,9 @@ def calibrate_joint(
         weighing as one; False: as version 0.1.0 coded them.
     anchored
         Whether a baseline is taken off each session (`eyestream.privacy.anchor`).
+    evened
+        Whether how far features go is evened out (`eyestream.privacy.joint.reach`), which needs maps; None: where a
+        baseline is taken off features on maps.
     books
         That the leading scores of features on maps may be coded by (`eyestream.privacy.joint.books`); those for more
         scores than there are, are left out.
@@ -61,15 +65,21 @@ def calibrate_joint(
     Raises
     ------
     CalibrationError
-        when `shed_identity` is negative, there are fewer than three people, or chunks are too short for the cosines, or
-        nothing varies.
+        when `shed_identity` is negative, `evened` goes without maps, there are fewer than three people, or chunks are
+        too short for the cosines, or nothing varies.
     """
     _check(corpus, shed_identity)
+    if evened and not ranks:
+        raise CalibrationError("evened is for features on maps, not for linear ones")
     anchor = None
     if anchored:
         corpus, anchor = corpus.anchored()
     constant = np.isin(corpus.names, list(declared))
     standard = Standard.mapped(corpus, constant) if ranks else Standard.of(corpus, constant)
+    if evened is None:
+        evened = anchored and ranks
+    if evened:
+        standard = standard.with_even_reach()
     described = (standard.chunks @ standard.modes.T).reshape(len(standard.chunks), -1)
     model = Model.of_rows(standard, corpus) if ranks else Model.of(described, corpus)
     if shed_identity:
@@ -110,6 +120,8 @@ def _tables(standard: Standard, model: Model, described: Array) -> JointTables:
     residual = np.zeros(len(standard.mean))
     missed = ((standard.chunks - back) ** 2).mean(axis=2) * standard.present
     residual[standard.active] = missed.sum(axis=0) / standard.present.sum(axis=0)
+    if standard.bent is not None:
+        residual[standard.active] += standard.bent
     return JointTables(
         mean=standard.mean,
         sd=standard.sd,
@@ -123,4 +135,5 @@ def _tables(standard: Standard, model: Model, described: Array) -> JointTables:
         residual=residual,
         knots=standard.knots,
         levels=standard.levels,
+        reach=standard.reach,
     )

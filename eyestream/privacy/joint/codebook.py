@@ -1,8 +1,8 @@
 """How scores become one code word that randomised response releases: by books, or each by a scalar quantiser.
 
 Lloyd-Max quantisers of the standard normal law (Max, IRE Trans. Inf. Theory 6(1), 1960; Lloyd, IEEE Trans. Inf. Theory
-28(2), 1982) with 2^b points; books are of `eyestream.privacy.joint.books`. Quantising and choosing bits decides how *useful* a
-release is; privacy does not rest on it.
+28(2), 1982) with 2^b points; books are of `eyestream.privacy.joint.books`. Quantising and choosing bits decides how
+*useful* a release is; privacy does not rest on it.
 
 With Q = E q y' = E q q' of the nearest points q for scores y (a quantiser's points and a book's are the means of their
 cells), U the same of points drawn uniformly, and theta the probability that the response keeps the word, a released

@@ -15,6 +15,7 @@ from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.frame import Frame
 from eyestream.privacy.joint.lines import Lines, Nodes, Room
 from eyestream.privacy.joint.maps import RankMap
+from eyestream.privacy.joint.reach import evened
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import DIRECT_WORDS
@@ -35,7 +36,7 @@ class JointCore:
     ----------
     tables, schedule, map : what is public of it; no map: values are coded as they are.
     there, back : the map to standardised levels, and back, as a release evaluates it.
-    basis : of the calibration, its features in the order in which `there` gives them.
+    basis, reach : of the calibration, its features in the order in which `there` gives them; no reach: left as it is.
     k : the number of scores that a session's first chunk is coded in.
     gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
@@ -64,7 +65,7 @@ class JointCore:
             raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.gain = max(step.law.gain for step in self.schedule.steps)
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
-        self.map = self.there = self.back = None
+        self.map = self.there = self.back = self.reach = None
         self.basis = tables.basis
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].directions),)
@@ -79,6 +80,8 @@ class JointCore:
             self.there = Lines(tables.knots[frame.active], levels, low, high)
             blocks = tables.basis.reshape(len(levels), -1, tables.basis.shape[1])
             self.basis = blocks[self.there.order].reshape(tables.basis.shape)
+            if tables.reach is not None:
+                self.reach = tables.reach[frame.active][self.there.order]
             self.back = Nodes(levels, tables.knots[frame.active])
         self.start = np.zeros(len(self.schedule.motion.stays))
 
@@ -136,6 +139,8 @@ class JointStep:
             np.divide(standard, self._sd, out=standard)
         else:
             self._there(admitted, standard)
+            if self.core.reach is not None:
+                evened(standard, self.core.reach, out=standard)
         scores: Array = np.matmul(standard, tables.modes.T, out=self._modes).reshape(-1) @ self.core.basis
         return scores
 

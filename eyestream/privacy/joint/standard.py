@@ -9,6 +9,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.calibration.redundancy import group_sizes
 from eyestream.privacy.joint.maps import RankMap, rank_knots
+from eyestream.privacy.joint.reach import evened, usual_reach
 
 __all__ = ["MODES", "RANK_TAIL", "Standard"]
 
@@ -34,6 +35,8 @@ class Standard:
     modes : (M, n) cosines over the rows.
     active : (A,) indices.
     declared, lo, hi, fill, mean, sd : (F,).
+    reach : (F,) how far features usually go, where that is evened out; None: it is not.
+    bent : (A,) mean square that evening out adds to what is not described.
     """
 
     chunks: Array
@@ -48,6 +51,8 @@ class Standard:
     sd: Array
     knots: Array | None = None
     levels: Array | None = None
+    reach: Array | None = None
+    bent: Array | None = None
 
     @classmethod
     def of(cls, corpus: Corpus, declared: NDArray[np.bool_], tail: float = TAIL) -> "Standard":
@@ -104,6 +109,14 @@ class Standard:
             knots=knots,
             levels=levels,
         )
+
+    def with_even_reach(self) -> "Standard":
+        """The same with how far features go evened out (`eyestream.privacy.joint.reach`)."""
+        reach = np.ones(len(self.mean))
+        reach[self.active] = usual_reach(self.chunks, self.present)
+        chunks = evened(self.chunks, reach[self.active])
+        missed = ((self.chunks - chunks) ** 2).mean(axis=2).sum(axis=0) / self.present.sum(axis=0)
+        return replace(self, chunks=chunks, reach=reach, bent=missed)
 
     def rows(self, corpus: Corpus) -> list[tuple[Array, NDArray[np.bool_]]]:
         """Rows (m, A) of each person in their places, and where they are there; gaps between chunks are not."""

@@ -140,7 +140,7 @@ register(
         options=JointOptions,
         tables=JointTables,
         calibrate=calibrate_joint,
-        calibration_options=("shed_identity", "ranks", "anchored", "books"),
+        calibration_options=("shed_identity", "ranks", "anchored", "books", "evened"),
         study=(
             StudyForm("KLT", "#D55E00", estimate=True),
             StudyForm("KLT, one score", "#8C2D04", calibration={"shed_identity": 1.0}, estimate=True),

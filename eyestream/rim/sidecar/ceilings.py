@@ -16,7 +16,7 @@ from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charg
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import BudgetSettings, Settings, StreamBudgetSettings, StreamSettings
 
-__all__ = ["ceilings_of", "lowered", "own_ceilings"]
+__all__ = ["ceilings_of", "fading", "lowered", "own_ceilings"]
 
 _SCOPES = ("window", "session", "day", "lifetime")
 
@@ -44,14 +44,34 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceil
     ceilings = _read("[budget]", settings.budget, settings.budget.window_chunks, charge)
     if settings.budget.levels == 1:
         return ceilings
+    return fading(ceilings, charge, settings.budget.levels, "[budget] lifetime_mode")
+
+
+def fading(ceilings: Ceilings, charge: Charge, levels: int, where: str) -> Ceilings:
+    """The same ceilings with a lifetime that fades on `levels` levels.
+
+    Parameters
+    ----------
+    ceilings
+        Of a device.
+    charge
+        The highest of a chunk on level 0.
+    where
+        The key or option that asks for it, for errors.
+
+    Raises
+    ------
+    ConfigError
+        The lifetime has no ceiling, or one below two chunks; or there is a delta.
+    """
     if ceilings.lifetime is None or ceilings.lifetime < 2 * charge.epsilon:  # level 0 holds a chunk
         raise ConfigError(
-            "[budget] lifetime_mode: 'fade' needs a lifetime_epsilon of at least two chunks, "
+            f"{where}: 'fade' needs a lifetime_epsilon of at least two chunks, "
             f"{2 * charge.epsilon / EPSILON_UNITS:.15g}"
         )
     if charge.delta:
-        raise ConfigError("[budget] lifetime_mode: expected 'stop', as a mechanism of the configuration has a delta")
-    return dataclasses.replace(ceilings, levels=settings.budget.levels)
+        raise ConfigError(f"{where}: expected 'stop', as a mechanism has a delta")
+    return dataclasses.replace(ceilings, levels=levels)
 
 
 def own_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[str, Ceilings]:

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Guarantee, guarantee_of
 from eyestream.privacy.mechanism import Mechanism
@@ -118,7 +120,26 @@ def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping
     mechanism = mechanisms[stream.name]
     claim = correlated_of(settings, stream, mechanism, _without_units(settings, stream))
     made = guarantee_of(mechanism, deployment_of(settings, stream, mechanisms), claim)
-    return dataclasses.replace(made, purpose=purpose_words(stream, mechanism))
+    error = error_words(mechanism, settings.budget.levels)
+    return dataclasses.replace(made, purpose=purpose_words(stream, mechanism), error=error)
+
+
+def error_words(mechanism: Mechanism, levels: int) -> str | None:
+    """How much larger than `noise_sd` of `meta` the error is on later levels; None where the lifetime does not fade."""
+    if levels == 1:
+        return None
+    said, first = [], np.asarray(mechanism.noise_sd)
+    for level in range(1, levels):
+        other = mechanism.faded(level)
+        factor = (
+            float(np.median(np.asarray(other.noise_sd)[first > 0] / first[first > 0])) if (first > 0).any() else 1.0
+        )
+        said.append(f"{factor:.3g} at epsilon {other.epsilon:g}")
+    return (
+        f"`noise_sd` of `meta` is the error to expect on the first level, epsilon {mechanism.epsilon:g} a chunk. On "
+        "later ones, which `epsilon` of a chunk tells, it is larger, by this factor for the median feature: "
+        f"{', '.join(said)}"
+    )
 
 
 def purpose_words(stream: StreamSettings, mechanism: Mechanism) -> str | None:

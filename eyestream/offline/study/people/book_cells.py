@@ -66,7 +66,7 @@ class BookCells:
         at = mean @ observed.T - centre
         pull, press = self.pull[words], self.press[words]
         whole = np.eye(len(observed)) + press @ spread
-        shift = np.linalg.solve(whole, (pull - _times(press, at))[:, :, None])[:, :, 0]
+        shift = np.asarray(np.linalg.solve(whole, (pull - _times(press, at))[:, :, None])[:, :, 0], np.float64)
         logs = self.log_mass[words] - np.linalg.slogdet(whole)[1] / 2
         logs += ((shift * at).sum(axis=1) + (pull * (at + _times(spread, shift))).sum(axis=1)) / 2
         narrowed = toward @ np.linalg.solve(whole, press) @ toward.transpose(0, 2, 1)

@@ -1,0 +1,106 @@
+"""Schedules of `eyestream privatize`: chunks that are left out, and a target for what a whole recording tells."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.cli.main import main
+from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.reservation import Granted
+from eyestream.release.recording import RecordingRelease
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.testing.noise import SeededNoise
+
+Array = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated person of 600 rows, in whom all 48 features change."""
+    path = tmp_path_factory.mktemp("people") / "long.npz"
+    rows = next(iter(simulate(load_statistics(), 1, 300.0, 1)))
+    np.savez(path, t=np.arange(600) / 2, features=rows, names=np.array(NAMES), simulated=True)
+    return path
+
+
+def run(long: Path, calibration: str, out: Path, *options: str) -> None:
+    main(["privatize", str(long), "--calibration", calibration, "--out", str(out), *options])
+
+
+@pytest.mark.parametrize("calibration", ["everyday-klt-32", "everyday-cfpa-32"])
+def test_chunks_that_are_left_out_cost_nothing_and_do_not_come(long: Path, tmp_path: Path, calibration: str) -> None:
+    """600 rows are 19 chunks; every fourth is five."""
+    ledger = tmp_path / "ledger"
+    main(["budget", "--ledger", str(ledger), "--new"])
+    book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8", "--every", "4"]
+    run(long, calibration, tmp_path / "out", *book)
+    rows = recordings.load(tmp_path / "out" / "long.npz").features
+    there = np.isfinite(rows).all(axis=1)
+    assert (there == (np.arange(600) // 32 % 4 == 0)).all()
+    assert np.isnan(rows[~there]).all()
+    (odometer,) = read_ledger(ledger).odometers.values()
+    assert (odometer.released, odometer.epsilon) == (5, 24 * 10**12)
+    told = json.loads((tmp_path / "out" / "long.npz.claim.json").read_text())
+    assert told["epsilon"] == pytest.approx(24.0)
+
+
+def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
+    long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Chunks that are left out allow the others more than twice as much at the same target."""
+    allowed = []
+    for every in ("1", "4"):
+        out = tmp_path / every
+        run(long, "everyday-cfpa-32", out, "--epsilon", "48", "--epsilon-prime", "24", "--every", every)
+        told = json.loads((out / "long.npz.claim.json").read_text())
+        assert 23.5 < told["correlation"]["epsilon_prime"]["chunk"] <= 24.0
+        assert told["correlation"]["chunks"] == {"1": 19, "4": 5}[every]
+        assert f"epsilon {told['claim']['loss']['epsilon']:.4g} a chunk instead" in capsys.readouterr().out
+        allowed.append(told["claim"]["loss"]["epsilon"])
+    assert 2 < allowed[1] / allowed[0] < 4
+    run(long, "everyday-cfpa-32", tmp_path / "low", "--epsilon", "0.48", "--epsilon-prime", "240")
+    assert json.loads((tmp_path / "low" / "long.npz.claim.json").read_text())["claim"]["loss"]["epsilon"] <= 0.48
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("everyday-cfpa-32 --every 0", "--every must be at least 1, not 0"),
+        ("everyday-cfpa-32 --every 2 --whole", "they are not for --whole"),
+        ("everyday-klt-anchored-32 --epsilon-prime 9", "of a calibration with a baseline the class says nothing"),
+    ],
+)
+def test_schedules_that_make_no_sense_are_one_line(
+    long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, said: str
+) -> None:
+    calibration, *options = words.split()
+    with pytest.raises(SystemExit):
+        run(long, calibration, tmp_path / "out", "--epsilon", "4.8", *options)
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("calibration", ["everyday-klt-32", "everyday-cfpa-32"])
+def test_what_is_left_out_has_no_part_in_what_is_released(long: Path, calibration: str) -> None:
+    """The same noise, and other rows where nothing is released: equal to the last bit. With every chunk it is not."""
+    rows = recordings.load(long).features
+    other = np.where((np.arange(len(rows)) // 32 % 4 == 0)[:, None], rows, 1e9)
+    made = calibrations.load(calibration)
+    settings = DeviceSettings(
+        id="p", stream="features", schema=0, names=made.names, rate_hz=2.0, n=32, grace_s=1.0, idle_s=1.0, jump_chunks=1
+    )
+
+    def released(values: Array, every: int) -> Array:
+        one = RecordingRelease(settings, build(made, 4.8, noise=SeededNoise(5)), 0, values, every=every)
+        assert sum(not request.unreleased for request in one.requests) == -(-19 // every)
+        return one.release([Granted(request) for request in one.requests])
+
+    np.testing.assert_array_equal(released(rows, 4), released(other, 4))
+    assert not np.array_equal(released(rows, 1), released(other, 1), equal_nan=True)

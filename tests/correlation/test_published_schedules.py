@@ -1,0 +1,43 @@
+"""epsilon' where one chunk in so many is released: of those, and of the ones between them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from eyestream.correlation.normal_scores import forward_bound
+from eyestream.correlation.published import session_claim
+from tests.correlation.test_published import CLASS, declared, words_attack
+
+
+@pytest.mark.parametrize(("most", "first"), [(0.3, 0.74), (0.3, 0.55), (0.54, 0.74)])
+def test_a_withheld_chunk_is_nearer_to_one_that_is_released_and_the_bound_allows_it(most: float, first: float) -> None:
+    epsilon, distance, chunks = 4.8, 6.0, 20
+    bound, further = (
+        forward_bound(most, epsilon, chunks, distance, first),
+        forward_bound(most, epsilon, chunks, distance),
+    )
+    assert further < bound <= chunks * epsilon
+    attained = max(
+        words_attack(most, epsilon, high * first ** np.minimum(1, np.arange(chunks)) * most ** np.arange(chunks), first)
+        for high in (1.0, 2.0, 3.0)
+    )
+    assert bound / 3 < attained <= bound
+    assert 0.9 * further < forward_bound(most, epsilon, chunks, distance, most) < 1.2 * further
+
+
+def test_every_chunk_of_a_schedule_is_claimed_those_between_too() -> None:
+    """Sums over the released chunks at every place of the secret; what lies between two may be told more of."""
+    step = -math.log(0.9) * 60.0
+    for name, factor in (("cfpa", 1.0), ("lpa", 2.0)):
+        mechanism = declared(name)
+        for every in (1, 2, 5):
+            claim = session_claim(mechanism, CLASS, step, chunks=12, touched=1, every=every)
+            coupled = [
+                4.8 * sum(1.0 if at == secret else min(1.0, factor * 0.9 ** abs(at - secret)) for at in released)
+                for released in [range(0, 12 * every, every)]
+                for secret in range(12 * every)
+            ]
+            assert max(coupled) * (1 - 1e-6) <= claim.chunk
+            assert claim.chunk <= 1.35 * max(coupled), "blocks of places, and both ends of a session, make it larger"
+            assert claim.plain == pytest.approx(12 * 4.8)
