@@ -52,7 +52,7 @@ def everyday(request: pytest.FixtureRequest) -> list[Recording]:
     """The corpus of the shipped calibrations: rows of 30 people, sorted by name.
 
     Made from gaze in a quarter of a minute, and kept in pytest's cache until a line of the front end changes. Tests
-    that need it are marked `long`: those run one after the other, so that it is made once.
+    that need it are marked `long`. Where two workers need it at once, they begin at different ends.
     """
     folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "hoppe2018" / "gaze"
     if not folder.is_dir():
@@ -62,12 +62,12 @@ def everyday(request: pytest.FixtureRequest) -> list[Recording]:
     profile = package / "data" / "profiles" / "smi-glasses.toml"
     key = hashlib.sha256(b"".join(path.read_bytes() for path in (*made_by, profile))).hexdigest()[:16]
     kept = Path(request.config.cache.mkdir(f"everyday-{key}"))
-    people = []
-    for path in sorted(folder.glob("P*.csv.gz")):
-        target = kept / f"{extraction.stem(path)}.npz"
+    targets = {path: kept / f"{extraction.stem(path)}.npz" for path in sorted(folder.glob("P*.csv.gz"))}
+    backward = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw1"
+    for path in sorted(targets, reverse=backward):
+        target = targets[path]
         if not target.is_file():
             half = target.with_name(f"{os.getpid()}-{target.name}")
             recordings.save(extraction.load_rows(path, load_profile("smi-glasses")), half)
             os.replace(half, target)
-        people.append(recordings.load(target))
-    return people
+    return [recordings.load(target) for target in targets.values()]

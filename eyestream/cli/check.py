@@ -16,7 +16,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_brokers import Others, broker_findings, others_of
-from eyestream.rim.ops.check_host import host_findings
+from eyestream.rim.ops.check_host import configuration_findings, host_findings
 from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
 from eyestream.rim.ops.check_ports import NO_PORTS, ports_of
 from eyestream.rim.ops.deployment.accounts import become_owner
@@ -55,6 +55,10 @@ def add_parser(subparsers: Any) -> None:
         "--laptop", action="store_true",
         help="for trying things out, not for people's data: ask only that no other machine reaches the broker",
     )  # fmt: skip
+    parser.add_argument(
+        "--config-only", action="store_true",
+        help="look at the configuration alone, as before a reload: whether a sidecar can be made of it",
+    )  # fmt: skip
     add_profile(parser)
     logins = "TOML with username and password_file, or cert_file and key_file"
     parser.add_argument("--tracker", type=Path, metavar="FILE", help=f"try the tracker's rights too: {logins}")
@@ -80,6 +84,8 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError("--config FILE is needed, or --recording FILE")
     if options.calibration is not None or options.profile is not None:
         raise ConfigError("--calibration and --profile go with --recording")
+    if options.config_only and (options.laptop or options.tracker is not None or options.application is not None):
+        raise ConfigError("--config-only tries no broker: --laptop, --tracker and --application are not for it")
     if options.laptop and (options.tracker is not None or options.application is not None):
         raise ConfigError("--tracker and --application have no logins with --laptop")
     found = _findings(options)
@@ -96,6 +102,8 @@ def main(options: argparse.Namespace) -> None:
 def _findings(options: argparse.Namespace) -> list[Finding]:
     """All of them, as the sidecar's user sees them."""
     settings = config.load(options.config)
+    if options.config_only:
+        return configuration_findings(settings, options.config)
     tracker = None if options.tracker is None else config.load_login(options.tracker)
     application = None if options.application is None else config.load_login(options.application)
     root = root_of(options.config)

@@ -175,15 +175,14 @@ class _Live(_Lines):
 
     def update(self, figures: Figures) -> None:
         table = self._new_table(title=figures.line(), caption=_claim(figures), expand=False)
-        rival = f"{figures.rival.name} would have said"
-        moved = () if figures.anchor is None else ("less its first minute",)
-        for heading in (
-            "feature (mean of the chunk)", "raw: stays inside", *moved, "private: published", "error, +-", rival
-        ):  # fmt: skip
-            table.add_column(heading, justify="left" if heading.startswith("feature") else "right")
+        moved = () if figures.anchor is None else ("less first minute",)
+        rival = f"{figures.rival.name} would say"
+        table.add_column("mean of the chunk", no_wrap=True)
+        for heading in ("raw: stays inside", *moved, "private: goes out", "error, +-", rival):
+            table.add_column(heading, justify="right")
         for name, raw, less, *cells in _cells(figures):
             known = (raw,) if figures.anchor is None else (raw, less)
-            table.add_row(name, *(f"{cell:.4g}" for cell in (*known, *cells)))
+            table.add_row(name, *(f"{cell:.3g}" for cell in (*known, *cells)))  # fits into 80 columns
         self._table = table
         self.gaze(figures)
 

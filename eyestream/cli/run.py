@@ -108,7 +108,7 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
             async with asyncio.TaskGroup() as group:
                 beside = (
                     group.create_task(_raised(fault), name="faults of callbacks"),
-                    group.create_task(_reload(made, path, again), name="reload"),
+                    group.create_task(_reload(made, path, again, notifier), name="reload"),
                 )
                 await sidecar.run(stop)
                 for task in beside:
@@ -122,8 +122,8 @@ async def _raised(fault: "asyncio.Future[None]") -> None:
     await fault
 
 
-async def _reload(made: Assembly, path: Path, again: asyncio.Event) -> None:
-    """At each SIGHUP: take lower ceilings over, or keep everything as it is and say why."""
+async def _reload(made: Assembly, path: Path, again: asyncio.Event, notifier: Notifier) -> None:
+    """At each SIGHUP: take lower ceilings over, or keep everything as it is and say why; `systemctl status` has it."""
     while True:
         await again.wait()
         again.clear()
@@ -131,8 +131,10 @@ async def _reload(made: Assembly, path: Path, again: asyncio.Event) -> None:
             await made.reload(await asyncio.to_thread(config.load, path))
         except OperatorError as error:
             _LOG.error("the old configuration stays: %s", error)
+            notifier.send(f"STATUS=the old configuration stays: {error}")
         else:
             _LOG.warning("the ceilings of %s hold from now on", path)
+            notifier.send(f"STATUS=the ceilings of {path} hold")
 
 
 def _pages(made: Assembly) -> dict[str, Page]:

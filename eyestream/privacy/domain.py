@@ -7,6 +7,8 @@ chunk itself and public figures has a say. The order is fixed: impute, clamp, an
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.workspaces import room, wide
+
 __all__ = ["Domain"]
 
 
@@ -30,13 +32,12 @@ class Domain:
         if not (lo < hi).all():
             raise ValueError("lo must be below hi for every feature")
         self.shape = (features, n)
-        self._lo = np.repeat(lo[:, None], n, axis=1)
-        self._hi = np.repeat(hi[:, None], n, axis=1)
+        self._lo, self._hi = wide(lo[:, None], n), wide(hi[:, None], n)
         # Column 0 of the padded chunk is the fill; values stand at columns 1 .. n.
-        self._padded = np.empty((features, n + 1))
+        self._padded = room((features, n + 1))
         self._padded[:, 0] = np.clip(fill, lo, hi)
         self._flat = self._padded.reshape(-1)
-        self._admitted = np.empty((features, n))
+        self._admitted = room((features, n))
         size = self._flat.size
         self._finite = np.empty(size, dtype=np.bool_)
         self._position = np.arange(size, dtype=np.int16 if size < 2**15 else np.int32)

@@ -10,6 +10,7 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS, MOST_UNITS, spendable
 from eyestream.privacy.domain import Domain
+from eyestream.privacy.workspaces import wide
 
 __all__ = ["Frame", "Page"]
 
@@ -98,7 +99,7 @@ class Page:
         self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], frame.n)
         constants = np.flatnonzero(calibration.constant)
         self._order = np.argsort(np.concatenate([active, constants]))
-        self._rows = np.repeat(calibration.fill[np.concatenate([active, constants])][:, None], frame.n, axis=1)
+        self._rows = wide(calibration.fill[np.concatenate([active, constants])][:, None], frame.n)
         self.released = self._rows[: len(active)]
 
     def admit(self, chunk: Array) -> Array:

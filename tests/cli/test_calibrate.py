@@ -8,7 +8,9 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
+from eyestream.privacy.joint.books import books_of
 from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
 
 
@@ -53,13 +55,27 @@ def test_writes_exactly_the_file_asked_for(
     assert f"{(~made.constant).sum()} of 52 features" in printed
 
 
-def test_one_score_by_its_name_and_by_that_of_0_1_0(tmp_path: Path) -> None:
+def four_people(folder: Path) -> list[str]:
+    """Paths of their recordings."""
     paths = []
     for i, features in enumerate(simulate(load_statistics(), 4, 300.0, 7)):
-        paths.append(str(tmp_path / f"{i}.npz"))
+        paths.append(str(folder / f"{i}.npz"))
         rows = Recording(np.arange(len(features)) / 2.0, features.astype(np.float64), NAMES, f"{i}", simulated=True)
         recordings.save(rows, paths[-1])
-    hashes = []
+    return paths
+
+
+def test_klt_is_given_the_shipped_books_and_what_is_linear_is_not(tmp_path: Path) -> None:
+    paths = four_people(tmp_path)
+    for words, count in (([], len(shipped_books())), (["--linear"], 0)):
+        main(["calibrate", *paths, "--mechanism", "klt", "--chunk", "32", *words, "--out", str(tmp_path / "made")])
+        tables = calibrations.load(tmp_path / "made").tables
+        assert isinstance(tables, JointTables)
+        assert len(books_of(tables)) == count
+
+
+def test_one_score_by_its_name_and_by_that_of_0_1_0(tmp_path: Path) -> None:
+    paths, hashes = four_people(tmp_path), []
     for option in ("--one-score", "--shed-identity"):
         words = ["--mechanism", "klt", "--chunk", "32", option, "1", "--out", str(tmp_path / "one")]
         main(["calibrate", *paths, *words])

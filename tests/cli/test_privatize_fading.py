@@ -88,6 +88,7 @@ def test_without_a_mode_the_price_stays(folder: Path, released_at: list[float]) 
     assert told["epsilon_of_chunks"] == [{"first_row": 0, "chunks": 5, "epsilon": 4.8}]
 
 
+@pytest.mark.long
 def test_a_baseline_outlives_a_level(folder: Path, person: np.ndarray, released_at: list[float]) -> None:
     """Of nine chunks two are the baseline: a constant that is added to all rows cancels on the second level too."""
     told = run(folder, "long", "everyday-klt-anchored-64", *FADE)

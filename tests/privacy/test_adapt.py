@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from eyestream.cli.main import main
 from eyestream.errors import CalibrationError
-from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.joint.adapt import adapt_joint
+from eyestream.privacy.joint.books import books_of
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.files import recordings as files
+from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
 from tests.privacy.small_corpus import NAMES, ROWS, person, recordings
@@ -95,8 +97,13 @@ def test_what_was_not_recorded_keeps_the_map_of_the_base(base: Calibration) -> N
 
 def test_both_corpora_are_known_again_and_the_baseline_goes_along(base: Calibration) -> None:
     there = other_tracker(4, 900)
-    anchored, _ = adapt_joint(calibrate_joint(Corpus.of(recordings(), N), anchored=True), Corpus.of(there, N))
+    own = calibrate_joint(Corpus.of(recordings(), N), anchored=True, books=shipped_books())
+    anchored, _ = adapt_joint(own, Corpus.of(there, N))
     assert anchored.anchor is not None
+    assert isinstance(own.tables, JointTables)
+    assert isinstance(anchored.tables, JointTables)
+    assert len(books_of(anchored.tables)) == len(shipped_books()) == len(books_of(own.tables))
+    np.testing.assert_array_equal(anchored.tables.book_points, own.tables.book_points)
     assert anchored.anchor.centre[0] > 400.0 * 2.0 ** anchored.anchor.shift[0] - 1e3 * 2.0 ** anchored.anchor.shift[0]
     adapted, _ = adapt_joint(base, Corpus.of(there, N))
     assert adapted.made_from(there[0].features)

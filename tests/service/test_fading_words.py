@@ -77,7 +77,7 @@ def test_the_guarantee_and_the_start_line_say_when_levels_begin(path: Path) -> N
     )
 
 
-@pytest.mark.parametrize("name", ["klt-anchored-64", "cfpa-64"])
+@pytest.mark.parametrize("name", [pytest.param("klt-anchored-64", marks=pytest.mark.long), "cfpa-64"])
 def test_the_error_of_later_levels_is_told(path: Path, name: str) -> None:
     """`noise_sd` has one row of figures, of the first level; that of noise doubles as epsilon halves."""
     settings = load(changed(path, "klt-anchored-64", name))

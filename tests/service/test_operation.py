@@ -328,7 +328,12 @@ async def test_a_service_from_start_to_stop(
         count = read_ledger(tmp_path / "c" / "ledger").odometers["hmd-1"].released
         await until(lambda: len(spy.chunks()) == count)
     assert last["message"].endswith("0 undelivered")
-    assert [word for word in words if word != "WATCHDOG=1"] == ["READY=1", "STOPPING=1"]
+    kept = "STATUS=the old configuration stays: "
+    ready, higher, nonsense, lower, stopping = (word for word in words if word != "WATCHDOG=1")
+    assert (ready, stopping) == ("READY=1", "STOPPING=1")
+    assert higher == f"{kept}[budget] day_epsilon is higher; without a restart it can only be lowered"
+    assert nonsense.startswith(f"{kept}{path}: not TOML")
+    assert lower == f"STATUS=the ceilings of {path} hold"
     assert words[0] == "READY=1"
     assert "WATCHDOG=1" in words
 

@@ -1,18 +1,25 @@
 """A baseline that is kept for life names its wearer; one of each session's own does not. The attackers see it."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from eyestream.offline.corpus.simulation import load_statistics, simulate
 from eyestream.offline.study.people.attackers import attack
-from eyestream.offline.study.people.galleries import Gallery, recipe
+from eyestream.offline.study.people.galleries import Gallery, recalibrated, recipe
 from eyestream.offline.study.people.inference import figures, trial
+from eyestream.offline.study.population import Population
+from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.joint.books import books_of
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.session import Session
+from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
@@ -77,3 +84,16 @@ def test_recipes_tell_how_a_calibration_was_made() -> None:
     assert recipe(calibrate_joint(corpus, ranks=False)) == {"ranks": False}
     made = recipe(calibrate_joint(corpus, anchored=True, shed_identity=1.0))
     assert made == {"anchored": True, "shed_identity": pytest.approx(1.0)}
+
+
+def test_what_has_no_books_is_attacked_without() -> None:
+    """Calibrations of before by what they were made with; those that ship now by what `calibrate` makes."""
+    shipped = calibrations.load("everyday-klt-mapped-32")
+    bare: dict[str, Any] = dict.fromkeys(("book_shapes", "book_points", "book_shares", "book_weights"))
+    old = replace(shipped, tables=replace(shipped.tables, **bare))  # type: ignore[type-var]
+    assert (recipe(shipped), recipe(old)) == ({}, {"books": False})
+    population, known = Population.of(recordings(6, 4)), tuple(range(4))
+    for own, count in ((recipe(shipped), len(shipped_books())), (recipe(old), 0)):
+        tables = recalibrated(population, known, N, "klt", own).tables
+        assert isinstance(tables, JointTables)
+        assert len(books_of(tables)) == count

@@ -249,7 +249,7 @@ def test_cells_say_what_was_attacked_and_the_shuffled_control_is_at_chance(peopl
     assert "galleries of 6" in text
 
 
-@pytest.mark.xdist_group("everyday")
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["everyday-klt-128", "everyday-klt-one-128"])
 def test_what_is_attacked_anew_is_made_as_what_ships(everyday, name):
     """The recipe that is read off a shipped calibration makes that calibration again, from the same people."""

@@ -121,7 +121,7 @@ def test_a_cell_of_a_book_tells_a_belief_what_counting_tells(booked):
 
 def test_believing_words_of_books_finds_the_person(booked, corpus):
     """Nearer to the true scores than without a word, and surer; a word that was not decoded tells nothing."""
-    mechanism = KLT(booked, 9.6, noise=SeededNoise(2))
+    mechanism = KLT(booked, 4.8, noise=SeededNoise(2))
     core, step = mechanism.core, mechanism.core.step()
     near = far = 0.0
     for chunk in corpus.chunks[:12]:

@@ -26,7 +26,7 @@ IN_THE_WHEEL = (
     "eyestream/py.typed",
     "eyestream/data/sidecar.toml",
     "eyestream/data/simulation.npz",
-    "eyestream/data/calibrations/everyday-klt-one-64.npz",
+    "eyestream/data/calibrations/everyday-klt-anchored-64.npz",
     "eyestream/data/profiles/degrees.toml",
     "eyestream/data/deployment/eyestream.service",
     "eyestream/data/deployment/raw.conf",

@@ -53,6 +53,7 @@ def main() -> None:
         whole(host, "after a reboot")
         flow(host, "after a reboot")
         faults(host)
+        reloads(host)
         again(host)
         renewal(host)
     interrupted(folder)
@@ -244,6 +245,23 @@ def faults(host: Host) -> None:
     say(one_line(done, "Permission denied", CONFIG), "check as the wrong user is one line", done.stderr)
     host.wait_active(*UNITS)
     whole(host, "after all that")
+
+
+def reloads(host: Host) -> None:
+    """A reload fails where the file cannot be used, and says what it took over and what it did not."""
+    path = host.root / CONFIG[1:]
+    text = path.read_text()
+    path.write_text(text.replace("day_epsilon", "day_epsilom"))
+    done = host.run("systemctl reload eyestream")
+    told = host.run("journalctl --no-pager -n 20 -u eyestream").stdout
+    say(done.returncode != 0 and "day_epsilom: unknown key" in told, "a reload of a wrong file fails", done.stderr)
+    for ceiling, line in (("9999.0", "the old configuration stays"), ("2000.0", "the ceilings of /etc/eyestream")):
+        path.write_text(text.replace("day_epsilon = 2304.0", f"day_epsilon = {ceiling}"))
+        done = host.run("systemctl reload eyestream; sleep 2; systemctl show -p StatusText eyestream")
+        say(done.returncode == 0 and line in done.stdout, f"systemctl tells: {line}", done.stdout + done.stderr)
+    path.write_text(text)
+    host.run("systemctl restart eyestream")
+    say(host.wait_active(*UNITS), "and nothing of it stops the service")
 
 
 def again(host: Host) -> None:

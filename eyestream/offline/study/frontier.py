@@ -33,7 +33,7 @@ __all__ = ["TRACED", "cells", "measure"]
 
 Array = NDArray[np.float64]
 
-VERSION = 2
+VERSION = 3
 """Of what these cells compute."""
 
 TRACED = ("rate_saccades", "blink_rate", "mean_fixation_duration", "mean_mean_diameter")

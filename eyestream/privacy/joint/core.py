@@ -18,6 +18,7 @@ from eyestream.privacy.joint.maps import RankMap
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import DIRECT_WORDS
+from eyestream.privacy.workspaces import room, wide
 
 __all__ = ["JointCore", "JointStep"]
 
@@ -120,19 +121,19 @@ class JointStep:
     def __init__(self, core: JointCore) -> None:
         self.core = core
         features, n = len(core.mean), core.tables.modes.shape[1]
-        self._values, self._modes = np.empty((features, n)), np.empty((features, len(core.tables.modes)))
-        room = None if core.map is None else Room(features, n)
-        self._there = None if room is None or core.there is None else core.there.worker(room)
-        self._back = None if room is None or core.back is None else core.back.worker(room)
-        # Whole arrays: beside a column, the least and the larger of two take numpy several times as long.
-        self._lo, self._hi = (np.repeat(column, n, axis=1) for column in core.range)
+        self._values, self._modes = room((features, n)), np.empty((features, len(core.tables.modes)))
+        shared = None if core.map is None else Room(features, n)
+        self._there = None if shared is None or core.there is None else core.there.worker(shared)
+        self._back = None if shared is None or core.back is None else core.back.worker(shared)
+        self._lo, self._hi = (wide(column, n) for column in core.range)
+        self._mean, self._sd = (wide(column, n) for column in (core.mean, core.sd))
 
     def scores(self, admitted: Array) -> Array:
         """(d,) scores of an admitted chunk (A, n)."""
         tables, standard = self.core.tables, self._values
         if self._there is None:
-            np.subtract(admitted, self.core.mean, out=standard)
-            np.divide(standard, self.core.sd, out=standard)
+            np.subtract(admitted, self._mean, out=standard)
+            np.divide(standard, self._sd, out=standard)
         else:
             self._there(admitted, standard)
         scores: Array = np.matmul(standard, tables.modes.T, out=self._modes).reshape(-1) @ self.core.basis
@@ -143,8 +144,8 @@ class JointStep:
         tables, values = self.core.tables, self._values
         np.matmul((scores @ tables.expand).reshape(len(out), -1), tables.modes, out=values)
         if self._back is None:
-            np.multiply(values, self.core.sd, out=values)
-            np.add(values, self.core.mean, out=values)
+            np.multiply(values, self._sd, out=values)
+            np.add(values, self._mean, out=values)
         else:
             self._back(values, values)
         np.maximum(values, self._lo, out=values)

@@ -15,6 +15,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.workspaces import room, wide
+
 __all__ = ["Lines", "Nodes", "Room"]
 
 Array = NDArray[np.float64]
@@ -38,10 +40,9 @@ class Room:
     """The arrays that functions of (A, n) values work in, of one release at a time."""
 
     def __init__(self, features: int, n: int) -> None:
-        self.place, self.cell = np.empty((features, n)), np.empty((features, n), dtype=np.intp)
-        self.above = np.empty((features, n), dtype=np.bool_)
-        self.line = np.empty((features, n), dtype=np.complex128)  # as `_lines` has it
-        self.bend = self.line.reshape(-1).view(np.float64)[: features * n].reshape(features, n)  # done before the line
+        self.place, self.looked = room((features, n)), room((features, n))
+        self.cell, self.jump = room((features, n), np.intp), room((features, n), np.intp)
+        self.above = room((features, n), np.bool_)
 
 
 class Lines:
@@ -68,7 +69,7 @@ class Lines:
         self._crowded = int((crowds > 1).sum())
         self._scale, self._shift = np.empty((2, len(at), 1))
         ahead = np.full(1 + 2 * max(halves, default=0), np.inf)  # what steps may look at behind the last bend
-        starts, bends, lines = [np.empty(0, np.intp)], [np.empty(0)], [np.empty(0, np.complex128)]
+        starts, bends, lines = [np.empty(0, np.intp)], [np.empty(0)], [np.empty((2, 0))]
         for row, feature in enumerate(self.order):
             crowd, count = cells[feature]
             size = sum(map(len, bends))
@@ -77,47 +78,50 @@ class Lines:
             self._scale[row], self._shift[row] = scale, first - low[feature] * scale
             place = at[feature] * scale + self._shift[row]
             inner = slice(*np.searchsorted(at[feature], [np.nextafter(low[feature], np.inf), high[feature]]))
-            bend, line = place[inner], _lines(place, to[feature])[inner.start : inner.stop + 1]
+            bend, line = place[inner], _lines(place, to[feature])[:, inner.start : inner.stop + 1]
             inside = bend.astype(np.intp)
             before = np.searchsorted(inside, np.arange(first - _GUARD, first + count + _GUARD + 1))
             if crowd > 1:
                 starts.append(size + before)
                 bends.append(np.append(bend, ahead))
-                lines.append(np.append(line, np.zeros(len(ahead) - 1)))
+                lines.append(np.append(line, np.zeros((2, len(ahead) - 1)), axis=1))
             else:
                 alone = np.full(len(before), np.inf)
                 alone[inside - (first - _GUARD)] = bend
                 bends.append(alone)
-                lines.append(line[before])
-        self._starts, self._bends, self._lines = (np.concatenate(table) for table in (starts, bends, lines))
+                lines.append(line[:, before])
+        self._starts, self._bends = np.concatenate(starts), np.concatenate(bends)
+        self._slope, self._value = np.concatenate(lines, axis=1)
 
-    def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `room`."""
-        place, cell, above, bend, line = room.place, room.cell, room.above, room.bend, room.line
-        slope, value = line.real, line.imag
-        rough, simple = np.empty_like(cell[: self._crowded]), slice(self._crowded, None)
+    def worker(self, own: Room) -> Callable[[Array, Array], None]:
+        """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `own`."""
+        place, looked, cell, above = own.place, own.looked, own.cell, own.above
+        scale, shift = (wide(column, place.shape[1]) for column in (self._scale, self._shift))
+        rough, simple = own.jump[: self._crowded], slice(self._crowded, None)
         steps = [
-            (half, self._bends[half - 1 :], place[:rows], bend[:rows], cell[:rows], above[:rows])
+            (half, self._bends[half - 1 :], place[:rows], looked[:rows], cell[:rows], above[:rows], rough[:rows])
             for half, rows in self._steps
         ]
 
         def work(values: Array, out: Array) -> None:
             values.take(self.order, axis=0, out=place, mode="clip")
-            np.multiply(place, self._scale, out=place)
-            np.add(place, self._shift, out=place)
+            np.multiply(place, scale, out=place)
+            np.add(place, shift, out=place)
             np.copyto(rough, place[: self._crowded], casting="unsafe")
             np.copyto(cell[simple], place[simple], casting="unsafe")
             self._starts.take(rough, out=cell[: self._crowded], mode="clip")
-            for half, further, here, found, own, passed in steps:
-                further.take(own, out=found, mode="clip")
+            for half, further, here, found, line, passed, jump in steps:
+                further.take(line, out=found, mode="clip")
                 np.less_equal(found, here, out=passed)
-                np.add(own, half, out=own, where=passed)
-            self._bends.take(cell, out=bend, mode="clip")
-            np.less_equal(bend, place, out=above)
+                np.multiply(passed, half, out=jump)  # `where=` would take longer where some pass and some do not
+                np.add(line, jump, out=line)
+            self._bends.take(cell, out=looked, mode="clip")
+            np.less_equal(looked, place, out=above)
             np.add(cell, above, out=cell)
-            self._lines.take(cell, out=line, mode="clip")
-            np.multiply(place, slope, out=place)
-            np.add(place, value, out=out)
+            self._slope.take(cell, out=looked, mode="clip")
+            np.multiply(place, looked, out=place)
+            self._value.take(cell, out=looked, mode="clip")
+            np.add(place, looked, out=out)
 
         return work
 
@@ -136,13 +140,12 @@ def _cells(at: Array, low: float, high: float) -> tuple[int, int]:
     return chosen
 
 
-def _lines(place: Array, to: Array) -> NDArray[np.complex128]:
-    """(Q + 1,) lines before, between and behind knots at (Q,) places: slope + i (value at place 0)."""
+def _lines(place: Array, to: Array) -> Array:
+    """(2, Q + 1) slopes, and values at place 0, of the lines before, between and behind knots at (Q,) places."""
     slope, width = np.zeros(len(place) + 1), np.diff(place)
     np.divide(np.diff(to), width, out=slope[1:-1], where=width > 0)  # knots with one place: nothing is between
     through = np.maximum(np.arange(len(slope)) - 1, 0)
-    lines: NDArray[np.complex128] = slope + 1j * (to[through] - slope * place[through])
-    return lines
+    return np.array([slope, to[through] - slope * place[through]])
 
 
 class Nodes:
@@ -162,23 +165,24 @@ class Nodes:
         slope = np.append(np.diff(values), np.zeros((len(at), 1)), axis=1)
         self._scale = (_NODES - 1) / (at[:, -1:] - at[:, :1])
         self._shift = -at[:, :1] * self._scale
-        self._lines = (slope + 1j * (values - slope * np.arange(_NODES))).reshape(-1)
+        self._slope, self._value = slope.reshape(-1), (values - slope * np.arange(_NODES)).reshape(-1)
         self._base = np.arange(len(at))[:, None] * _NODES
 
-    def worker(self, room: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `room`."""
-        place, cell, line = room.place, room.cell, room.line
-        slope, value = line.real, line.imag
+    def worker(self, own: Room) -> Callable[[Array, Array], None]:
+        """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `own`."""
+        place, looked, cell = own.place, own.looked, own.cell
+        scale, shift, base = (wide(column, place.shape[1]) for column in (self._scale, self._shift, self._base))
 
         def work(values: Array, out: Array) -> None:
-            np.multiply(values, self._scale, out=place)
-            np.add(place, self._shift, out=place)
+            np.multiply(values, scale, out=place)
+            np.add(place, shift, out=place)
             np.maximum(place, 0.0, out=place)
             np.minimum(place, _NODES - 1.0, out=place)
             np.copyto(cell, place, casting="unsafe")
-            np.add(cell, self._base, out=cell)
-            self._lines.take(cell, out=line, mode="clip")
-            np.multiply(place, slope, out=place)
-            np.add(place, value, out=out)
+            np.add(cell, base, out=cell)
+            self._slope.take(cell, out=looked, mode="clip")
+            np.multiply(place, looked, out=place)
+            self._value.take(cell, out=looked, mode="clip")
+            np.add(place, looked, out=out)
 
         return work

@@ -17,7 +17,7 @@ from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
 from eyestream.rim.sidecar.description import front_ends, lasting_words, purpose_words, served_streams, stream_spec
 
-__all__ = ["host_findings"]
+__all__ = ["configuration_findings", "host_findings"]
 
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 _SECONDS_A_DAY = 86_400
@@ -51,6 +51,11 @@ def host_findings(
         *_gaze(settings),
         *_ledger(settings, int(wall()) // _SECONDS_A_DAY),
     ]
+
+
+def configuration_findings(settings: Settings, path: Path) -> list[Finding]:
+    """Whether a sidecar can be made of the configuration at `path`: what needs neither ledger, machine nor broker."""
+    return [_calibration(settings, path), *_hours(settings), *_gaze(settings)]
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:

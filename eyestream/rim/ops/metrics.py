@@ -74,7 +74,9 @@ def _lines(sidecar: Sidecar) -> Iterator[str]:
     yield from _counter("rows", "rows by what became of them", _by("fate", rows))
     yield from _counter("chunks_due", "chunks that fell due", [("", counters.due)])
     yield from _counter("chunks_released", "chunks released", [("", counters.released)])
-    yield from _counter("chunks_withheld", "chunks the budget did not allow", _by("ceiling", counters.withheld))
+    yield from _counter(
+        "chunks_withheld", "chunks the budget did not allow, or of a baseline", _by("ceiling", counters.withheld)
+    )
     yield from _counter("chunks_dropped", "chunks lost to a fault", _by("reason", counters.dropped))
     yield from _counter("chunks_delivered", "chunks the broker acknowledged", [("", outbox.delivered)])
     stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused}

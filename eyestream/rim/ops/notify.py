@@ -25,7 +25,7 @@ class Notifier:
         """Without a sign of life for so long we are killed; 0: nobody watches."""
 
     def send(self, word: str) -> None:
-        """Send ``READY=1``, ``RELOADING=1``, ``STOPPING=1`` or ``WATCHDOG=1``; who does not listen misses it."""
+        """Send ``READY=1``, ``STOPPING=1``, ``WATCHDOG=1`` or ``STATUS=`` and a line; who does not listen misses it."""
         if self._address:
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as pipe:
                 pipe.setblocking(False)

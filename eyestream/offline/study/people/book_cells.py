@@ -25,7 +25,8 @@ __all__ = ["BookCells", "cells_of"]
 
 Array = NDArray[np.float64]
 
-_DRAWS, _SEED, _BLOCK = 2**18, 22, 4096
+_DRAWS, _MOST_DRAWS, _SEED, _BLOCK = 512, 2**18, 22, 4096
+"""Of the sample: for each point, and at most; and how many at once."""
 _BORROWED = 2.0
 """Draws for each score by which a cell's covariance is drawn toward the mean of all cells'."""
 _WIDEST = 1 - 1e-6
@@ -75,13 +76,13 @@ class BookCells:
 
 @cache
 def cells_of(book: Book) -> BookCells:
-    """The cells of `book`, from a quarter of a million draws."""
+    """The cells of `book`, from some hundred draws of the standard normal law for each point."""
     count, size = book.points.shape
     rng, root = np.random.default_rng(_SEED), np.sqrt(book.weights)
     hits, sums, squares = np.zeros(count), np.zeros((count, size)), np.zeros((count, size * size))
     weighted = (book.points * root).T
     half = (weighted**2).sum(axis=0) / 2
-    for _ in range(_DRAWS // _BLOCK):
+    for _ in range(max(1, min(_MOST_DRAWS, _DRAWS * count) // _BLOCK)):
         draws = rng.standard_normal((_BLOCK, size))
         order = np.argmax((draws * root) @ weighted - half, axis=1)
         at = np.argsort(order, kind="stable")
