@@ -110,12 +110,19 @@ def _text(advice: Advice, table: dict[str, Any]) -> str:
         f"who it is      at {who['epsilon_per_minute']:g} a minute the strongest of {len(table['attackers'])} "
         f"attackers ({who['attacker']}) named {who['rate']:.2f} [{who['rate_low']:.2f}, {who['rate_high']:.2f}] "
         f"right (chance {who['chance']:.2f}), area {who['area']:.2f} [{who['area_low']:.2f}, {who['area_high']:.2f}]; "
-        f"with {who['people']} people an area of {who['least_area']:.2f} would have shown. Measured, not proved",
+        f"{_found(who)}. Measured, not proved",
         f"corpus         {table['corpus']}; half of {table['people']} people calibrate, the others are released",
         "",
         advice.configuration().rstrip(),
     ]
     return "\n".join(lines)
+
+
+def _found(who: dict[str, Any]) -> str:
+    """What the area says; one split of so many people would have shown `least_area`."""
+    if who["area_low"] > 0.5:
+        return "people are found more often than by chance"
+    return f"by chance it is 0.5, and with {who['people']} people an area of {who['least_area']:.2f} would have shown"
 
 
 def _figure(value: float | None) -> str:

@@ -43,10 +43,11 @@ class Wish:
 PURPOSES = {
     "adapt": Wish(18.0, 20.0),
     "trends": Wish(18.0, 70.0),
-    "unrecognised": Wish(18.0, 40.0, hide_identity=True),
+    "unrecognised": Wish(9.0, 40.0, hide_identity=True),
 }
 """What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
-known anyway; the same of people whom the application must not recognise."""
+known anyway; the same of people whom the application must not recognise, at a price at which nobody was seen to be
+found."""
 
 _WORDS = {
     "adapt": "to adapt to what the wearer does now",

@@ -40,9 +40,9 @@ Half of the people calibrate; the other half is released and attacked. Every sou
 epsilon at once. A figure is accuracy by majority with half of its 95 % interval over people. Windows are rows of 30 s:
 none overlaps the next for labels, and there is one each 15 s for people. A verdict takes the best of four classifiers
 (nearest neighbours, support vectors, tree, forest; each learns from, and is tested on, the same release, as published).
-*Anew*: tested on a second release of the same rows, and it is this one by which a verdict says whether people are
-recognised. *At chance* is what is not above chance by more than its interval: with this few people a weak effect hides
-there. A task is *kept* when it is above chance and at most 15 points below raw.
+*Another session*: the two halves of a recording are released as two sessions, and it is this by which a verdict says
+whether people are recognised. *At chance* is what is not above chance by more than its interval: with this few people a
+weak effect hides there. A task is *kept* when it is above chance and at most 15 points below raw.
 """
 
 
