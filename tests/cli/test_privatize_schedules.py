@@ -35,19 +35,20 @@ def run(long: Path, calibration: str, out: Path, *options: str) -> None:
 
 @pytest.mark.parametrize("calibration", ["everyday-klt-32", "everyday-cfpa-32"])
 def test_chunks_that_are_left_out_cost_nothing_and_do_not_come(long: Path, tmp_path: Path, calibration: str) -> None:
-    """600 rows are 19 chunks; every fourth is five."""
+    """600 rows are 19 chunks; every seventh is three. What is claimed is what is booked, to the last bit."""
     ledger = tmp_path / "ledger"
     main(["budget", "--ledger", str(ledger), "--new"])
-    book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8", "--every", "4"]
+    book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8", "--every", "7"]
     run(long, calibration, tmp_path / "out", *book)
     rows = recordings.load(tmp_path / "out" / "long.npz").features
     there = np.isfinite(rows).all(axis=1)
-    assert (there == (np.arange(600) // 32 % 4 == 0)).all()
+    assert (there == (np.arange(600) // 32 % 7 == 0)).all()
     assert np.isnan(rows[~there]).all()
     (odometer,) = read_ledger(ledger).odometers.values()
-    assert (odometer.released, odometer.epsilon) == (5, 24 * 10**12)
+    assert (odometer.released, odometer.epsilon) == (3, 144 * 10**11)
     told = json.loads((tmp_path / "out" / "long.npz.claim.json").read_text())
-    assert told["epsilon"] == pytest.approx(24.0)
+    assert (told["chunks"], told["epsilon"]) == (3, 14.4)
+    assert [one["chunks"] for one in told["epsilon_of_chunks"]] == [3]
 
 
 def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(

@@ -13,6 +13,7 @@ import numpy as np
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
@@ -74,9 +75,9 @@ class Released:
     recording
         Its times are the nominal grid from 0; names as in the original.
     chunks
-        Chunks released.
+        Chunks released: not those that are left out, nor those of a baseline.
     epsilon, delta
-        Of the recording: the sum over its chunks; those of a baseline cost nothing.
+        Of the recording: the sum over its chunks, as a ledger books it.
     stretches
         What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached.
     closed_s
@@ -148,9 +149,11 @@ def privatize(
         for session, recording in enumerate(recordings, start=first)
     ]
     answers = [_granted(one.requests, booking) for one in planned]
+    made = guarantee_of_recording(mechanism, calibration, levels)
     for recording, one, own in zip(recordings, planned, answers, strict=True):
-        made = guarantee_of_recording(mechanism, calibration, levels)
-        yield _released(recording, calibration, made, one.release(own), (len(own), _stretches(mechanism, own)))
+        charges = [answer.spent for answer in own if answer.spent is not None]
+        rows, stretches = one.release(own), _stretches(mechanism, own)
+        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -168,9 +171,10 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
     for recording in recordings:
         mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
-        chunks = chunk_count(len(recording.t), mechanism.n)
         made = guarantee_of_recording(mechanism, calibration)
-        yield _released(recording, calibration, made, rows, (chunks, (Stretch(0, chunks, mechanism.epsilon),)))
+        charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
+        stretches = (Stretch(0, len(charges), mechanism.epsilon),)
+        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
@@ -188,18 +192,19 @@ def _released(
     calibration: Calibration,
     guarantee: Guarantee,
     rows: np.ndarray,
-    chunks: tuple[int, tuple[Stretch, ...]],
+    *,
+    stretches: tuple[Stretch, ...],
+    charges: Sequence[Charge],
 ) -> Released:
-    """`chunks`: how many there are, and what those of them cost that were charged."""
-    number, stretches = chunks
+    """`charges`: one for each chunk that is released; their sum is exact, as the ledger's is."""
     t = np.arange(len(recording.t)) / calibration.rate_hz
     steps = np.diff(recording.t) * calibration.rate_hz
     overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
-        chunks=number,
-        epsilon=float(sum(stretch.chunks * stretch.epsilon for stretch in stretches)),
-        delta=sum(stretch.chunks for stretch in stretches) * float(guarantee.loss.delta),
+        chunks=len(charges),
+        epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS,
+        delta=sum(charge.delta for charge in charges) / DELTA_UNITS,
         stretches=stretches,
         closed_s=float((steps[steps > _GAP] - 1.0).sum()) / calibration.rate_hz,
         calibrated_on_itself=overlap,
