@@ -60,8 +60,10 @@ def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
         out = tmp_path / every
         run(long, "everyday-cfpa-32", out, "--epsilon", "48", "--epsilon-prime", "24", "--every", every)
         told = json.loads((out / "long.npz.claim.json").read_text())
-        assert 23.5 < told["correlation"]["epsilon_prime"]["chunk"] <= 24.0
-        assert told["correlation"]["chunks"] == {"1": 19, "4": 5}[every]
+        assert "correlation" not in told, "it stands in the claim, once"
+        correlation = told["claim"]["correlation"]
+        assert 23.5 < correlation["epsilon_prime"]["chunk"] <= 24.0
+        assert correlation["chunks"] == {"1": 19, "4": 5}[every]
         assert f"epsilon {told['claim']['loss']['epsilon']:.4g} a chunk instead" in capsys.readouterr().out
         allowed.append(told["claim"]["loss"]["epsilon"])
     assert 2 < allowed[1] / allowed[0] < 4

@@ -14,7 +14,6 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
-from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
@@ -25,13 +24,17 @@ from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams.key import StreamKey
 
-__all__ = ["Booking", "Released", "Stretch", "privatize", "privatize_whole"]
+__all__ = ["Booking", "RefusedError", "Released", "Stretch", "privatize", "privatize_whole"]
 
 _GAP = 1.5
 """Rows further apart than so many periods have a gap between them."""
 
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""
+
+
+class RefusedError(ConfigError):
+    """The ledger does not allow the release."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,6 @@ class Released:
         Share of its rows that the calibration was made from; above 0 there is no guarantee.
     guarantee
         Of one chunk, on the first of the levels; None where there is none.
-    correlated
-        What the whole recording tells of one chunk under a class of processes; None where none was named.
     """
 
     recording: Recording
@@ -98,11 +99,10 @@ class Released:
     closed_s: float
     calibrated_on_itself: float
     guarantee: Guarantee | None
-    correlated: Correlated | None = None
 
     def claim(self) -> dict[str, object]:
         """What is claimed, for machines: plain values that JSON knows."""
-        told: dict[str, object] = {
+        return {
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -111,9 +111,6 @@ class Released:
             "calibrated_on_itself": self.calibrated_on_itself,
             "claim": None if self.guarantee is None else self.guarantee.claim(),
         }
-        if self.guarantee is not None and self.correlated is not None:
-            told["correlation"] = self.correlated.claim()
-        return told
 
 
 def privatize(
@@ -133,7 +130,7 @@ def privatize(
     ------
     CalibrationError
         A recording has other features than the calibration; nothing is reserved.
-    ConfigError
+    RefusedError
         The ledger does not allow the release; what it had granted stays spent.
     LedgerError
         The ledger cannot be written.
@@ -219,7 +216,7 @@ def _granted(requests: list[Request], booking: Booking | None) -> list[Granted]:
     granted = [answer for answer in answers if isinstance(answer, Granted)]
     if len(granted) < len(requests):
         obstacle = next(answer.obstacle for answer in answers if isinstance(answer, Withheld))
-        raise ConfigError(f"the ledger does not allow the release of every chunk ({obstacle})")
+        raise RefusedError(f"the ledger does not allow the release of every chunk ({obstacle})")
     return granted
 
 
