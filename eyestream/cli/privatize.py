@@ -121,7 +121,7 @@ def main(options: argparse.Namespace) -> None:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
         for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
             _write(released, target, booked=options.ledger is not None)
-            print(_line(released, target, options.epsilon))
+            print(_line(released, target, fades=options.lifetime_mode == "fade"))
             if sys.stderr.isatty():
                 print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
@@ -203,7 +203,7 @@ def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
     ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), Charge.of(mechanism.epsilon, mechanism.delta)
     if options.lifetime_mode != "fade":
         return ceilings
-    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode")
+    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode", lifetime="--lifetime-epsilon")
     for level in range(LEVELS):
         mechanism.faded(level)  # one that cannot be is said before anything is booked
     return faded
@@ -264,10 +264,10 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
 
 
-def _line(released: Released, target: Path, asked: float) -> str:
+def _line(released: Released, target: Path, *, fades: bool) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
     line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
-    if released.stretches and released.stretches[-1].epsilon < asked / 2**0.5:  # it fades
+    if fades and released.stretches:
         told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
         line += f" ({told})"
     if released.calibrated_on_itself > 0:

@@ -65,16 +65,33 @@ def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
         assert 23.5 < correlation["epsilon_prime"]["chunk"] <= 24.0
         assert correlation["chunks"] == {"1": 19, "4": 5}[every]
         assert f"epsilon {told['claim']['loss']['epsilon']:.4g} a chunk instead" in capsys.readouterr().out
+        assert correlation["epsilon_prime"]["second_of_gaze"] is None, "nobody knows what memory these rows have"
         allowed.append(told["claim"]["loss"]["epsilon"])
     assert 2 < allowed[1] / allowed[0] < 4
-    run(long, "everyday-cfpa-32", tmp_path / "low", "--epsilon", "0.48", "--epsilon-prime", "240")
-    assert json.loads((tmp_path / "low" / "long.npz.claim.json").read_text())["claim"]["loss"]["epsilon"] <= 0.48
+
+
+def test_what_keeps_to_its_target_is_released_as_it_was_asked_for(
+    long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(long, "everyday-cfpa-32", tmp_path, "--epsilon", "0.48", "--epsilon-prime", "240")
+    assert json.loads((tmp_path / "long.npz.claim.json").read_text())["claim"]["loss"]["epsilon"] <= 0.48
+    said = capsys.readouterr().out
+    assert "epsilon 0.48 a chunk: if the chunks follow the class" in said
+    assert "one second of gaze" not in said
+
+
+def test_a_lower_epsilon_is_not_one_that_fades(long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(long, "everyday-cfpa-32", tmp_path, "--epsilon", "48", "--epsilon-prime", "24")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "19 chunks, epsilon" in line]
+    assert line.endswith("for the recording")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("everyday-cfpa-32 --every 0", "--every must be at least 1, not 0"),
+        ("everyday-cfpa-32 --every 2 --smooth", "--smooth takes the chunks that are released for neighbours"),
+        ("everyday-cfpa-32 --every 2 --option smooth=true", "it is not for --every"),
         ("everyday-cfpa-32 --every 2 --whole", "they are not for --whole"),
         ("everyday-klt-anchored-32 --epsilon-prime 9", "of a calibration with a baseline the class says nothing"),
     ],

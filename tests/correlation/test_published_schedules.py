@@ -44,6 +44,7 @@ def test_every_chunk_of_a_schedule_is_claimed_those_between_too() -> None:
         mechanism = declared(name)
         for every in (1, 2, 5):
             claim = session_claim(mechanism, CLASS, step, chunks=12, touched=1, every=every)
+            assert claim.second == (claim.chunk if every == 1 else None)
             coupled = [
                 4.8 * sum(1.0 if at == secret else min(1.0, factor * 0.9 ** abs(at - secret)) for at in released)
                 for released in [range(0, 12 * every, every)]
