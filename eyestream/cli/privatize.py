@@ -103,6 +103,7 @@ def main(options: argparse.Namespace) -> None:
     profile = load_profile(options.profile) if options.profile else None
     targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
     check_targets(options.recordings, targets, what="release", plural="releases")
+    check_targets(options.recordings, [_beside(target) for target in targets], what="claim", plural="claims")
     loaded = [load_rows(path, profile) for path in options.recordings]
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
@@ -180,12 +181,15 @@ def _releases(
         print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
 
 
+def _beside(target: Path) -> Path:
+    return target.with_name(f"{target.name}.claim.json")
+
+
 def _write(released: Released, target: Path, *, booked: bool) -> None:
     """A release, and what is claimed of it beside it."""
-    beside = target.with_name(f"{target.name}.claim.json")
     try:
         recordings.save(released.recording, target)
-        beside.write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
+        _beside(target).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
         raise ConfigError(f"{said}; what was booked stays spent" if booked else said) from None

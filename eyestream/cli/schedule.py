@@ -26,7 +26,7 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="G",
         help="release one chunk in G and nothing of the others, whose rows are NaN: chunks further apart tell less of "
-        "each other",
+        "each other; not with --smooth",
     )
     parser.add_argument(
         "--epsilon-prime",

@@ -295,25 +295,29 @@ def test_a_ledger_that_does_not_fit_stops_the_release(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("blocked", ["whole.npz", "whole.npz.claim.json", None])
 def test_a_release_that_cannot_be_written_names_its_file_and_what_was_booked_stays(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, full: bool
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    blocked: str | None,
 ) -> None:
     """A directory in the place is seen before anything is booked; a full disk is not."""
     ledger, place = tmp_path / "L", tmp_path / "out" / "whole.npz"
     main(["budget", "--ledger", str(ledger), "--new"])
     options = ["--calibration", "everyday-cfpa-32", "--epsilon", "4.8", "--out", str(place.parent)]
     words = ["privatize", str(folder / "whole.npz"), *options, "--ledger", str(ledger), "--device", "p0"]
-    if full:
+    if blocked is None:
         monkeypatch.setattr(Path, "write_text", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
         said = f"{place}: cannot be written: No space left; what was booked stays spent"
     else:
-        place.mkdir(parents=True)
-        said = f"{place}: is a directory; expected a place for the release of whole.npz"
+        place.with_name(blocked).mkdir(parents=True)
+        said = f"{blocked}: is a directory; expected a place for the"
     complaint = refused(words, capsys)
     assert said in complaint
     assert "--ledger" not in complaint
-    assert sum(one.released for one in read_ledger(ledger).odometers.values()) == 5 * full
+    assert sum(one.released for one in read_ledger(ledger).odometers.values()) == (5 if blocked is None else 0)
 
 
 def test_another_tracker_is_announced_and_the_same_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
