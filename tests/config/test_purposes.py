@@ -128,7 +128,7 @@ def test_everybody_is_told_what_it_came_to(tmp_path: Path, capsys: pytest.Captur
         "purpose unrecognised: behaviour over minutes, of people whom the application should hardly recognise" in text
     )
     assert (
-        "at epsilon 18 a minute. By the figures that come with this version: everyday-klt-anchored-64, epsilon 9.6"
+        "at epsilon 9 a minute. By the figures that come with this version: everyday-klt-anchored-64, epsilon 4.8"
         in text
     )
     main(["guarantee", "--config", str(path), "--json"])
