@@ -12,7 +12,7 @@ from eyestream.privacy.purposes import words
 from eyestream.rim import config
 from eyestream.rim.config import StreamSettings
 from eyestream.rim.config.upgrade import upgraded_text
-from eyestream.rim.files.package_data import fresh_configuration
+from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "initialise", "main"]
@@ -153,7 +153,7 @@ def _of_mechanism(mechanism: str) -> str:
     if mechanism != "klt":
         for option in _POST_PROCESSING:
             text = text.replace(f"# {option} = false", f"{option} = true", 1)
-        text = text.replace("# correlation = ", "correlation = ", 1)
+        text = without_baseline(text).replace("# correlation = ", "correlation = ", 1)
     return text
 
 
