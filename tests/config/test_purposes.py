@@ -131,6 +131,7 @@ def test_everybody_is_told_what_it_came_to(tmp_path: Path, capsys: pytest.Captur
         "at epsilon 9 a minute. By the figures that come with this version: everyday-klt-anchored-64, epsilon 4.8"
         in text
     )
+    assert "may take another calibration, at no higher price for rows without a pause" in text
     main(["guarantee", "--config", str(path), "--json"])
     assert "everyday-klt-anchored-64" in json.loads(capsys.readouterr().out)["features"]["purpose"]
     settings = config.load(path)

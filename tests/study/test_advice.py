@@ -160,6 +160,10 @@ def test_a_purpose_becomes_a_configuration_that_is_what_was_advised(
     assert settings.stream[0].privacy.calibration == advice.calibration
     assert settings.stream[0].privacy.epsilon == advice.epsilon
     assert (settings.stream[0].privacy.correlation is None) is bool(advice.withheld_s)
+    text = (tmp_path / "new" / "sidecar.toml").read_text()
+    assert "many short sessions cost more: session_epsilon and day_epsilon bound that\n" in text
+    assert "In the place of these two" not in text
+    assert "A session's last chunk" not in text
     told = tomllib.loads(advice.configuration())["budget"]
     budget = settings.budget
     assert {key: float(getattr(budget, key)) for key in told} == pytest.approx(told)

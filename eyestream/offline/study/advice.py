@@ -115,9 +115,10 @@ class Advice:
         priced = f"epsilon_per_minute = {PURPOSES[purpose].epsilon_per_minute:g}"
         lines = (
             f"{named:<40} # what it is for; `eyestream guarantee` says which calibration that is\n"
-            f"{priced:<40} # what all chunks of a minute cost on average; no newer version raises it\n"
+            f"{priced:<40} # a minute of rows without a pause, on average; no newer version raises it\n"
+            f"#{'':<39} # many short sessions cost more: session_epsilon and day_epsilon bound that\n"
         )
-        old = r"(?m)^calibration = .*\n^epsilon = .*\n(# In the place of .*\n# .*\n)?"
+        old = r"(?m)^calibration = .*\n^epsilon = .*\n(# In the place of .*\n(# .*\n)*?# .* bound that\.\n)?"
         text, count = re.subn(old, lines, text, count=1)
         assert count == 1
         return text
