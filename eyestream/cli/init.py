@@ -100,18 +100,19 @@ def initialise(directory: Path, text: str) -> None:
     made = mechanisms_of(settings)
     print(f"mechanism      {', '.join(mechanism.name for mechanism in made.values())}")
     for stream in settings.stream:
-        print(f"purpose        {_purpose(stream, made[stream.name])}")
+        _say_purpose(stream, made[stream.name])
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
 
 
-def _purpose(stream: StreamSettings, mechanism: Mechanism) -> str:
-    """What a stream is for, and what is withheld for that."""
-    withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
-    said = words(stream.privacy.purpose or ("unrecognised" if withheld_s else "trends"))
-    if not withheld_s:
-        return said
-    return f"{said}: the first {withheld_s:g} s of each session are withheld, and their mean is taken off the rest"
+def _say_purpose(stream: StreamSettings, mechanism: Mechanism) -> None:
+    """What a stream is for, where its configuration says that, and what is withheld of it, where something is."""
+    if stream.privacy.purpose is not None:
+        print(f"purpose        {words(stream.privacy.purpose)}")
+    if mechanism.baseline_chunks:
+        withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
+        said = f"the first {withheld_s:g} s of each session are withheld, and their mean is taken off the rest"
+        print(f"baseline       {said}")
 
 
 def _upgrade(path: Path) -> None:

@@ -17,6 +17,7 @@ calibration as well was the other way; whoever wants that names it, and no purpo
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,13 @@ _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _INSTEAD = ("calibration", "epsilon", "mechanism")
 
 
+@cache
 def load_table() -> dict[str, Any]:
-    """The saved figures of what ships: `rows`, `corpus`, `people` and so on."""
+    """The saved figures of what ships: `rows`, `corpus`, `people` and so on; nobody changes them.
+
+    Read once: a process that takes its configuration anew, after the package was upgraded, goes on with what it began
+    with, as with its mechanisms. A restart takes the newer figures.
+    """
     table: dict[str, Any] = json.loads(_ADVICE.read_text(encoding="utf-8"))
     return table
 
