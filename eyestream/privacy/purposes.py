@@ -28,7 +28,7 @@ class Wish:
 
     Attributes
     ----------
-    epsilon_per_minute : of the stream, on average.
+    epsilon_per_minute : of the stream, on average over rows without a pause.
     delay_s : at most so long from a row to the release of its chunk.
     hide_identity : whether it must be hard to find out who it is.
     hours_a_day : for the ceilings.
