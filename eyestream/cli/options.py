@@ -102,13 +102,18 @@ def own_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_targets(sources: Sequence[Path], targets: Sequence[Path], *, what: str, plural: str) -> None:
-    """Raise ConfigError unless each source has a target of its own that is not its own file; `what` goes there."""
+    """Raise ConfigError unless each source has a target of its own that is not its own file, nor a directory.
+
+    `what` goes there.
+    """
     twice = next((target for target in targets if targets.count(target) > 1), None)
     if twice is not None:
         raise ConfigError(f"two recordings are called {twice.name}: their {plural} would overwrite each other")
     for path, target in zip(sources, targets, strict=True):
         if target.resolve() == path.resolve():
             raise ConfigError(f"--out {target.parent}: {path.name} would be overwritten by its own {what}")
+        if target.is_dir():
+            raise ConfigError(f"{target}: is a directory; expected a place for the {what} of {path.name}")
 
 
 def positive(text: str) -> float:

@@ -14,9 +14,10 @@ from typing import Any
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
-from eyestream.offline.datasets.privatize import Booking, Released, privatize, privatize_whole
+from eyestream.offline.datasets.privatize import Booking, RefusedError, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge
+from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.fading import LEVELS, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -116,15 +117,13 @@ def main(options: argparse.Namespace) -> None:
     with _releases(options, calibration, loaded) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
-            for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
-                recordings.save(released.recording, target)
-                beside = target.with_name(f"{target.name}.claim.json")
-                beside.write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
-                print(_line(released, target, options.epsilon))
-                if sys.stderr.isatty():
-                    print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+        for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
+            _write(released, target, booked=options.ledger is not None)
+            print(_line(released, target, fades=options.lifetime_mode == "fade"))
+            if sys.stderr.isatty():
+                print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print("This is one release. Another run on the same recordings adds as much again.")
@@ -158,7 +157,7 @@ def _releases(
     mechanism, correlated = kept_low(options, calibration, loaded, build_at)
     if options.ledger is None:
         made = privatize(loaded, calibration, mechanism, every=options.every)
-        yield (replace(released, correlated=correlated) for released in made)
+        yield (_under_class(released, correlated) for released in made)
         return
     key, today, ceilings = (
         StreamKey(options.device, FEATURE_STREAM),
@@ -171,8 +170,8 @@ def _releases(
         try:
             booking = Booking(ledger, key, today, ceilings.levels)
             made = privatize(loaded, calibration, mechanism, booking, every=options.every)
-            yield (replace(released, correlated=correlated) for released in made)
-        except ConfigError as error:
+            yield (_under_class(released, correlated) for released in made)
+        except RefusedError as error:
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
         odometer = ledger.odometer(options.device)
     if odometer is not None:
@@ -181,12 +180,30 @@ def _releases(
         print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
 
 
+def _write(released: Released, target: Path, *, booked: bool) -> None:
+    """A release, and what is claimed of it beside it."""
+    beside = target.with_name(f"{target.name}.claim.json")
+    try:
+        recordings.save(released.recording, target)
+        beside.write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
+        raise ConfigError(f"{said}; what was booked stays spent" if booked else said) from None
+
+
+def _under_class(released: Released, correlated: Correlated | None) -> Released:
+    """With what the whole recording tells of one chunk in its guarantee, where it has one."""
+    if released.guarantee is None:
+        return released
+    return replace(released, guarantee=replace(released.guarantee, correlated=correlated))
+
+
 def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
     """Of the person's device in the ledger."""
     ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), Charge.of(mechanism.epsilon, mechanism.delta)
     if options.lifetime_mode != "fade":
         return ceilings
-    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode")
+    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode", lifetime="--lifetime-epsilon")
     for level in range(LEVELS):
         mechanism.faded(level)  # one that cannot be is said before anything is booked
     return faded
@@ -247,10 +264,10 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
 
 
-def _line(released: Released, target: Path, asked: float) -> str:
+def _line(released: Released, target: Path, *, fades: bool) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
     line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
-    if released.stretches and released.stretches[-1].epsilon < asked / 2**0.5:  # it fades
+    if fades and released.stretches:
         told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
         line += f" ({told})"
     if released.calibrated_on_itself > 0:

@@ -3,9 +3,10 @@
 import argparse
 from collections.abc import Callable, Sequence
 
-from eyestream.cli.options import positive
+from eyestream.cli.options import own_options, positive
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.charge import spendable
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.files.processes import load_process
@@ -42,6 +43,8 @@ def check_schedule(options: argparse.Namespace) -> None:
         raise ConfigError("--every and --epsilon-prime are of chunks: they are not for --whole")
     if options.every < 1:
         raise ConfigError(f"--every must be at least 1, not {options.every}")
+    if options.every > 1 and (options.smooth or own_options(options).get("smooth")):
+        raise ConfigError("--smooth takes the chunks that are released for neighbours: it is not for --every")
 
 
 def kept_low(
@@ -67,14 +70,18 @@ def kept_low(
     longest = max(len(recording.t) for recording in loaded)
     chunks = -(-longest // (calibration.n * options.every))
 
+    def claim_of(mechanism: Mechanism) -> Correlated:
+        return session_claim(mechanism, process, seconds, chunks=chunks, touched=None, every=options.every)
+
     def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
         mechanism = build_at(epsilon)
-        return mechanism, session_claim(mechanism, process, seconds, chunks=chunks, touched=chunks, every=options.every)
+        return mechanism, claim_of(mechanism)
 
     try:
         mechanism = kept_below(options.epsilon_prime, options.epsilon, claimed)
     except ConfigError as error:
         raise ConfigError(str(error).replace("[stream.privacy] epsilon_prime", "--epsilon-prime")) from None
-    claim = claimed(mechanism.epsilon)[1]
-    print(f"epsilon {mechanism.epsilon:.4g} a chunk instead: {claim.words()}")
+    claim = claim_of(mechanism)
+    instead = " instead" if mechanism.epsilon < spendable(options.epsilon) else ""
+    print(f"epsilon {mechanism.epsilon:.4g} a chunk{instead}: {claim.words()}")
     return mechanism, claim

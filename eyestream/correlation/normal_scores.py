@@ -55,8 +55,12 @@ def forward_bound(most: float, epsilon: float, chunks: int, distance: float, fir
         a from the secret to the first of them, where that is another one.
     """
     plain = chunks * epsilon
-    if chunks == 0 or not 0 < most <= _SLOWEST or plain > _LARGEST:
-        return 0.0 if chunks == 0 or most == 0 else plain
+    if chunks == 0 or (most == 0 and not first):
+        return 0.0
+    if most == 0:  # only the nearest one knows of the secret
+        return min(epsilon, plain)
+    if not 0 < most <= _SLOWEST or plain > _LARGEST:
+        return plain
     table = _Table(most, epsilon, plain, distance)
     before = math.inf
     for _ in range(_SWEEPS):

@@ -148,7 +148,7 @@ def side(
 
 
 def session_claim(
-    mechanism: Mechanism, process: PublishedClass, seconds: float, *, chunks: int, touched: int, every: int = 1
+    mechanism: Mechanism, process: PublishedClass, seconds: float, *, chunks: int, touched: int | None, every: int = 1
 ) -> Correlated:
     """epsilon' of one chunk, and of one second of gaze, for a session of at most `chunks` chunks.
 
@@ -161,7 +161,8 @@ def session_claim(
     every
         One chunk in so many is released. One that is not lies between two that are, and is claimed too.
     touched
-        How many chunks a second of gaze enters.
+        How many chunks a second of gaze enters; None: it is not known. Then nothing is claimed of a second, nor where
+        chunks are withheld: it may enter a released one and the next one, which lies nearer to the release behind.
 
     Raises
     ------
@@ -172,6 +173,10 @@ def session_claim(
         raise ConfigError(f"chunks: a session has at least one, not {chunks}")
     epsilon = float(mechanism.loss.epsilon)
     plain = chunks * epsilon
+
+    def told(inside: int) -> float:
+        return min(plain, max(inside * epsilon + around, between) * _OUTWARD)
+
     around = _both_sides(mechanism, process, seconds, chunks - 1, every)
     between = max(
         (_between(mechanism, process, seconds, chunks, apart=j, every=every) for j in range(1, every)), default=0.0
@@ -184,8 +189,8 @@ def session_claim(
         within=_range_words(mechanism, process),
         chunks=chunks,
         plain=plain,
-        chunk=min(plain, max(epsilon + around, between) * _OUTWARD),
-        second=min(plain, max(min(touched, chunks) * epsilon + around, between) * _OUTWARD),
+        chunk=told(1),
+        second=None if touched is None or every > 1 else told(min(touched, chunks)),
     )
 
 

@@ -22,7 +22,8 @@ class Correlated:
     within : the range that the compared contents lie in, in words.
     chunks : of the session, at most.
     plain : sum of the losses of so many chunks, which holds without the class.
-    chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`.
+    chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`. None: nothing is claimed
+        of a second, as where it is not known how many chunks it enters.
     """
 
     name: str
@@ -33,21 +34,26 @@ class Correlated:
     chunks: int
     plain: float
     chunk: float
-    second: float
+    second: float | None
 
     def words(self) -> str:
         """Two sentences: the claim with its class, and what holds outside it."""
         low = f"below the plain sum, {self.plain:g}"
         what = low if self.chunk < self.plain else f"no less than the plain sum, {self.plain:g}"
+        second = shift = ""
+        if self.second is not None:
+            second = f", and between two contents of one second of gaze by at most e^{self.second:.4g}"
+            shift = (
+                "; and two contents of a second of gaze shift the means of the chunks that hold it, by no more than "
+                "that range, and nothing else"
+            )
         return (
             f"if the chunks follow the class {self.name!r}, a whole session of at most {self.chunks} chunks changes "
             f"the odds between two contents of one chunk by a factor of at most e^{self.chunk:.4g} (epsilon' = "
-            f"{self.chunk:.4g}, {what}), and between two contents of one second of gaze by at most "
-            f"e^{self.second:.4g}. The class: about a level of the person's own, which the attacker may know, chunks "
-            "are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
+            f"{self.chunk:.4g}, {what}){second}. The class: about a level of the person's own, which the attacker may "
+            "know, chunks are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
             f"{self.most:.3g} from one chunk to the next (time constant at most {self.time_constant_s:g} s); rows "
-            f"are complete; the two contents lie in a range: {self.within}; and two contents of a second of gaze shift "
-            "the means of the chunks that hold it, by no more than that range, and nothing else. "
+            f"are complete; the two contents lie in a range: {self.within}{shift}. "
             f"{self.about}. Outside this class only the plain sum holds, and of the level itself it says nothing"
         )
 

@@ -135,16 +135,16 @@ class ReleaseOrder:
 
     @classmethod
     def restored(
-        cls, settings: DeviceSettings, charge: Prices, data: bytes, *, baseline: int = 0
+        cls, settings: DeviceSettings, charge: Prices, data: bytes, *, baseline: int = 0, every: int = 1
     ) -> "tuple[ReleaseOrder, list[Effect]]":
-        """The state whose `snapshot` it was, and what it asks the ledger again.
+        """The state whose `snapshot` it was, and what it asks the ledger again; `baseline` and `every` as they were.
 
         Raises
         ------
         ValueError
             It is no snapshot, or one of another stream.
         """
-        state, order = decode(data, _State), cls(settings, charge, baseline=baseline)
+        state, order = decode(data, _State), cls(settings, charge, baseline=baseline, every=every)
         if state.version != _VERSION:
             raise ValueError(f"expected a snapshot of version {_VERSION}")
         order._device = Device.restore(settings, state.device)

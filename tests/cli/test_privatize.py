@@ -260,11 +260,12 @@ def test_a_baseline_costs_nothing_and_gaps_that_are_closed_are_said(
     book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8"]
     run(tmp_path, "gap.npz", "everyday-klt-anchored-64", tmp_path / "out", *book)
     said = capsys.readouterr().out
-    assert "10 chunks, epsilon 38.4 for the recording" in said  # two of them are the baseline
+    assert "8 chunks, epsilon 38.4 for the recording" in said  # two more are the baseline
     assert "gaps of 3000 s in all are closed" in said
     assert "epsilon 38.4 for p0 since the ledger began" in said
     told = json.loads((tmp_path / "out" / "gap.npz.claim.json").read_text())
-    assert (told["epsilon"], told["closed_gaps_s"]) == (pytest.approx(38.4), pytest.approx(3000.0))
+    assert (told["chunks"], told["epsilon"]) == (8, 38.4)
+    assert told["closed_gaps_s"] == pytest.approx(3000.0)
 
 
 @pytest.mark.parametrize(
@@ -292,6 +293,27 @@ def test_a_ledger_that_does_not_fit_stops_the_release(
     assert stopped.value.code == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_release_that_cannot_be_written_names_its_file_and_what_was_booked_stays(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """A directory in the place is seen before anything is booked; a full disk is not."""
+    ledger, place = tmp_path / "L", tmp_path / "out" / "whole.npz"
+    main(["budget", "--ledger", str(ledger), "--new"])
+    options = ["--calibration", "everyday-cfpa-32", "--epsilon", "4.8", "--out", str(place.parent)]
+    words = ["privatize", str(folder / "whole.npz"), *options, "--ledger", str(ledger), "--device", "p0"]
+    if full:
+        monkeypatch.setattr(Path, "write_text", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
+        said = f"{place}: cannot be written: No space left; what was booked stays spent"
+    else:
+        place.mkdir(parents=True)
+        said = f"{place}: is a directory; expected a place for the release of whole.npz"
+    complaint = refused(words, capsys)
+    assert said in complaint
+    assert "--ledger" not in complaint
+    assert sum(one.released for one in read_ledger(ledger).odometers.values()) == 5 * full
 
 
 def test_another_tracker_is_announced_and_the_same_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

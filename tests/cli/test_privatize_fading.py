@@ -139,7 +139,10 @@ def _release(mechanism: Mechanism, rows: np.ndarray) -> RecordingRelease:
     ("options", "words"),
     [
         (["--lifetime-epsilon", "20"], "leaves p0 4 chunks, and the recordings have 5; nothing was spent"),
-        (["--lifetime-epsilon", "9.6", "--lifetime-mode", "fade", "--epsilon", "9.6"], "at least two chunks, 19.2"),
+        (
+            ["--lifetime-epsilon", "9.6", "--lifetime-mode", "fade", "--epsilon", "9.6"],
+            "needs --lifetime-epsilon of at least two chunks, 19.2",
+        ),
         (["--lifetime-mode", "fade"], "--lifetime-mode goes with --lifetime-epsilon"),
         (["--lifetime-epsilon", "0"], "expected a number above 0"),
     ],

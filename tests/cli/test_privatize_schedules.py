@@ -35,19 +35,20 @@ def run(long: Path, calibration: str, out: Path, *options: str) -> None:
 
 @pytest.mark.parametrize("calibration", ["everyday-klt-32", "everyday-cfpa-32"])
 def test_chunks_that_are_left_out_cost_nothing_and_do_not_come(long: Path, tmp_path: Path, calibration: str) -> None:
-    """600 rows are 19 chunks; every fourth is five."""
+    """600 rows are 19 chunks; every seventh is three. What is claimed is what is booked, to the last bit."""
     ledger = tmp_path / "ledger"
     main(["budget", "--ledger", str(ledger), "--new"])
-    book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8", "--every", "4"]
+    book = ["--ledger", str(ledger), "--device", "p0", "--epsilon", "4.8", "--every", "7"]
     run(long, calibration, tmp_path / "out", *book)
     rows = recordings.load(tmp_path / "out" / "long.npz").features
     there = np.isfinite(rows).all(axis=1)
-    assert (there == (np.arange(600) // 32 % 4 == 0)).all()
+    assert (there == (np.arange(600) // 32 % 7 == 0)).all()
     assert np.isnan(rows[~there]).all()
     (odometer,) = read_ledger(ledger).odometers.values()
-    assert (odometer.released, odometer.epsilon) == (5, 24 * 10**12)
+    assert (odometer.released, odometer.epsilon) == (3, 144 * 10**11)
     told = json.loads((tmp_path / "out" / "long.npz.claim.json").read_text())
-    assert told["epsilon"] == pytest.approx(24.0)
+    assert (told["chunks"], told["epsilon"]) == (3, 14.4)
+    assert [one["chunks"] for one in told["epsilon_of_chunks"]] == [3]
 
 
 def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
@@ -59,19 +60,38 @@ def test_a_target_for_a_whole_recording_lowers_epsilon_and_is_claimed(
         out = tmp_path / every
         run(long, "everyday-cfpa-32", out, "--epsilon", "48", "--epsilon-prime", "24", "--every", every)
         told = json.loads((out / "long.npz.claim.json").read_text())
-        assert 23.5 < told["correlation"]["epsilon_prime"]["chunk"] <= 24.0
-        assert told["correlation"]["chunks"] == {"1": 19, "4": 5}[every]
+        assert "correlation" not in told, "it stands in the claim, once"
+        correlation = told["claim"]["correlation"]
+        assert 23.5 < correlation["epsilon_prime"]["chunk"] <= 24.0
+        assert correlation["chunks"] == {"1": 19, "4": 5}[every]
         assert f"epsilon {told['claim']['loss']['epsilon']:.4g} a chunk instead" in capsys.readouterr().out
+        assert correlation["epsilon_prime"]["second_of_gaze"] is None, "nobody knows what memory these rows have"
         allowed.append(told["claim"]["loss"]["epsilon"])
     assert 2 < allowed[1] / allowed[0] < 4
-    run(long, "everyday-cfpa-32", tmp_path / "low", "--epsilon", "0.48", "--epsilon-prime", "240")
-    assert json.loads((tmp_path / "low" / "long.npz.claim.json").read_text())["claim"]["loss"]["epsilon"] <= 0.48
+
+
+def test_what_keeps_to_its_target_is_released_as_it_was_asked_for(
+    long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(long, "everyday-cfpa-32", tmp_path, "--epsilon", "0.48", "--epsilon-prime", "240")
+    assert json.loads((tmp_path / "long.npz.claim.json").read_text())["claim"]["loss"]["epsilon"] <= 0.48
+    said = capsys.readouterr().out
+    assert "epsilon 0.48 a chunk: if the chunks follow the class" in said
+    assert "one second of gaze" not in said
+
+
+def test_a_lower_epsilon_is_not_one_that_fades(long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(long, "everyday-cfpa-32", tmp_path, "--epsilon", "48", "--epsilon-prime", "24")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "19 chunks, epsilon" in line]
+    assert line.endswith("for the recording")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("everyday-cfpa-32 --every 0", "--every must be at least 1, not 0"),
+        ("everyday-cfpa-32 --every 2 --smooth", "--smooth takes the chunks that are released for neighbours"),
+        ("everyday-cfpa-32 --every 2 --option smooth=true", "it is not for --every"),
         ("everyday-cfpa-32 --every 2 --whole", "they are not for --whole"),
         ("everyday-klt-anchored-32 --epsilon-prime 9", "of a calibration with a baseline the class says nothing"),
     ],

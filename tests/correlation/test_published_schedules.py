@@ -26,6 +26,17 @@ def test_a_withheld_chunk_is_nearer_to_one_that_is_released_and_the_bound_allows
     assert 0.9 * further < forward_bound(most, epsilon, chunks, distance, most) < 1.2 * further
 
 
+def test_where_released_chunks_know_nothing_of_each_other_the_nearest_still_knows_of_a_withheld_one() -> None:
+    """a is so small that it is no number any more: of the chunks on a side one alone is near."""
+    epsilon, distance = 4.8, 6.0
+    assert forward_bound(0.0, epsilon, 20, distance) == forward_bound(0.0, epsilon, 20, distance, 0.0) == 0.0
+    assert forward_bound(0.0, epsilon, 0, distance, 0.74) == 0.0
+    attained = words_attack(0.0, epsilon, np.array([0.74 * 3.0, 0.0, 0.0]), 0.74)
+    bound = forward_bound(0.0, epsilon, 20, distance, 0.74)
+    assert 0 < attained <= bound == epsilon
+    assert forward_bound(1e-300, epsilon, 20, distance, 0.74) <= bound
+
+
 def test_every_chunk_of_a_schedule_is_claimed_those_between_too() -> None:
     """Sums over the released chunks at every place of the secret; what lies between two may be told more of."""
     step = -math.log(0.9) * 60.0
@@ -33,6 +44,7 @@ def test_every_chunk_of_a_schedule_is_claimed_those_between_too() -> None:
         mechanism = declared(name)
         for every in (1, 2, 5):
             claim = session_claim(mechanism, CLASS, step, chunks=12, touched=1, every=every)
+            assert claim.second == (claim.chunk if every == 1 else None)
             coupled = [
                 4.8 * sum(1.0 if at == secret else min(1.0, factor * 0.9 ** abs(at - secret)) for at in released)
                 for released in [range(0, 12 * every, every)]

@@ -105,6 +105,14 @@ def test_a_snapshot_of_another_shape_is_refused() -> None:
             ReleaseOrder.restored(other, CHARGE, data)
 
 
+def test_a_restored_order_leaves_out_the_same_chunks() -> None:
+    order = ReleaseOrder(settings(), CHARGE, every=2)
+    left_out = [request.unreleased for i in range(4) for request in requests_of(order.feed(rows(i * N, N), float(i)))]
+    again, _ = ReleaseOrder.restored(settings(), CHARGE, order.snapshot(), every=2)
+    left_out += [request.unreleased for i in range(4, 8) for request in requests_of(again.feed(rows(i * N, N), i))]
+    assert left_out == [False, True] * 4
+
+
 class Twin:
     """An order and its requests that the ledger has not seen; restored after every input, or never."""
 

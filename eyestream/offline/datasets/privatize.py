@@ -13,7 +13,7 @@ import numpy as np
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA
@@ -24,13 +24,17 @@ from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams.key import StreamKey
 
-__all__ = ["Booking", "Released", "Stretch", "privatize", "privatize_whole"]
+__all__ = ["Booking", "RefusedError", "Released", "Stretch", "privatize", "privatize_whole"]
 
 _GAP = 1.5
 """Rows further apart than so many periods have a gap between them."""
 
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""
+
+
+class RefusedError(ConfigError):
+    """The ledger does not allow the release."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,9 @@ class Released:
     recording
         Its times are the nominal grid from 0; names as in the original.
     chunks
-        Chunks released.
+        Chunks released: not those that are left out, nor those of a baseline.
     epsilon, delta
-        Of the recording: the sum over its chunks; those of a baseline cost nothing.
+        Of the recording: the sum over its chunks, as a ledger books it.
     stretches
         What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached.
     closed_s
@@ -85,8 +89,6 @@ class Released:
         Share of its rows that the calibration was made from; above 0 there is no guarantee.
     guarantee
         Of one chunk, on the first of the levels; None where there is none.
-    correlated
-        What the whole recording tells of one chunk under a class of processes; None where none was named.
     """
 
     recording: Recording
@@ -97,11 +99,10 @@ class Released:
     closed_s: float
     calibrated_on_itself: float
     guarantee: Guarantee | None
-    correlated: Correlated | None = None
 
     def claim(self) -> dict[str, object]:
         """What is claimed, for machines: plain values that JSON knows."""
-        told: dict[str, object] = {
+        return {
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -110,9 +111,6 @@ class Released:
             "calibrated_on_itself": self.calibrated_on_itself,
             "claim": None if self.guarantee is None else self.guarantee.claim(),
         }
-        if self.guarantee is not None and self.correlated is not None:
-            told["correlation"] = self.correlated.claim()
-        return told
 
 
 def privatize(
@@ -132,7 +130,7 @@ def privatize(
     ------
     CalibrationError
         A recording has other features than the calibration; nothing is reserved.
-    ConfigError
+    RefusedError
         The ledger does not allow the release; what it had granted stays spent.
     LedgerError
         The ledger cannot be written.
@@ -148,9 +146,11 @@ def privatize(
         for session, recording in enumerate(recordings, start=first)
     ]
     answers = [_granted(one.requests, booking) for one in planned]
+    made = guarantee_of_recording(mechanism, calibration, levels)
     for recording, one, own in zip(recordings, planned, answers, strict=True):
-        made = guarantee_of_recording(mechanism, calibration, levels)
-        yield _released(recording, calibration, made, one.release(own), (len(own), _stretches(mechanism, own)))
+        charges = [answer.spent for answer in own if answer.spent is not None]
+        rows, stretches = one.release(own), _stretches(mechanism, own)
+        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -168,9 +168,10 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
     for recording in recordings:
         mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
-        chunks = chunk_count(len(recording.t), mechanism.n)
         made = guarantee_of_recording(mechanism, calibration)
-        yield _released(recording, calibration, made, rows, (chunks, (Stretch(0, chunks, mechanism.epsilon),)))
+        charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
+        stretches = (Stretch(0, len(charges), mechanism.epsilon),)
+        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
@@ -188,18 +189,19 @@ def _released(
     calibration: Calibration,
     guarantee: Guarantee,
     rows: np.ndarray,
-    chunks: tuple[int, tuple[Stretch, ...]],
+    *,
+    stretches: tuple[Stretch, ...],
+    charges: Sequence[Charge],
 ) -> Released:
-    """`chunks`: how many there are, and what those of them cost that were charged."""
-    number, stretches = chunks
+    """`charges`: one for each chunk that is released; their sum is exact, as the ledger's is."""
     t = np.arange(len(recording.t)) / calibration.rate_hz
     steps = np.diff(recording.t) * calibration.rate_hz
     overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
-        chunks=number,
-        epsilon=float(sum(stretch.chunks * stretch.epsilon for stretch in stretches)),
-        delta=sum(stretch.chunks for stretch in stretches) * float(guarantee.loss.delta),
+        chunks=len(charges),
+        epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS,
+        delta=sum(charge.delta for charge in charges) / DELTA_UNITS,
         stretches=stretches,
         closed_s=float((steps[steps > _GAP] - 1.0).sum()) / calibration.rate_hz,
         calibrated_on_itself=overlap,
@@ -214,7 +216,7 @@ def _granted(requests: list[Request], booking: Booking | None) -> list[Granted]:
     granted = [answer for answer in answers if isinstance(answer, Granted)]
     if len(granted) < len(requests):
         obstacle = next(answer.obstacle for answer in answers if isinstance(answer, Withheld))
-        raise ConfigError(f"the ledger does not allow the release of every chunk ({obstacle})")
+        raise RefusedError(f"the ledger does not allow the release of every chunk ({obstacle})")
     return granted
 
 

@@ -47,7 +47,9 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceil
     return fading(ceilings, charge, settings.budget.levels, "[budget] lifetime_mode")
 
 
-def fading(ceilings: Ceilings, charge: Charge, levels: int, where: str) -> Ceilings:
+def fading(
+    ceilings: Ceilings, charge: Charge, levels: int, where: str, *, lifetime: str = "a lifetime_epsilon"
+) -> Ceilings:
     """The same ceilings with a lifetime that fades on `levels` levels.
 
     Parameters
@@ -58,6 +60,8 @@ def fading(ceilings: Ceilings, charge: Charge, levels: int, where: str) -> Ceili
         The highest of a chunk on level 0.
     where
         The key or option that asks for it, for errors.
+    lifetime
+        And the one that sets the lifetime's ceiling.
 
     Raises
     ------
@@ -66,8 +70,7 @@ def fading(ceilings: Ceilings, charge: Charge, levels: int, where: str) -> Ceili
     """
     if ceilings.lifetime is None or ceilings.lifetime < 2 * charge.epsilon:  # level 0 holds a chunk
         raise ConfigError(
-            f"{where}: 'fade' needs a lifetime_epsilon of at least two chunks, "
-            f"{2 * charge.epsilon / EPSILON_UNITS:.15g}"
+            f"{where}: 'fade' needs {lifetime} of at least two chunks, {2 * charge.epsilon / EPSILON_UNITS:.15g}"
         )
     if charge.delta:
         raise ConfigError(f"{where}: expected 'stop', as a mechanism has a delta")
