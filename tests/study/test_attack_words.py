@@ -119,6 +119,16 @@ def test_a_cell_of_a_book_tells_a_belief_what_counting_tells(booked):
     assert left < 0.85 * np.trace(covariance) * share[often].sum()
 
 
+def test_books_of_equal_content_share_their_cells(booked):
+    book, again = (books_of(booked.tables)[0] for _ in range(2))
+    assert book is not again
+    assert cells_of(book) is cells_of(again)
+    other = replace(book, weights=book.weights[::-1].copy())
+    assert not np.array_equal(cells_of(other).pull, cells_of(book).pull)
+    moved = replace(book, points=book.points + 0.1)
+    assert not np.array_equal(cells_of(moved).pull, cells_of(book).pull)
+
+
 def test_believing_words_of_books_finds_the_person(booked, corpus):
     """Nearer to the true scores than without a word, and surer; a word that was not decoded tells nothing."""
     mechanism = KLT(booked, 4.8, noise=SeededNoise(2))

@@ -14,7 +14,7 @@ Times a belief N(y; mu, S) it is Gaussian again, with N = 1 + L S and r = N^-1 (
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ _DRAWS, _MOST_DRAWS, _SEED, _BLOCK = 512, 2**18, 22, 4096
 """Of the sample: for each point, and at most; and how many at once."""
 _BORROWED = 2.0
 """Draws for each score by which a cell's covariance is drawn toward the mean of all cells'."""
+_KEPT = 32
+"""Books whose cells are kept, at most 1 MB each: twice the shipped ones."""
 _WIDEST = 1 - 1e-6
 """Variance of a cell in any direction: where it says nothing, the sample must not say the opposite."""
 
@@ -74,13 +76,21 @@ class BookCells:
         return mean + _times(toward, shift), covariance - (narrowed + narrowed.transpose(0, 2, 1)) / 2, logs
 
 
-@cache
 def cells_of(book: Book) -> BookCells:
-    """The cells of `book`, from some hundred draws of the standard normal law for each point."""
-    count, size = book.points.shape
-    rng, root = np.random.default_rng(_SEED), np.sqrt(book.weights)
+    """The cells of `book`, from some hundred draws of the standard normal law for each point.
+
+    Every mechanism has books of its own, most of them with the same points: cells are kept by what is in a book.
+    """
+    return _cells(book.points.shape, book.points.tobytes(), book.weights.tobytes())
+
+
+@lru_cache(maxsize=_KEPT)
+def _cells(shape: tuple[int, int], of_points: bytes, of_weights: bytes) -> BookCells:
+    count, size = shape
+    points, weights = np.frombuffer(of_points).reshape(shape), np.frombuffer(of_weights)
+    rng, root = np.random.default_rng(_SEED), np.sqrt(weights)
     hits, sums, squares = np.zeros(count), np.zeros((count, size)), np.zeros((count, size * size))
-    weighted = (book.points * root).T
+    weighted = (points * root).T
     half = (weighted**2).sum(axis=0) / 2
     for _ in range(max(1, min(_MOST_DRAWS, _DRAWS * count) // _BLOCK)):
         draws = rng.standard_normal((_BLOCK, size))
@@ -92,7 +102,7 @@ def cells_of(book: Book) -> BookCells:
         hits += np.bincount(order, minlength=count)
         sums[own] += np.add.reduceat(sorted_draws, start)
         squares[own] += np.add.reduceat(outer, start)
-    means = np.where(hits[:, None] > 0, sums / np.maximum(hits, 1)[:, None], book.points)
+    means = np.where(hits[:, None] > 0, sums / np.maximum(hits, 1)[:, None], points)
     inside = squares.reshape(count, size, size) - hits[:, None, None] * means[:, :, None] * means[:, None, :]
     borrowed = _BORROWED * size
     typical = inside.sum(axis=0) / hits.sum()
