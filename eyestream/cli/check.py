@@ -77,6 +77,8 @@ def main(options: argparse.Namespace) -> None:
     SystemExit
         With code 1 when something must be mended.
     """
+    if options.recording is not None and options.config_only:
+        raise ConfigError("--config-only looks at no recording: expected --config-only or --recording, not both")
     if options.recording is not None:
         _recordings(options)
         return

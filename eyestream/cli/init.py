@@ -12,7 +12,7 @@ from eyestream.privacy.purposes import words
 from eyestream.rim import config
 from eyestream.rim.config import StreamSettings
 from eyestream.rim.config.upgrade import upgraded_text
-from eyestream.rim.files.package_data import fresh_configuration
+from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 
 __all__ = ["add_parser", "initialise", "main"]
@@ -100,18 +100,19 @@ def initialise(directory: Path, text: str) -> None:
     made = mechanisms_of(settings)
     print(f"mechanism      {', '.join(mechanism.name for mechanism in made.values())}")
     for stream in settings.stream:
-        print(f"purpose        {_purpose(stream, made[stream.name])}")
+        _say_purpose(stream, made[stream.name])
     print(f"device         {', '.join(device.id for device in settings.device)}")
     print(f"next           eyestream run --config {path}")
 
 
-def _purpose(stream: StreamSettings, mechanism: Mechanism) -> str:
-    """What a stream is for, and what is withheld for that."""
-    withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
-    said = words(stream.privacy.purpose or ("unrecognised" if withheld_s else "trends"))
-    if not withheld_s:
-        return said
-    return f"{said}: the first {withheld_s:g} s of each session are withheld, and their mean is taken off the rest"
+def _say_purpose(stream: StreamSettings, mechanism: Mechanism) -> None:
+    """What a stream is for, where its configuration says that, and what is withheld of it, where something is."""
+    if stream.privacy.purpose is not None:
+        print(f"purpose        {words(stream.privacy.purpose)}")
+    if mechanism.baseline_chunks:
+        withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
+        said = f"the first {withheld_s:g} s of each session are withheld, and their mean is taken off the rest"
+        print(f"baseline       {said}")
 
 
 def _upgrade(path: Path) -> None:
@@ -153,7 +154,7 @@ def _of_mechanism(mechanism: str) -> str:
     if mechanism != "klt":
         for option in _POST_PROCESSING:
             text = text.replace(f"# {option} = false", f"{option} = true", 1)
-        text = text.replace("# correlation = ", "correlation = ", 1)
+        text = without_baseline(text).replace("# correlation = ", "correlation = ", 1)
     return text
 
 

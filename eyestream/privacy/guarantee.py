@@ -224,6 +224,7 @@ class Guarantee:
             "unit": {"rows": self.n, "seconds": self.seconds, "features": self.features},
             "baseline_chunks": self.baseline_chunks,
             "purpose": self.purpose,
+            "error": self.error,
             "scopes": [
                 {
                     "unit": scope.unit,

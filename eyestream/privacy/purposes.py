@@ -28,7 +28,7 @@ class Wish:
 
     Attributes
     ----------
-    epsilon_per_minute : of the stream, on average.
+    epsilon_per_minute : of the stream, on average over rows without a pause.
     delay_s : at most so long from a row to the release of its chunk.
     hide_identity : whether it must be hard to find out who it is.
     hours_a_day : for the ceilings.
@@ -88,7 +88,8 @@ def choose(wish: Wish, rows: Sequence[Row]) -> Choice:
 
     Of the calibrations whose chunks are no longer than the delay, the one of which most is expected: against the common
     mean, or, where identity is hidden, within people. Then those are left out in which the strongest attacker reached
-    an area that so many people would have shown, at the next larger epsilon that was measured.
+    an area that one split of so many people would have shown, at the next larger epsilon that was measured. Below it
+    people may still be found more often than by chance, as more splits tell; whoever prints the answer says so.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.privacy.purposes import PURPOSES, Wish, choose
 from eyestream.rim import config
+from eyestream.rim.config import purposes
 from eyestream.rim.config.purposes import load_table, resolved
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.ceilings import lowered
@@ -121,16 +122,21 @@ def test_everybody_is_told_what_it_came_to(tmp_path: Path, capsys: pytest.Captur
     main(["init", str(tmp_path / "a"), "--purpose", "unrecognised"])
     path = tmp_path / "a" / "sidecar.toml"
     assert not re.search(r"(?m)^(calibration|epsilon) = ", path.read_text())
-    assert "the first 64 s of each session are withheld" in capsys.readouterr().out
+    assert re.search(
+        r"(?m)^purpose +behaviour over minutes, of people whom .* recognise\n"
+        r"baseline +the first 64 s of each session are withheld",
+        capsys.readouterr().out,
+    )
     main(["guarantee", "--config", str(path)])
     text = " ".join(capsys.readouterr().out.split())
     assert (
         "purpose unrecognised: behaviour over minutes, of people whom the application should hardly recognise" in text
     )
     assert (
-        "at epsilon 18 a minute. By the figures that come with this version: everyday-klt-anchored-64, epsilon 9.6"
+        "at epsilon 9 a minute. By the figures that come with this version: everyday-klt-anchored-64, epsilon 4.8"
         in text
     )
+    assert "may take another calibration, at no higher price for rows without a pause" in text
     main(["guarantee", "--config", str(path), "--json"])
     assert "everyday-klt-anchored-64" in json.loads(capsys.readouterr().out)["features"]["purpose"]
     settings = config.load(path)
@@ -150,6 +156,30 @@ def test_a_reload_keeps_it_and_takes_no_other(tmp_path: Path) -> None:
     path.write_text(text.replace("epsilon_per_minute = 18", "epsilon_per_minute = 9"))
     with pytest.raises(ConfigError, match=r"\[stream\] is another"):
         lowered(settings, config.load(path), mechanisms)
+
+
+def test_a_reload_after_an_upgrade_of_the_package_takes_the_figures_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = made(tmp_path / "a", "trends")
+    settings, table = config.load(path), load_table()
+    newer = [row | {"distinct": 1.0 if row["n"] == 32 else 0.0} for row in table["rows"]]
+    other = resolved(config_table(path), lambda: newer)["stream"][0]["privacy"]
+    assert other["calibration"] != settings.stream[0].privacy.calibration
+    (tmp_path / "advice.json").write_text(json.dumps(table | {"rows": newer}))
+    monkeypatch.setattr(purposes, "_ADVICE", tmp_path / "advice.json")
+    assert config.load(path) == settings
+    lowered(settings, config.load(path), mechanisms_of(settings))
+
+
+@pytest.mark.parametrize(("name", "withheld"), [("klt", True), ("cfpa", False)])
+def test_where_none_is_named_none_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, withheld: bool
+) -> None:
+    main(["init", str(tmp_path / "a"), "--mechanism", name])
+    out = capsys.readouterr().out
+    assert "purpose" not in out
+    assert ("baseline       the first 64 s of each session are withheld" in out) is withheld
 
 
 def test_an_upgrade_of_the_file_keeps_it(tmp_path: Path) -> None:

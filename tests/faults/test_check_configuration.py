@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.rim import config
+from eyestream.rim.ops import check_host
 from eyestream.rim.ops.deployment.layout import unit_text
+from eyestream.rim.sidecar.assembly import mechanisms_of
 
 
 @pytest.fixture
@@ -42,6 +45,40 @@ def test_a_configuration_alone(path: Path, capsys: pytest.CaptureFixture[str]) -
     assert (code, out) == (2, "")
     assert "session_epsilom: unknown key" in err
     assert check(path, capsys, "--laptop")[0] == 2
+    code, out, err = check(path, capsys, "--recording", "gaze.npz")
+    assert (code, out) == (2, "")
+    assert "expected --config-only or --recording, not both" in err
+    assert err.count("\n") == 1
+
+
+def test_what_run_and_guarantee_refuse_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A class of processes beside a baseline: all else of it is as `init` wrote it."""
+    main(["init", str(tmp_path / "klt")])
+    path = tmp_path / "klt" / "sidecar.toml"
+    text, count = re.subn(r"(?m)^# (correlation = )", r"\1", path.read_text())
+    assert count == 1
+    assert check(path, capsys)[0] == 0
+    path.write_text(text)
+    code, out, _ = check(path, capsys)
+    assert code == 1
+    said = "[stream.privacy] correlation: leave it out for a calibration with a baseline"
+    assert out.startswith(f"fail  calibration, epsilon, budget and sources fit: {said}")
+    for command in ("run", "guarantee"):
+        with pytest.raises(SystemExit, match="2"):
+            main([command, "--config", str(path)])
+        assert said in capsys.readouterr().err
+
+
+def test_mechanisms_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(check_host, "mechanisms_of", lambda settings: made.append(settings) or mechanisms_of(settings))
+    main(["init", str(tmp_path / "s"), "--mechanism", "cfpa"])
+    path = tmp_path / "s" / "sidecar.toml"
+    looked = {"wall": lambda: 1_800_000_000.0, "monotonic": lambda: 0.0, "pause": lambda seconds: None}
+    found = check_host.host_findings(config.load(path), path, **looked)
+    assert "pass  the ledger opens and fits" in map(str, found)
+    assert "pass  calibration, epsilon, budget and sources fit" in map(str, found)
+    assert len(made) == 1
 
 
 def test_a_reload_runs_it_first_and_stops_where_it_fails() -> None:

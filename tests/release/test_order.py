@@ -72,6 +72,17 @@ def test_at_the_end_the_reserved_is_released_and_the_rest_is_dropped() -> None:
     assert dropped.reason == "stopped"
 
 
+def test_a_session_of_few_rows_costs_a_whole_chunk() -> None:
+    """So what a minute costs on average holds for rows without a pause, and not for many short sessions."""
+    order, released = ReleaseOrder(settings(), CHARGE), []
+    for session in range(1, 7):
+        (asked,) = requests_of(order.feed(rows(0, 1, session), float(session)))
+        assert (asked.charge, asked.session) == (CHARGE, session)
+        released += order.answer([Granted(asked)])
+        released += order.feed(rows(1, 1, session, end=True), session + 0.5)
+    assert [type(effect) for effect in released] == [Release] * 6
+
+
 def test_an_answer_to_nothing_that_waits_does_nothing() -> None:
     order = ReleaseOrder(settings(), CHARGE)
     (asked,) = requests_of(order.feed(rows(0, 1), 0.0))

@@ -84,6 +84,7 @@ def test_the_error_of_later_levels_is_told(path: Path, name: str) -> None:
     mechanisms = mechanisms_of(settings)
     (meta,) = metas(settings, mechanisms).values()
     [line] = [line for line in meta.guarantee.splitlines() if line.startswith("error: ")]
+    assert line == f"error: {guarantee_in(settings, settings.stream[0], mechanisms).claim()['error']}"
     factors = [float(found) for found in re.findall(r"([\d.]+) at epsilon", line)]
     assert len(factors) == LEVELS - 1
     assert factors == sorted(factors)
@@ -94,6 +95,7 @@ def test_the_error_of_later_levels_is_told(path: Path, name: str) -> None:
         assert factors == pytest.approx([2.0**level for level in range(1, LEVELS)], rel=0.01)
     still = load(changed(path, '"fade"', '"stop"'))
     assert "\nerror: " not in next(iter(metas(still, mechanisms).values())).guarantee
+    assert guarantee_in(still, still.stream[0], mechanisms).claim()["error"] is None
 
 
 def test_a_session_of_the_last_level_has_most_chunks_and_the_plain_sum_stays(path: Path) -> None:

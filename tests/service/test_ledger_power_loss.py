@@ -160,12 +160,13 @@ def test_a_durable_record_cut_anywhere_counts_as_spent(tmp_path):
     whole = path.read_bytes()
     for lost in range(1, RECORD_BYTES):
         path.write_bytes(whole[:-lost])
+        known = whole[-lost:] == bytes(lost)  # a tail is filled up with zeros: then this is the record again
         for _ in range(2):
             with Ledger(path, ceilings=CEILINGS) as ledger:
                 odometer = ledger.odometer("d")
                 assert odometer.epsilon == 2
                 assert odometer.window_epsilon == 2
-                assert ledger.mark(StreamKey("d", "s")) == (3, LAST_ROW)
+                assert ledger.mark(StreamKey("d", "s")) == (3, 31 if known else LAST_ROW)
     assert (path.stat().st_size - len(whole)) == RECORD_BYTES
 
 

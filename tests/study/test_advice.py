@@ -17,6 +17,8 @@ from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
+from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.description import stream_spec
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 
@@ -158,6 +160,10 @@ def test_a_purpose_becomes_a_configuration_that_is_what_was_advised(
     assert settings.stream[0].privacy.calibration == advice.calibration
     assert settings.stream[0].privacy.epsilon == advice.epsilon
     assert (settings.stream[0].privacy.correlation is None) is bool(advice.withheld_s)
+    text = (tmp_path / "new" / "sidecar.toml").read_text()
+    assert "many short sessions cost more: session_epsilon and day_epsilon bound that\n" in text
+    assert "In the place of these two" not in text
+    assert "A session's last chunk" not in text
     told = tomllib.loads(advice.configuration())["budget"]
     budget = settings.budget
     assert {key: float(getattr(budget, key)) for key in told} == pytest.approx(told)
@@ -176,3 +182,37 @@ def test_advice_is_written_where_it_is_asked_for(
     assert settings.stream[0].privacy.epsilon == pytest.approx(2.4)
     with pytest.raises(ConfigError, match="has no epsilon"):
         advise(Wish(18.0, 40.0), table).into('calibration = "x"\n')
+
+
+@pytest.mark.parametrize(
+    ("asked", "anchored", "touched"),
+    [
+        ("init --mechanism klt", True, "2 chunks of 64 rows"),
+        ("init --mechanism cfpa", False, "2 chunks of 64 rows"),
+        ("init --mechanism dcfpa", False, "2 chunks of 64 rows"),
+        ("init --purpose adapt", False, "3 chunks of 32 rows"),
+        ("init --purpose trends", False, "2 chunks of 128 rows"),
+        ("init --purpose unrecognised", True, "2 chunks of 64 rows"),
+        ("advise --delay 16", False, "3 chunks of 32 rows"),
+        ("advise --delay 16 --epsilon-per-minute 9 --hide-identity", True, "3 chunks of 32 rows"),
+        ("advise --delay 70", False, "2 chunks of 128 rows"),
+    ],
+)
+def test_comments_of_a_new_configuration_are_true_of_its_calibration(
+    tmp_path: Path, asked: str, anchored: bool, touched: str
+) -> None:
+    command, *options = asked.split()
+    place = [str(tmp_path)] if command == "init" else ["--out", str(tmp_path)]
+    main([command, *place, *options])
+    path = tmp_path / "sidecar.toml"
+    settings, text = config.load(path), path.read_text()
+    (stream,), (mechanism,) = settings.stream, mechanisms_of(settings).values()
+    spec = stream_spec(settings, stream, mechanism.calibration.units)
+    assert touched == f"{spec.chunks_touched(mechanism.n, 1.0)} chunks of {mechanism.n} rows"
+    assert f"one blink touches up to {touched}\n" in text
+    assert (mechanism.baseline_chunks > 0) is anchored
+    for said in ("withholds", "takes its mean off the rest", "how far they move does not", "as this one"):
+        assert (said in text) is anchored, said
+    assert (stream.privacy.correlation is None) is anchored
+    assert "\n# How its chunks are released." in text
+    assert "takes a baseline off each session" in text

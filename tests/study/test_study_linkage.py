@@ -40,7 +40,7 @@ def test_raw_gaze_links_people_and_noise_hides_them(labelled, world):
     told = {"n": 32, "stride": 10, "seed": 0}
     raw = linkage.measure(labelled, source="raw", mechanism="raw", per_minute=0.0, **told)
     private = linkage.measure(labelled, source="CFPA", mechanism="cfpa", per_minute=0.5, **told)
-    assert max(r["right"] for r in raw if r["uses"] == "gaze") >= 0.8
+    assert max(r["right"] for r in raw if r["uses"] == "gaze") >= 0.5  # of halves of 86 s; chance is 0.2
     assert np.mean([r["right"] for r in private if r["uses"] == "gaze"]) < 0.45  # chance is 0.2
     assert {r["known"] for r in private} == {"none", *linkage.KNOWN}
     text = page(

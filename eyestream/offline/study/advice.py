@@ -17,6 +17,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.purposes import PURPOSES, Wish, choose
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.package_data import without_baseline
 
 __all__ = ["PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
 
@@ -70,10 +71,14 @@ class Advice:
     guess_factor: float
     withheld_s: float
 
+    @property
+    def _touched(self) -> int:
+        """Chunks that a second of gaze enters, at most."""
+        return round(self.price["second"] / self.epsilon)
+
     def configuration(self) -> str:
         """The tables of a sidecar's configuration that do what is advised."""
-        touched = round(self.price["second"] / self.epsilon)
-        day = self.price["day"]
+        touched, day = self._touched, self.price["day"]
         return (
             "[stream.privacy]\n"
             f'calibration = "{self.calibration}"\n'
@@ -87,15 +92,21 @@ class Advice:
         )
 
     def into(self, text: str) -> str:
-        """The configuration `text` of one stream with what is advised in the place of its values; its comments stay."""
+        """The configuration `text` of one stream with what is advised in the place of its values.
+
+        Its comments stay, but for those of the calibration that was there.
+        """
         for line in self.configuration().splitlines():
             key, found, value = line.partition(" = ")
             if found and not line.startswith("#"):
                 text, count = re.subn(rf"(?m)^{key} = \S+", f"{key} = {value}", text, count=1)
                 if not count:
                     raise ConfigError(f"the configuration to change has no {key}")
-        there, wanted = (r"", r"# ") if self.withheld_s else (r"# ", r"")
-        return re.sub(rf"(?m)^{there}(correlation = )", rf"{wanted}\1", text, count=1)
+        touched = f"touches up to {self._touched} chunks of {self.chunk} rows"
+        text = re.sub(r"touches up to \d+ chunks of \d+ rows", touched, text, count=1)
+        if self.withheld_s:
+            return re.sub(r"(?m)^(correlation = )", r"# \1", text, count=1)
+        return re.sub(r"(?m)^# (correlation = )", r"\1", without_baseline(text), count=1)
 
     def for_purpose(self, text: str, purpose: str) -> str:
         """As `into`, with the purpose in the place of the calibration and the epsilon that it comes to now."""
@@ -104,9 +115,10 @@ class Advice:
         priced = f"epsilon_per_minute = {PURPOSES[purpose].epsilon_per_minute:g}"
         lines = (
             f"{named:<40} # what it is for; `eyestream guarantee` says which calibration that is\n"
-            f"{priced:<40} # what all chunks of a minute cost on average; no newer version raises it\n"
+            f"{priced:<40} # a minute of rows without a pause, on average; no newer version raises it\n"
+            f"#{'':<39} # many short sessions cost more: session_epsilon and day_epsilon bound that\n"
         )
-        old = r"(?m)^calibration = .*\n^epsilon = .*\n(# In the place of .*\n# .*\n)?"
+        old = r"(?m)^calibration = .*\n^epsilon = .*\n(# In the place of .*\n(# .*\n)*?# .* bound that\.\n)?"
         text, count = re.subn(old, lines, text, count=1)
         assert count == 1
         return text

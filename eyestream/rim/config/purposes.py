@@ -6,15 +6,18 @@ calibration, may mean another one by the same purpose; that is what a purpose is
 
 **What a newer version must not do is to spend more.** The advice alone would not keep to that: its own epsilon might
 rise. So nothing that costs comes from it. `epsilon_per_minute` must stand beside the purpose, and is the operator's
-figure: whatever is chosen costs no more than that a minute, on average. A longer chunk costs more by itself at the same
-price a minute, and with it a blink or a second of gaze; that is held by `window_epsilon`, also the operator's, below
-which the chunks that one second enters must fit, else the sidecar does not start (`within_window`). Sessions and days
-have their ceilings. Pinning the calibration as well was the other way; whoever wants that names it, and no purpose.
+figure: whatever is chosen costs no more than that, on average, a minute of rows without a pause. A session's last chunk
+costs as much as a full one, however few rows it has; so many short sessions cost more a minute, the more the longer the
+chunks, and `session_epsilon` and `day_epsilon` bound that. A longer chunk costs more by itself at the same price a
+minute, and with it a blink or a second of gaze; that is held by `window_epsilon`, also the operator's, below which the
+chunks that one second enters must fit, else the sidecar does not start (`within_window`). Pinning the
+calibration as well was the other way; whoever wants that names it, and no purpose.
 """
 
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,13 @@ _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _INSTEAD = ("calibration", "epsilon", "mechanism")
 
 
+@cache
 def load_table() -> dict[str, Any]:
-    """The saved figures of what ships: `rows`, `corpus`, `people` and so on."""
+    """The saved figures of what ships: `rows`, `corpus`, `people` and so on; nobody changes them.
+
+    Read once: a process that takes its configuration anew, after the package was upgraded, goes on with what it began
+    with, as with its mechanisms. A restart takes the newer figures.
+    """
     table: dict[str, Any] = json.loads(_ADVICE.read_text(encoding="utf-8"))
     return table
 

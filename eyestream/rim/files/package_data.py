@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["DATA", "fresh_configuration", "path_of"]
+__all__ = ["DATA", "fresh_configuration", "path_of", "without_baseline"]
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 """Found without `importlib.resources`, which costs a sidecar memory that it never uses: the package is a folder."""
@@ -38,4 +38,11 @@ def fresh_configuration() -> str:
     ):
         text, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)
         assert count == 1, pattern
+    return text
+
+
+def without_baseline(text: str) -> str:
+    """The fresh configuration without what it says of a baseline, for a calibration that takes none."""
+    for pattern in (r"^# This one withholds .*\n(# .*\n)+", r", as this one$"):
+        text = re.sub(pattern, "", text, count=1, flags=re.MULTILINE)
     return text

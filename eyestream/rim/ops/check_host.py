@@ -2,12 +2,13 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eyestream.errors import OperatorError
 from eyestream.gaze.profile_text import front_end_mark
+from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
@@ -15,7 +16,14 @@ from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import front_ends, lasting_words, purpose_words, served_streams, stream_spec
+from eyestream.rim.sidecar.description import (
+    front_ends,
+    guarantee_in,
+    lasting_words,
+    purpose_words,
+    served_streams,
+    stream_spec,
+)
 
 __all__ = ["configuration_findings", "host_findings"]
 
@@ -42,20 +50,22 @@ def host_findings(
     pause
         Waits for so many seconds.
     """
+    fit, mechanisms = _calibration(settings, path)
     return [
         *_files(settings, path),
         _memory(),
         _clock(wall, monotonic, pause),
-        _calibration(settings, path),
-        *_hours(settings),
+        fit,
+        *(_hours(settings, mechanisms) if fit.passed else ()),
         *_gaze(settings),
-        *_ledger(settings, int(wall()) // _SECONDS_A_DAY),
+        *_ledger(settings, mechanisms, int(wall()) // _SECONDS_A_DAY),
     ]
 
 
 def configuration_findings(settings: Settings, path: Path) -> list[Finding]:
     """Whether a sidecar can be made of the configuration at `path`: what needs neither ledger, machine nor broker."""
-    return [_calibration(settings, path), *_hours(settings), *_gaze(settings)]
+    fit, mechanisms = _calibration(settings, path)
+    return [fit, *(_hours(settings, mechanisms) if fit.passed else ()), *_gaze(settings)]
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:
@@ -112,29 +122,27 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
     return good(what)
 
 
-def _calibration(settings: Settings, path: Path) -> Finding:
-    what = "calibration, epsilon, budget and sources fit"
+def _calibration(settings: Settings, path: Path) -> tuple[Finding, dict[str, Mechanism]]:
+    """Whether all is there that `run` needs, and the mechanisms by stream: none where they cannot be made."""
+    what, mechanisms = "calibration, epsilon, budget and sources fit", dict[str, Mechanism]()
     try:
         mechanisms = mechanisms_of(settings)
         ceilings_of(settings, mechanisms)
         own_ceilings(settings, mechanisms)
         sources_of(settings, mechanisms, path.parent)
-    except OperatorError as error:
-        return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]")
-    return good(what)
-
-
-def _hours(settings: Settings) -> Iterator[Finding]:
-    """For how long the ceilings last; nothing where the line above fails."""
-    try:
-        mechanisms = mechanisms_of(settings)
         for stream in settings.stream:
-            if (purpose := purpose_words(stream, mechanisms[stream.name])) is not None:
-                yield good(f"the purpose of {stream.name} comes to: {purpose}")
-            told = lasting_words(settings, stream, mechanisms)
-            yield good(f"the ceilings of {stream.name} last: {told}")
-    except OperatorError:
-        return
+            guarantee_in(settings, stream, mechanisms)
+    except OperatorError as error:
+        return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]"), mechanisms
+    return good(what), mechanisms
+
+
+def _hours(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Iterator[Finding]:
+    """What a purpose comes to, and for how long the ceilings last, of a configuration that fits."""
+    for stream in settings.stream:
+        if (purpose := purpose_words(stream, mechanisms[stream.name])) is not None:
+            yield good(f"the purpose of {stream.name} comes to: {purpose}")
+        yield good(f"the ceilings of {stream.name} last: {lasting_words(settings, stream, mechanisms)}")
 
 
 def _gaze(settings: Settings) -> Iterator[Finding]:
@@ -158,7 +166,7 @@ def _gaze(settings: Settings) -> Iterator[Finding]:
             yield bad(what, str(error), "Correct [source] or [stream.privacy] calibration")
 
 
-def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
+def _ledger(settings: Settings, mechanisms: Mapping[str, Mechanism], today: int) -> Iterator[Finding]:
     """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
     what = "the ledger opens and fits"
     try:
@@ -166,9 +174,7 @@ def _ledger(settings: Settings, today: int) -> Iterator[Finding]:
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
         return
-    try:
-        mechanisms = mechanisms_of(settings)
-    except OperatorError:
+    if not mechanisms:
         yield bad(what, "what it must fit cannot be used", "Correct the configuration first, as said above")
         return
     window = settings.budget.window_chunks

@@ -150,7 +150,8 @@ def purpose_words(stream: StreamSettings, mechanism: Mechanism) -> str | None:
     return (
         f"{privacy.purpose}: {words(privacy.purpose)}, at epsilon {privacy.epsilon_per_minute:g} a minute. By the "
         f"figures that come with this version: {privacy.calibration}, epsilon {mechanism.epsilon:g} for a chunk of "
-        f"{mechanism.n} rows. A newer version may take another calibration, at no higher price"
+        f"{mechanism.n} rows. A newer version may take another calibration, at no higher price for "
+        "rows without a pause"
     )
 
 
