@@ -144,7 +144,7 @@ SEAMS: dict[str, Seam] = {
     "order fails": Seam(_ORDER, "fail", "self", ("_answers", "_due", "_settle")),
     "order closes": Seam(_ORDER, "close", "self, now", ("_add", "_device", "_answers", "_due", "_settle")),
     "order restored": Seam(
-        _ORDER, "restored", "settings, charge, data, *, baseline", ("_due", "_device", "_answers", "_asked")
+        _ORDER, "restored", "settings, charge, data, *, baseline, every", ("_due", "_device", "_answers", "_asked")
     ),
     "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
     "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),
