@@ -8,9 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.offline.corpus import books as made
+from eyestream.offline.corpus.books import trained
 from eyestream.privacy.calibration import Calibration, JointTables
-from eyestream.privacy.joint import books as made
-from eyestream.privacy.joint.books import Book, books_of, shelved, taken, trained
+from eyestream.privacy.joint.books import Book, books_of, shelved, taken
 from eyestream.privacy.joint.codebook import choose_code, coded_by, keep_probability, quantiser
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.joint.schedule import Schedule
