@@ -14,6 +14,7 @@ from eyestream.rim.config import StreamSettings
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
+from eyestream.rim.sidecar.description import withheld_seconds
 
 __all__ = ["add_parser", "initialise", "main"]
 
@@ -110,9 +111,8 @@ def _say_purpose(stream: StreamSettings, mechanism: Mechanism) -> None:
     if stream.privacy.purpose is not None:
         print(f"purpose        {words(stream.privacy.purpose)}")
     if mechanism.baseline_chunks:
-        withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
-        said = f"the first {withheld_s:g} s of each session are withheld, and their mean is taken off the rest"
-        print(f"baseline       {said}")
+        withheld = f"the first {withheld_seconds(stream, mechanism):g} s of each session are withheld"
+        print(f"baseline       {withheld}, and their mean is taken off the rest")
 
 
 def _upgrade(path: Path) -> None:

@@ -70,18 +70,11 @@ def kept_low(
     longest = max(len(recording.t) for recording in loaded)
     chunks = -(-longest // (calibration.n * options.every))
 
-    def claim_of(mechanism: Mechanism) -> Correlated:
-        return session_claim(mechanism, process, seconds, chunks=chunks, touched=None, every=options.every)
-
     def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
         mechanism = build_at(epsilon)
-        return mechanism, claim_of(mechanism)
+        return mechanism, session_claim(mechanism, process, seconds, chunks=chunks, touched=None, every=options.every)
 
-    try:
-        mechanism = kept_below(options.epsilon_prime, options.epsilon, claimed)
-    except ConfigError as error:
-        raise ConfigError(str(error).replace("[stream.privacy] epsilon_prime", "--epsilon-prime")) from None
-    claim = claim_of(mechanism)
+    mechanism, claim = kept_below(options.epsilon_prime, options.epsilon, claimed, "--epsilon-prime")
     instead = " instead" if mechanism.epsilon < spendable(options.epsilon) else ""
     print(f"epsilon {mechanism.epsilon:.4g} a chunk{instead}: {claim.words()}")
     return mechanism, claim

@@ -125,7 +125,7 @@ def _built(settings: Settings, stream: StreamSettings, noise: Noise) -> Mechanis
             raise ConfigError("[stream.privacy] epsilon_prime: it is a figure of a class; name one with `correlation`")
         return mechanism, claim
 
-    return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed)
+    return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed, "[stream.privacy] epsilon_prime")[0]
 
 
 def sources_of(settings: Settings, mechanisms: Mapping[str, Mechanism], base: Path) -> dict[StreamKey, Source | Feeder]:

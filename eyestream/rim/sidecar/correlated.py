@@ -70,8 +70,12 @@ def correlated_of(
     return dataclasses.replace(claim, **lower)
 
 
-def kept_below(target: float, highest: float, build: Callable[[float], tuple[Mechanism, Correlated]]) -> Mechanism:
-    """The mechanism of the largest epsilon, up to `highest`, with which epsilon' of a chunk stays at or below `target`.
+def kept_below(
+    target: float, highest: float, build: Callable[[float], tuple[Mechanism, Correlated]], where: str
+) -> tuple[Mechanism, Correlated]:
+    """The mechanism of the largest epsilon, up to `highest`, with which epsilon' of a chunk is at most `target`.
+
+    And what is claimed of it.
 
     To 1 %. A session of the same ceiling has more chunks when each costs less; epsilon' falls all the same.
 
@@ -83,27 +87,29 @@ def kept_below(target: float, highest: float, build: Callable[[float], tuple[Mec
         The epsilon that was asked for.
     build
         The mechanism of an epsilon, and what is claimed of it.
+    where
+        The key or option that sets the target, for errors.
 
     Raises
     ------
     ConfigError
         when even a thousandth of the target tells more.
     """
-    mechanism, claim = build(highest)
-    if claim.chunk <= target:
-        return mechanism
+    found = build(highest)
+    if found[1].chunk <= target:
+        return found
     low, high = target * _SMALLEST, min(highest, target)
-    found, claim = build(low)
-    if claim.chunk > target:
+    found = build(low)
+    if found[1].chunk > target:
         raise ConfigError(
-            f"[stream.privacy] epsilon_prime: no epsilon of a chunk from {low:g} keeps it below {target:g}; {low:g} "
-            f"has {claim.chunk:.3g}. Longer chunks, or a mechanism that adds noise (cfpa, dcfpa), tell less"
+            f"{where}: no epsilon of a chunk from {low:g} keeps it below {target:g}; {low:g} "
+            f"has {found[1].chunk:.3g}. Longer chunks, or a mechanism that adds noise (cfpa, dcfpa), tell less"
         )
     while high > low * _PRECISION:
         middle = (low * high) ** 0.5
-        mechanism, claim = build(middle)
-        if claim.chunk <= target:
-            low, found = middle, mechanism
+        made = build(middle)
+        if made[1].chunk <= target:
+            low, found = middle, made
         else:
             high = middle
     return found

@@ -31,6 +31,7 @@ __all__ = [
     "purpose_words",
     "served_streams",
     "stream_spec",
+    "withheld_seconds",
 ]
 
 
@@ -110,9 +111,13 @@ def lasting_words(settings: Settings, stream: StreamSettings, mechanisms: Mappin
     if not deployment.beside and allowed < chunks and len(levels) < 2:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
     if mechanism.baseline_chunks:
-        withheld_s = mechanism.baseline_chunks * mechanism.n / stream.rate_hz
-        text += f"; of each session the first {withheld_s:g} s are withheld"
+        text += f"; of each session the first {withheld_seconds(stream, mechanism):g} s are withheld"
     return text
+
+
+def withheld_seconds(stream: StreamSettings, mechanism: Mechanism) -> float:
+    """Of each session, for its baseline; 0 where none is taken off."""
+    return mechanism.baseline_chunks * mechanism.n / stream.rate_hz
 
 
 def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Guarantee:
