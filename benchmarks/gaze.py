@@ -19,7 +19,7 @@ from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, LiveFrontEnd
 from eyestream.gaze.samples import Samples
-from eyestream.offline.corpus.gaze_simulation import gaze_of, gaze_person
+from eyestream.lab.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import pulse_s
 from eyestream.testing.footprint import heap_bytes

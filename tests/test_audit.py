@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.offline.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
-from eyestream.offline.audit.trials import TRIALS, Case, count
+from eyestream.lab.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
+from eyestream.lab.audit.trials import TRIALS, Case, count
 from eyestream.testing.noise import ScaledNoise
 from eyestream.testing.seams import original
 

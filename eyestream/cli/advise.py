@@ -9,7 +9,7 @@ from typing import Any
 
 from eyestream.cli.init import initialise
 from eyestream.cli.options import positive
-from eyestream.offline.study.advice import Advice, Wish, advise, load_table, markdown
+from eyestream.lab.study.advice import Advice, Wish, advise, load_table, markdown
 from eyestream.rim.files.package_data import fresh_configuration
 
 __all__ = ["add_parser", "main"]

@@ -7,9 +7,9 @@ from typing import Any
 
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
-from eyestream.offline.audit.report import FINDINGS, Report
-from eyestream.offline.audit.run import FULL, QUICK, audit
-from eyestream.offline.audit.subject import Subject, function, mechanism, program
+from eyestream.lab.audit.report import FINDINGS, Report
+from eyestream.lab.audit.run import FULL, QUICK, audit
+from eyestream.lab.audit.subject import Subject, function, mechanism, program
 from eyestream.privacy.mechanisms.registry import entries
 
 __all__ = ["add_parser", "main"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits
+from eyestream.lab.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
 

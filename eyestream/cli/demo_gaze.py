@@ -14,7 +14,7 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
 from eyestream.gaze.profile_text import front_end_mark
 from eyestream.gaze.samples import Samples
-from eyestream.offline.corpus.gaze_simulation import gaze_of, gaze_person
+from eyestream.lab.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.gaze_columns import GazeColumns

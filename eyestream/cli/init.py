@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
-from eyestream.offline.study.advice import PURPOSES, advise, load_table
+from eyestream.lab.study.advice import PURPOSES, advise, load_table
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
 from eyestream.rim import config

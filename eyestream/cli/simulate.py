@@ -11,9 +11,9 @@ import numpy as np
 
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.gaze_simulation import simulate_gaze
-from eyestream.offline.corpus.labelled import DOCUMENTS, simulate_labelled
-from eyestream.offline.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
+from eyestream.lab.corpus.gaze_simulation import simulate_gaze
+from eyestream.lab.corpus.labelled import DOCUMENTS, simulate_labelled
+from eyestream.lab.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze_writing import save_gaze
 from eyestream.rim.files.recordings import Recording

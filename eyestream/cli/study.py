@@ -99,7 +99,7 @@ def main(options: argparse.Namespace) -> None:
     missing = [name for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise ConfigError(f"{', '.join(missing)} not installed: pip install 'eyestream[study]'")
-    from eyestream.offline.study import one_table as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+    from eyestream.lab.study import one_table as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
 
     if options.table == "list":
         print(tables.listed())
@@ -139,9 +139,9 @@ def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None,
 
 
 def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, file: Path | None) -> Path:
-    from eyestream.offline.study.one_table import make_table  # noqa: PLC0415
-    from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415
-    from eyestream.offline.study.population import read_labels  # noqa: PLC0415
+    from eyestream.lab.study.one_table import make_table  # noqa: PLC0415
+    from eyestream.lab.study.plan import FULL, QUICK  # noqa: PLC0415
+    from eyestream.lab.study.population import read_labels  # noqa: PLC0415
 
     return make_table(
         loaded,
@@ -157,9 +157,9 @@ def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, 
 
 
 def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
-    from eyestream.offline.study.plan import FULL, QUICK  # noqa: PLC0415
-    from eyestream.offline.study.population import read_labels  # noqa: PLC0415
-    from eyestream.offline.study.run import run, run_only  # noqa: PLC0415
+    from eyestream.lab.study.plan import FULL, QUICK  # noqa: PLC0415
+    from eyestream.lab.study.population import read_labels  # noqa: PLC0415
+    from eyestream.lab.study.run import run, run_only  # noqa: PLC0415
 
     labels = read_labels(options.labels) if options.labels is not None else None
     plan = QUICK if options.quick else FULL
@@ -180,8 +180,8 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
 
 
 def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | None) -> Path:
-    from eyestream.offline.study.people.run import Scope, attack_people, subjects_of  # noqa: PLC0415
-    from eyestream.offline.study.population import read_labels  # noqa: PLC0415
+    from eyestream.lab.study.people.run import Scope, attack_people, subjects_of  # noqa: PLC0415
+    from eyestream.lab.study.population import read_labels  # noqa: PLC0415
 
     attackers = tuple(name.replace("exemplar-raw", "exemplar, raw") for name in options.attack or _ATTACKERS[:-1])
     if "deep" in attackers and find_spec("jax") is None:

@@ -1,1 +1,1 @@
-"""What runs on recordings, never on live data: calibration, simulation, attacks and tables."""
+"""What the product does with recordings, never with live data."""

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from eyestream.offline.audit.synthetic import synthetic, synthetic_joint
+from eyestream.lab.audit.synthetic import synthetic, synthetic_joint
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
 from eyestream.rim.files import calibrations
 

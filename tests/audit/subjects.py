@@ -1,7 +1,7 @@
 """What the tests audit: every planted mechanism with the finding it must give, and correct ones, which give none."""
 
-from eyestream.offline.audit.run import Plan
-from eyestream.offline.audit.subject import Subject, function, mechanism
+from eyestream.lab.audit.run import Plan
+from eyestream.lab.audit.subject import Subject, function, mechanism
 from tests.audit.planted import FEATURES, ROWS
 
 SMALL = Plan(seconds=300, screening=200, most=4_000, surface=4_000, reuse=1_500, state=5_000, timing=100)

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream.offline.audit.child import Child, Fault
-from eyestream.offline.audit.frames import FrameError, pack, unpack
-from eyestream.offline.audit.report import FINDINGS
-from eyestream.offline.audit.run import PARTS, audit
-from eyestream.offline.audit.subject import Subject, function, mechanism, program
+from eyestream.lab.audit.child import Child, Fault
+from eyestream.lab.audit.frames import FrameError, pack, unpack
+from eyestream.lab.audit.report import FINDINGS
+from eyestream.lab.audit.run import PARTS, audit
+from eyestream.lab.audit.subject import Subject, function, mechanism, program
 from tests.audit.subjects import SMALL, planted_subject
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from eyestream.offline.audit.run import PARTS, Plan, audit
+from eyestream.lab.audit.run import PARTS, Plan, audit
 from tests.audit.subjects import CORRECT, OURS, SMALL, correct_subject
 
 RUNS = 200

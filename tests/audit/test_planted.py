@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.offline.audit.report import FINDINGS
-from eyestream.offline.audit.run import audit
+from eyestream.lab.audit.report import FINDINGS
+from eyestream.lab.audit.run import audit
 from tests.audit.subjects import BESIDES, EPSILON, FORM, REUSE, REUSE_AND_EPSILON, SMALL, WRONG, planted_subject
 
 planted = importlib.import_module("tests.audit.planted")

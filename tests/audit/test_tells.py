@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.offline.audit import bound, carryover, surface, timing
-from eyestream.offline.audit.inputs import Neighbours, neighbours, shapes
-from eyestream.offline.audit.lattice import spacing, transforms
-from eyestream.offline.audit.reuse import repeated, shared
-from eyestream.offline.audit.subject import Subject, function
-from eyestream.offline.audit.telling import learn
+from eyestream.lab.audit import bound, carryover, surface, timing
+from eyestream.lab.audit.inputs import Neighbours, neighbours, shapes
+from eyestream.lab.audit.lattice import spacing, transforms
+from eyestream.lab.audit.reuse import repeated, shared
+from eyestream.lab.audit.subject import Subject, function
+from eyestream.lab.audit.telling import learn
 
 STEP = 2.0**-20
 RNG = np.random.default_rng(20)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
 from eyestream.privacy.joint.books import books_of
 from eyestream.rim.files import calibrations, recordings

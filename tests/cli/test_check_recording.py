@@ -10,8 +10,8 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.fit import FeatureFit, feature_fits
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.fit import FeatureFit, feature_fits
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.cli.main import main
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.files import calibrations, recordings

@@ -9,7 +9,7 @@ import pytest
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.cli.main import main
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.fading import levels_of
 from eyestream.privacy.mechanism import Mechanism

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.cli.main import main
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted
 from eyestream.release.recording import RecordingRelease

@@ -10,7 +10,7 @@ from eyestream.cli import simulate as command
 from eyestream.errors import ConfigError
 from eyestream.gaze.labels import detect
 from eyestream.gaze.scoring import event_agreement
-from eyestream.offline.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person, simulate_gaze
+from eyestream.lab.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person, simulate_gaze
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 

@@ -7,9 +7,9 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.labelled import AGES, DOCUMENTS, GENDERS, LEAD_S, simulate_labelled
-from eyestream.offline.corpus.simulation import NAMES, TRAITS, load_statistics
-from eyestream.offline.study.population import read_labels
+from eyestream.lab.corpus.labelled import AGES, DOCUMENTS, GENDERS, LEAD_S, simulate_labelled
+from eyestream.lab.corpus.simulation import NAMES, TRAITS, load_statistics
+from eyestream.lab.study.population import read_labels
 from eyestream.rim.files import recordings
 
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eyestream.correlation.attack import strongest
-from eyestream.correlation.autoregressive import Autoregressive, box_loss
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import fourier_coordinates, fourier_scale, laplace
-from eyestream.correlation.ordered import ordered_profile
-from eyestream.correlation.profile import profile
 from eyestream.correlation.published import session_claim
-from eyestream.correlation.rows import first_coefficient
-from eyestream.correlation.schedules import balanced, constant, markov_bound, spaced
-from eyestream.correlation.second import Windows, touched_loss, window_loss
+from eyestream.lab.correlation.attack import strongest
+from eyestream.lab.correlation.autoregressive import Autoregressive, box_loss
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.emissions import fourier_coordinates, fourier_scale, laplace
+from eyestream.lab.correlation.ordered import ordered_profile
+from eyestream.lab.correlation.profile import profile
+from eyestream.lab.correlation.rows import first_coefficient
+from eyestream.lab.correlation.schedules import balanced, constant, markov_bound, spaced
+from eyestream.lab.correlation.second import Windows, touched_loss, window_loss
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.processes import load_process

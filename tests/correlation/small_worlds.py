@@ -6,9 +6,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import Emission, fourier_coordinates, fourier_scale, laplace, response
-from eyestream.correlation.second import Windows
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.emissions import Emission, fourier_coordinates, fourier_scale, laplace, response
+from eyestream.lab.correlation.second import Windows
 
 Array = NDArray[np.float64]
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.correlation.autoregressive import Autoregressive, box_loss
-from eyestream.correlation.emissions import fourier_coordinates, fourier_scale
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.autoregressive import Autoregressive, box_loss
+from eyestream.lab.correlation.emissions import fourier_coordinates, fourier_scale
 
 Array = NDArray[np.float64]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.steps import extreme_rows
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.steps import extreme_rows
 from tests.correlation.small_worlds import random_chain, stay_or_move
 
 GOOD = np.array([[0.9, 0.1], [0.4, 0.6]])

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.correlation.attack import change_of_odds, strongest
-from eyestream.correlation.autoregressive import Autoregressive
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import Emission, interval_cells, laplace, response, withheld
-from eyestream.correlation.profile import profile
-from eyestream.correlation.steps import extreme_rows
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.attack import change_of_odds, strongest
+from eyestream.lab.correlation.autoregressive import Autoregressive
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.emissions import Emission, interval_cells, laplace, response, withheld
+from eyestream.lab.correlation.profile import profile
+from eyestream.lab.correlation.steps import extreme_rows
 from tests.correlation.small_worlds import (
     cao,
     chunk_emission,

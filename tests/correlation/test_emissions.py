@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.correlation.emissions import (
+from eyestream.errors import ConfigError
+from eyestream.lab.correlation.emissions import (
     GRID,
     fourier_coordinates,
     fourier_scale,
@@ -14,7 +15,6 @@ from eyestream.correlation.emissions import (
     response,
     withheld,
 )
-from eyestream.errors import ConfigError
 from eyestream.spectrum.fourier import RealFourier
 
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eyestream.correlation.laws import any_cells, box_cells, emission_of
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.laws import any_cells, box_cells, emission_of
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build

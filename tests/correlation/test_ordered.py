@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from eyestream.correlation.attack import change_of_odds, strongest
-from eyestream.correlation.autoregressive import Autoregressive
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import laplace
-from eyestream.correlation.ordered import is_totally_positive, ordered_profile
-from eyestream.correlation.profile import profile
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.attack import change_of_odds, strongest
+from eyestream.lab.correlation.autoregressive import Autoregressive
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.emissions import laplace
+from eyestream.lab.correlation.ordered import is_totally_positive, ordered_profile
+from eyestream.lab.correlation.profile import profile
 from tests.correlation.small_worlds import cao, exact_total, own_words, stay_or_move
 
 

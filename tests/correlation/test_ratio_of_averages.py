@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from eyestream.correlation import transport
-from eyestream.correlation.transport import closure, largest_log_ratio, single_assignment
+from eyestream.lab.correlation import transport
+from eyestream.lab.correlation.transport import closure, largest_log_ratio, single_assignment
 
 Array = NDArray[np.float64]
 

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.correlation.autoregressive import Autoregressive
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import fourier_scale
-from eyestream.correlation.rows import first_coefficient
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.autoregressive import Autoregressive
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.emissions import fourier_scale
+from eyestream.lab.correlation.rows import first_coefficient
 from tests.correlation.small_worlds import chunk_emission, exact_total, pairs_of_rows, stay_or_move
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from eyestream.correlation.autoregressive import Autoregressive
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.profile import profile
-from eyestream.correlation.schedules import balanced, constant, markov_bound, spaced
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.autoregressive import Autoregressive
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.profile import profile
+from eyestream.lab.correlation.schedules import balanced, constant, markov_bound, spaced
 from tests.correlation.small_worlds import own_words, stay_or_move
 
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.emissions import laplace, response
-from eyestream.correlation.profile import profile
-from eyestream.correlation.second import Windows, touched_loss, window_loss
 from eyestream.errors import ConfigError
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.emissions import laplace, response
+from eyestream.lab.correlation.profile import profile
+from eyestream.lab.correlation.second import Windows, touched_loss, window_loss
 from tests.correlation.small_worlds import exact_second, stay_or_move
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.correlation import steps
-from eyestream.correlation.chains import MarkovClass, Rows
-from eyestream.correlation.emissions import laplace
-from eyestream.correlation.steps import extreme_rows, interval_step, kernel_step
-from eyestream.correlation.transport import closure, largest_log_ratio
+from eyestream.lab.correlation import steps
+from eyestream.lab.correlation.chains import MarkovClass, Rows
+from eyestream.lab.correlation.emissions import laplace
+from eyestream.lab.correlation.steps import extreme_rows, interval_step, kernel_step
+from eyestream.lab.correlation.transport import closure, largest_log_ratio
 from tests.correlation.small_worlds import own_words, random_chain
 
 Array = NDArray[np.float64]

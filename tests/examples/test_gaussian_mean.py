@@ -13,8 +13,8 @@ import pytest
 
 from eyestream.cli import main as command
 from eyestream.errors import ConfigError
-from eyestream.offline.audit import targets
-from eyestream.offline.audit.subject import mechanism
+from eyestream.lab.audit import targets
+from eyestream.lab.audit.subject import mechanism
 from eyestream.privacy.calibration import Corpus
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build

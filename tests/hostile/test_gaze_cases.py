@@ -17,7 +17,7 @@ from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.outlets import Channel, Outlet, Wanted, taking
 from eyestream.gaze.profile_text import parse_profile, profile_text
 from eyestream.gaze.samples import Samples
-from eyestream.offline.corpus.gaze_simulation import GazePerson, gaze_of
+from eyestream.lab.corpus.gaze_simulation import GazePerson, gaze_of
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus import books as made
-from eyestream.offline.corpus.books import trained
+from eyestream.lab.corpus import books as made
+from eyestream.lab.corpus.books import trained
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.joint.books import Book, books_of, shelved, taken
 from eyestream.privacy.joint.codebook import choose_code, coded_by, keep_probability, quantiser

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.joint.calibrate import calibrate_joint

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.additive.core import AdditiveStep
 from eyestream.privacy.additive.smoothing import Smoother

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError, LinkError
-from eyestream.offline.corpus.simulation import load_statistics, simulate_person
+from eyestream.lab.corpus.simulation import load_statistics, simulate_person
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations

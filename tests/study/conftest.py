@@ -13,9 +13,9 @@ collect_ignore_glob = [f"test_{part}*.py" for part in ("study", "attack")] if MI
 @pytest.fixture(scope="session")
 def world():
     """Ten simulated people, calibrated for chunks of 32 rows."""
-    from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
-    from eyestream.offline.study.population import Population
-    from eyestream.offline.study.sources import prepare
+    from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
+    from eyestream.lab.study.population import Population
+    from eyestream.lab.study.sources import prepare
     from eyestream.rim.files.recordings import Recording
 
     drawn = simulate(load_statistics(), 10, 300.0, 7)

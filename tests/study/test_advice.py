@@ -10,8 +10,8 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.simulation import load_statistics, simulate
-from eyestream.offline.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
+from eyestream.lab.corpus.simulation import load_statistics, simulate
+from eyestream.lab.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
 from eyestream.rim import config
 from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.simulation import load_statistics, simulate
-from eyestream.offline.study.people.attackers import attack
-from eyestream.offline.study.people.galleries import Gallery, recalibrated, recipe
-from eyestream.offline.study.people.inference import figures, trial
-from eyestream.offline.study.population import Population
+from eyestream.lab.corpus.simulation import load_statistics, simulate
+from eyestream.lab.study.people.attackers import attack
+from eyestream.lab.study.people.galleries import Gallery, recalibrated, recipe
+from eyestream.lab.study.people.inference import figures, trial
+from eyestream.lab.study.population import Population
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.joint.books import books_of

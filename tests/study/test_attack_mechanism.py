@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.offline.study import baseline, recovery, timing
-from eyestream.offline.study.dynamics import Dynamics, Gains, filtered, smoothed
-from eyestream.offline.study.steil import Scale, log_density_published, published, repaired
+from eyestream.lab.study import baseline, recovery, timing
+from eyestream.lab.study.dynamics import Dynamics, Gains, filtered, smoothed
+from eyestream.lab.study.steil import Scale, log_density_published, published, repaired
 from eyestream.privacy.mechanisms import build
 
 

@@ -9,15 +9,15 @@ import pytest
 from eyestream.cli import study
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.offline.study.people import noise_likelihood as noise
-from eyestream.offline.study.people.attackers import ATTACKERS, USUAL, attack
-from eyestream.offline.study.people.galleries import Gallery, halves_apart, recalibrated, recipe
-from eyestream.offline.study.people.inference import figures, least_rate, trial
-from eyestream.offline.study.people.measure import SHUFFLED, Subject, cells, measure, summarise, world_of
-from eyestream.offline.study.people.page import page
-from eyestream.offline.study.people.run import subjects_of
-from eyestream.offline.study.population import Population
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.study.people import noise_likelihood as noise
+from eyestream.lab.study.people.attackers import ATTACKERS, USUAL, attack
+from eyestream.lab.study.people.galleries import Gallery, halves_apart, recalibrated, recipe
+from eyestream.lab.study.people.inference import figures, least_rate, trial
+from eyestream.lab.study.people.measure import SHUFFLED, Subject, cells, measure, summarise, world_of
+from eyestream.lab.study.people.page import page
+from eyestream.lab.study.people.run import subjects_of
+from eyestream.lab.study.population import Population
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.elsewhere import mechanism_elsewhere

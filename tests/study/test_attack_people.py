@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from eyestream.offline.study import classification, identification
-from eyestream.offline.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBasisNetwork, match_means
-from eyestream.offline.study.people.page import page
-from eyestream.offline.study.population import Population
-from eyestream.offline.study.sources import World, prepare
-from eyestream.offline.study.splits import contiguous_split, halves
+from eyestream.lab.study import classification, identification
+from eyestream.lab.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBasisNetwork, match_means
+from eyestream.lab.study.people.page import page
+from eyestream.lab.study.population import Population
+from eyestream.lab.study.sources import World, prepare
+from eyestream.lab.study.splits import contiguous_split, halves
 
 
 def blobs(people, rows, distance, seed):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyestream.offline.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.offline.study.people.book_cells import cells_of
-from eyestream.offline.study.people.word_likelihood import believe, prior, tell_scores, word_scores
-from eyestream.offline.study.people.words import decode
+from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.lab.study.people.book_cells import cells_of
+from eyestream.lab.study.people.word_likelihood import believe, prior, tell_scores, word_scores
+from eyestream.lab.study.people.words import decode
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.joint.books import books_of
 from eyestream.privacy.joint.calibrate import calibrate_joint

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError, RecordingError
-from eyestream.offline.study import sources
-from eyestream.offline.study.cells import Cell, compute, key_of
-from eyestream.offline.study.population import Population, finite_rows, read_labels
-from eyestream.offline.study.sources import SOURCES
+from eyestream.lab.study import sources
+from eyestream.lab.study.cells import Cell, compute, key_of
+from eyestream.lab.study.population import Population, finite_rows, read_labels
+from eyestream.lab.study.sources import SOURCES
 from eyestream.rim.files.recordings import Recording
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from eyestream.offline.study import central
-from eyestream.offline.study.central_page import page
+from eyestream.lab.study import central
+from eyestream.lab.study.central_page import page
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.mechanisms import build
 from eyestream.spectrum.difference import difference

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from eyestream.offline.study import coefficients
+from eyestream.lab.study import coefficients
 
 
 def test_kept_error_is_that_of_truncated_spectra():

@@ -8,9 +8,9 @@ import pytest
 from eyestream.cli import study
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.offline.study import one_table as tables
-from eyestream.offline.study.report import figure_text
-from eyestream.offline.study.run import PARTS
+from eyestream.lab.study import one_table as tables
+from eyestream.lab.study.report import figure_text
+from eyestream.lab.study.run import PARTS
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.study.fidelity import Yardstick, fidelity, price_of
+from eyestream.lab.study.fidelity import Yardstick, fidelity, price_of
 from eyestream.streams.spec import StreamSpec
 
 Array = NDArray[np.float64]

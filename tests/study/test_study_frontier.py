@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.cli import study as command
-from eyestream.offline.study import frontier_summary
-from eyestream.offline.study.cells import Pace, how_far
-from eyestream.offline.study.fidelity import Yardstick, fidelity, spread_over_people
-from eyestream.offline.study.prices import price, with_prices
+from eyestream.lab.study import frontier_summary
+from eyestream.lab.study.cells import Pace, how_far
+from eyestream.lab.study.fidelity import Yardstick, fidelity, spread_over_people
+from eyestream.lab.study.prices import price, with_prices
 
 Array = NDArray[np.float64]
 NAMES = ("a", "a twice", "b", "constant")

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.offline.study import correlation, leakage
+from eyestream.lab.study import correlation, leakage
 
 SLOW = np.array([[0.8, 0.2], [0.1, 0.9]])
 

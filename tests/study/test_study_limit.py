@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.offline.study.limit import Target, causal_limit, most_information, water_filling
+from eyestream.lab.study.limit import Target, causal_limit, most_information, water_filling
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.joint.schedule import Schedule
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyestream.offline.study import linkage
-from eyestream.offline.study.linkage_page import page, verdict
-from eyestream.offline.study.plan import QUICK
-from eyestream.offline.study.sources import World
+from eyestream.lab.study import linkage
+from eyestream.lab.study.linkage_page import page, verdict
+from eyestream.lab.study.plan import QUICK
+from eyestream.lab.study.sources import World
 
 
 @pytest.fixture(scope="module")

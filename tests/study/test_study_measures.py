@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream.offline.study import utility
-from eyestream.offline.study.measures import explained_variance, mean_and_error, nmse, nmse_summary, tame
-from eyestream.offline.study.measures import utility as utility_of
+from eyestream.lab.study import utility
+from eyestream.lab.study.measures import explained_variance, mean_and_error, nmse, nmse_summary, tame
+from eyestream.lab.study.measures import utility as utility_of
 from eyestream.privacy.mechanisms import build
 
 

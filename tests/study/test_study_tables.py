@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream.offline.study import tables
-from eyestream.offline.study.classification import Outcome, label_folds, outcomes, person_folds
-from eyestream.offline.study.plan import QUICK
-from eyestream.offline.study.population import Population
-from eyestream.offline.study.published_accuracy import PUBLISHED
-from eyestream.offline.study.sources import World
-from eyestream.offline.study.tables_page import page, verdict
+from eyestream.lab.study import tables
+from eyestream.lab.study.classification import Outcome, label_folds, outcomes, person_folds
+from eyestream.lab.study.plan import QUICK
+from eyestream.lab.study.population import Population
+from eyestream.lab.study.published_accuracy import PUBLISHED
+from eyestream.lab.study.sources import World
+from eyestream.lab.study.tables_page import page, verdict
 from eyestream.rim.files.recordings import Recording
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eyestream.offline.study.verdict import found, told, useful, verdict
+from eyestream.lab.study.verdict import found, told, useful, verdict
 
 
 def row(label: str = "klt", **changes: Any) -> dict[str, Any]:

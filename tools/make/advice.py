@@ -5,7 +5,7 @@ python tools/make/advice.py GAZE_DIR --cells DIR [--splits 3] [--attack-splits 1
 GAZE_DIR holds PNN.csv.gz. For each way of calibrating, chunk length and epsilon a minute: a random half of the 30
 people calibrates and the other half is released, then the roles change; the first minute of a recording is never
 released.
-Utility is `eyestream.offline.study.fidelity`, causal and with all of a recording known. Identity: every attacker of
+Utility is `eyestream.lab.study.fidelity`, causal and with all of a recording known. Identity: every attacker of
 `eyestream study --attack` but the deep one, on halves of recordings released apart; the strongest by area is kept, and
 named. Finished cells lie in DIR and are not computed again. Needs scikit-learn.
 """
@@ -20,12 +20,12 @@ from typing import Any
 import everyday
 import numpy as np
 
-from eyestream.offline.study.fidelity import Fidelity, Yardstick, fidelity
-from eyestream.offline.study.people.attackers import USUAL, applies, attack
-from eyestream.offline.study.people.galleries import gallery, recalibrated, roles
-from eyestream.offline.study.people.inference import figures, trial
-from eyestream.offline.study.population import Population
-from eyestream.offline.study.sessions import released_session
+from eyestream.lab.study.fidelity import Fidelity, Yardstick, fidelity
+from eyestream.lab.study.people.attackers import USUAL, applies, attack
+from eyestream.lab.study.people.galleries import gallery, recalibrated, roles
+from eyestream.lab.study.people.inference import figures, trial
+from eyestream.lab.study.population import Population
+from eyestream.lab.study.sessions import released_session
 from eyestream.privacy.mechanisms import build
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.json"

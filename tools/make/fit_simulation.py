@@ -16,8 +16,8 @@ import numpy as np
 from everyday import corpus
 from numpy.typing import NDArray
 
-from eyestream.offline.corpus.likeness import measure
-from eyestream.offline.corpus.simulation import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
+from eyestream.lab.corpus.likeness import measure
+from eyestream.lab.corpus.simulation import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
 
 Floats = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream.offline.study.population import finite_rows
+from eyestream.lab.study.population import finite_rows
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks

@@ -1,9 +1,9 @@
 """Draw who imports whom: `python -m tools.make.imports`, from the project's folder, writes docs/imports.svg.
 
-Rooms are the folders of `eyestream/`, and the folders inside `rim` and `offline`. They stand on four floors; inside a
-floor, a room stands above what it imports. An arrow that a longer way of arrows implies is left out of the drawing; the
-title of a room (hold the mouse over it) names all that it imports. Exit code 1 when an arrow points up: an import from
-a lower floor to a higher one, or rooms that import one another in a circle.
+Rooms are the folders of `eyestream/`, and the folders inside `rim`, `offline` and `lab`. They stand on five floors;
+inside a floor, a room stands above what it imports. An arrow that a longer way of arrows implies is left out of the
+drawing; the title of a room (hold the mouse over it) names all that it imports. Exit code 1 when an arrow points up: an
+import from a lower floor to a higher one, or rooms that import one another in a circle.
 """
 
 import argparse
@@ -17,12 +17,14 @@ import grimp
 PACKAGE = "eyestream"
 FLOORS = {
     "entrance": "what people call: commands, names to import",
+    "lab": "measures the product; only commands call it",
     "offline": "recordings and whole data sets, never live",
     "rim": "effects: sockets, files, the clock, processes",
     "pure": "decides: no socket, file, clock or loop",
 }
 ENTRANCE = {PACKAGE, "cli", "testing"}
-FILL = {"entrance": "#fdf3e1", "offline": "#eef3e2", "rim": "#e3eef8", "pure": "#f3eaf6"}
+DIVIDED = {"rim", "offline", "lab"}
+FILL = {"entrance": "#fdf3e1", "lab": "#f0f0f0", "offline": "#eef3e2", "rim": "#e3eef8", "pure": "#f3eaf6"}
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN, LABEL_W = 116, 28, 18, 34, 14, 140
 
 Arrow = tuple[str, str]
@@ -34,7 +36,7 @@ def room_of(module: str) -> str:
     parts = module.split(".")
     if len(parts) == 1:
         return PACKAGE
-    return ".".join(parts[1:3]) if parts[1] in {"rim", "offline"} and len(parts) > 2 else parts[1]
+    return ".".join(parts[1:3]) if parts[1] in DIVIDED and len(parts) > 2 else parts[1]
 
 
 def floor_of(room: str) -> str:
@@ -53,7 +55,7 @@ def read() -> tuple[set[str], set[Arrow]]:
         for imported in graph.find_modules_directly_imported_by(module)
     }
     arrows = {(a, b) for a, b in pairs if a != b}
-    folders = {"rim", "offline"} - {room for arrow in arrows for room in arrow}  # an `__init__` and nothing else
+    folders = DIVIDED - {room for arrow in arrows for room in arrow}  # an `__init__` and nothing else
     return {room_of(module) for module in graph.modules} - folders, arrows
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.offline.corpus.books import trained
+from eyestream.lab.corpus.books import trained
 from eyestream.privacy.joint.books import shelved
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz"

@@ -3,7 +3,7 @@
 python tools/make/other_tracker.py [--people 150] [--seconds 480] [--minute 18] [--splits 1] [--attackers NAME ...]
                                    [--calibrations NAME|FILE ...]
 
-People of `eyestream.offline.corpus.gaze_simulation`, whom the shipped calibrations have never seen, on a tracker with
+People of `eyestream.lab.corpus.gaze_simulation`, whom the shipped calibrations have never seen, on a tracker with
 other optics: 90 samples a second instead of 60, twice the noise, directions that a lens stretches by up to a tenth and
 turns off by up to two degrees, person by person, and diameters a third larger. What a person does comes and goes: how
 long and how far the eye moves, how much it follows and blinks, and the pupil are multiplied by e^(0.2 z), z of each an
@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.samples import Samples
-from eyestream.offline.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person
-from eyestream.offline.study.people.attackers import USUAL, attack
-from eyestream.offline.study.people.galleries import Sight, gallery, roles
-from eyestream.offline.study.people.inference import Trial, figures, trial
-from eyestream.offline.study.population import Population
+from eyestream.lab.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person
+from eyestream.lab.study.people.attackers import USUAL, attack
+from eyestream.lab.study.people.galleries import Sight, gallery, roles
+from eyestream.lab.study.people.inference import Trial, figures, trial
+from eyestream.lab.study.population import Population
 from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.joint.adapt import adapt_joint

@@ -23,7 +23,7 @@ import everyday
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.study.population import Population
+from eyestream.lab.study.population import Population
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations

@@ -5,8 +5,8 @@ python tools/make/session_curves.py GAZE_DIR [--out docs/correlations-corpus.md]
 People at even positions of the sorted names give the public chunks (k-means of whole chunks of the 48 features, clamped
 and standardised by the shipped klt calibration) and the chain: how often one follows another, pooled. Its margins are
 two standard errors over resampled people. The other people's pooled rows are looked at once: how many entries lie
-inside. epsilon' of the middle one of 41 chunks, from the output laws of the shipped mechanisms (`eyestream.correlation.
-laws`); what outputs that can occur attain on the chain itself; and the plain sum.
+inside. epsilon' of the middle one of 41 chunks, from the output laws of the shipped mechanisms (`eyestream.lab.
+correlation.laws`); what outputs that can occur attain on the chain itself; and the plain sum.
 """
 
 import argparse
@@ -18,11 +18,11 @@ import everyday
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.correlation.attack import strongest
-from eyestream.correlation.chains import MarkovClass
-from eyestream.correlation.laws import emission_of
-from eyestream.correlation.profile import profile
-from eyestream.offline.study.population import Population
+from eyestream.lab.correlation.attack import strongest
+from eyestream.lab.correlation.chains import MarkovClass
+from eyestream.lab.correlation.laws import emission_of
+from eyestream.lab.correlation.profile import profile
+from eyestream.lab.study.population import Population
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations

@@ -20,7 +20,7 @@ import numpy as np
 from frontier import Array, explained, release
 
 from eyestream.correlation.published import session_claim
-from eyestream.offline.study.population import finite_rows
+from eyestream.lab.study.population import finite_rows
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks

@@ -39,8 +39,8 @@ from auditing import (
 from auditing.findings import Check, Finding
 from auditing.planting import FAULTS, Fault, planted
 
-from eyestream.offline.audit.estimate import lower_bound
-from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
+from eyestream.lab.audit.estimate import lower_bound
+from eyestream.lab.audit.trials import SHARP, TRIALS, Case, cases, count
 
 PROCESSES = 2
 

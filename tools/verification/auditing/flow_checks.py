@@ -20,7 +20,7 @@ from auditing.findings import Finding, Part, first_failure
 from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
 
 from eyestream.chunking.device import Device
-from eyestream.offline.audit.trials import Array
+from eyestream.lab.audit.trials import Array
 from eyestream.privacy.accountant import Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build

@@ -19,9 +19,9 @@ from auditing.findings import Finding, Part, first_failure
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.offline.audit.estimate import lower_epsilon
-from eyestream.offline.audit.synthetic import synthetic
-from eyestream.offline.audit.trials import Array
+from eyestream.lab.audit.estimate import lower_epsilon
+from eyestream.lab.audit.synthetic import synthetic
+from eyestream.lab.audit.trials import Array
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise, digits
 from eyestream.privacy.noise.bits import SystemBits

@@ -18,8 +18,8 @@ from auditing.hostile import Subject, additive_step, admitted, subjects
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.offline.audit.synthetic import synthetic_joint
-from eyestream.offline.audit.trials import Array, worst_signal
+from eyestream.lab.audit.synthetic import synthetic_joint
+from eyestream.lab.audit.trials import Array, worst_signal
 from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.mechanism import Mechanism, Releaser
 from eyestream.privacy.mechanisms import build

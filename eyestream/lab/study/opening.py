@@ -1,0 +1,161 @@
+"""What the report opens with: verdict, the one picture, traces, and the tables behind them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eyestream.lab.study import frontier_summary
+from eyestream.lab.study.cells import Record
+from eyestream.lab.study.charts_frontier import frontier_chart, trace_chart
+from eyestream.lab.study.people.attackers import USUAL
+from eyestream.lab.study.plan import QUICK, Plan
+from eyestream.lab.study.section import Section, Table
+from eyestream.lab.study.verdict import found, no_verdict, told, verdict
+
+__all__ = ["FEATURE_COLUMNS", "FRONTIER_COLUMNS", "features_table", "frontier_table", "opening"]
+
+PRICE = (
+    ("minute", "epsilon a minute"),
+    ("epsilon", "of a chunk"),
+    ("n", "rows a chunk"),
+    ("second", "loss of any second of gaze"),
+)
+FRONTIER_COLUMNS = (
+    ("label", "released by"),
+    *PRICE,
+    ("explained_range", "explained"),
+    ("own_range", "own means taken off"),
+    ("every", "all features counted"),
+    ("nmse", "NMSE, median"),
+    ("coverage", "covered"),
+    ("attacker", "strongest attacker"),
+    ("attackers", "of"),
+    ("area_range", "area under ROC"),
+    ("rate_range", "right names"),
+    ("chance", "chance"),
+    ("p_all", "p, all attackers"),
+    ("least_area", "area that could be seen"),
+    ("in_words", "in words"),
+)
+FEATURE_COLUMNS = (
+    ("feature", "feature"),
+    ("group", "group"),
+    ("explained", "explained"),
+    ("own", "own means taken off"),
+    ("correlation", "correlation within people"),
+    ("partial", "the same, saccade rate held fixed"),
+    ("nmse", "NMSE, median"),
+)
+
+
+def opening(records: Sequence[Record], plan: Plan, rate_hz: float, said: Mapping[str, Any]) -> list[Section]:
+    """The first sections.
+
+    Parameters
+    ----------
+    records
+        Of the part `frontier`.
+    said
+        What was run, in words, by heading.
+    """
+    rows, limits = frontier_summary.summarise(records, rate_hz), frontier_summary.limits(records)
+    n, minute = plan.verdict_chunk, plan.verdict_minute
+    sentences = verdict(rows, limits, n, minute, quick=plan == QUICK)
+    pictured = {
+        "frontier": (
+            "Utility (explained variance around the common mean, features that follow from each other counted once) "
+            "against identity (area under the ROC curve of the strongest of the attackers that were tried), at equal "
+            "epsilon a minute. Bars: 95 % over people. Dashed: the most that a release of this epsilon could explain "
+            "under klt's model (causal rate-distortion). Open marks: shrunk, smoothed and clipped. Marks at the lower "
+            "edge explain less than what is drawn.",
+            frontier_chart(rows, limits, n),
+        )
+    }
+    traced = frontier_summary.traces(records)
+    return [
+        Section("Verdict", tuple(sentences), pictured),
+        Section("What was run", tuple(f"{name}: {text}" for name, text in said.items())),
+        _traces(traced),
+        _frontier(rows, limits, plan, records),
+    ]
+
+
+def _traces(records: Sequence[Record]) -> Section:
+    return Section(
+        "Raw and private traces",
+        (
+            "One person who calibrated nothing, chosen before anything was released: the one with most of these "
+            "values. The page shows this person's raw rows: it is as private as the recording.",
+        ),
+        {"traces": (_priced(records), trace_chart(records))},
+    )
+
+
+def _priced(records: Sequence[Record]) -> str:
+    first = records[0]
+    return f"{first['minute']:g} epsilon a minute, {first['epsilon']:g} a chunk of {first['n']} rows."
+
+
+def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, records: Sequence[Record]) -> Section:
+    n, minute = plan.verdict_chunk, plan.verdict_minute
+    power = next(row for row in rows if row["minute"] is None and row["n"] == n)
+    return Section(
+        "Utility against identity",
+        (
+            f"Random halves of the people calibrate and the other half is released, then the roles change: "
+            f"{plan.frontier_splits} splits. Explained: of the variance of rows that are clipped at the 0.5 % "
+            "quantiles; a value that was there and was not released counts as the mean, so that nothing missing "
+            "raises a score. In brackets: 95 % over people.",
+            f"Attackers: {', '.join(USUAL)}. The largest of several areas flatters the attacker a little; p is "
+            "the smallest permutation p times their number. Forms that filter are attacked as released, and by the "
+            "white boxes before they are filtered.",
+            f"Power: {power['people']} people, galleries of {power['gallery']}, one split. An area below "
+            f"{power['least_area']:.2f} and right names below {power['least_rate']:.2f} (chance {power['chance']:.2f}) "
+            "would often, in one of five cases or more, not have been seen.",
+        ),
+        {
+            "frontier-own": (
+                "The same with each person's own mean taken off both sides: what comes through of behaviour alone.",
+                frontier_chart(rows, limits, n, "own"),
+            )
+        },
+        (frontier_table(rows), limits_table(limits), *features_table(records, n, minute)),
+    )
+
+
+def frontier_table(rows: Sequence[Record]) -> Table:
+    """Every way, length and epsilon."""
+    return Table("frontier", "Utility against identity", FRONTIER_COLUMNS, [row | _in_words(row) for row in rows])
+
+
+def limits_table(limits: Sequence[Record]) -> Table:
+    """What the model allows."""
+    columns = (
+        ("minute", "epsilon a minute"),
+        ("epsilon", "of a chunk"),
+        ("n", "rows a chunk"),
+        ("explained", "explained, at most"),
+    )
+    return Table("limits", "Limit of utility: causal rate-distortion under klt's model", columns, limits)
+
+
+def features_table(records: Sequence[Record], n: int, minute: float) -> list[Table]:
+    """One for each way, at one price."""
+    rows = frontier_summary.by_feature(records, n, minute)
+    return [
+        Table("features", f"Features, {label}, {minute:g} epsilon a minute, chunks of {n} rows", FEATURE_COLUMNS, own)
+        for label in dict.fromkeys(row["label"] for row in rows)
+        if (own := [row for row in rows if row["label"] == label])
+    ]
+
+
+def _in_words(row: Record) -> Record:
+    made: Record = {}
+    for name in ("explained", "own", "area", "rate"):
+        inside = f" [{row[name + '_low']:.2f}, {row[name + '_high']:.2f}]" if f"{name}_low" in row else ""
+        made[f"{name}_range"] = f"{row[name]:.2f}{inside}" if abs(row[name]) < 100 else f"{row[name]:.2g}"
+    if row["minute"] is None:
+        return made | {"in_words": found(row)}
+    words = (
+        "no verdict" if no_verdict(row) else f"{told(row)} of everything, {told(row, 'own')} of behaviour; {found(row)}"
+    )
+    return made | {"in_words": words}

@@ -1,0 +1,131 @@
+"""The verdict of a study in words, derived from its figures by rules that are written down here.
+
+**What comes through**, from the explained variance and its 95 % interval over people:
+
+    worse than the mean      the interval lies below 0
+    nothing seen             the interval holds 0
+    a little                 above 0, the figure below 0.2
+    a part                   0.2 to below 0.5
+    most                     0.5 or more
+
+It is said of everything (around the common mean) and of behaviour (each person's own mean taken off). A way is *useful*
+when one of the two is "a part" or "most".
+
+**Who is found**, from the attacker with the largest area under the ROC curve:
+
+    nobody was seen to be found    p of the best attacker, times their number, is above 0.05, and the interval of the
+                                   strongest area holds 0.5
+    people are perhaps found       one of the two says so, and the other one does not
+    people are found in part       both do, and the area is below 0.8
+    people are found               both do, and the area is 0.8 or more
+
+"Nobody was seen to be found" never comes without the smallest area that so many people would have shown: what lies
+below may be there. **No verdict** is given where less than 90 % of the values that were there were released.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eyestream.lab.study.ways import RAW_ROWS
+
+__all__ = ["COVERED", "found", "no_verdict", "told", "useful", "verdict"]
+
+Record = dict[str, Any]
+
+COVERED = 0.9
+_LEVEL = 0.05
+_CLEARLY = 0.8
+_NOBODY = "nobody was seen to be found"
+
+
+def told(row: Record, which: str = "explained") -> str:
+    """What comes through, in words; `which` is "explained" or "own"."""
+    low, value, high = (float(row[name]) for name in (f"{which}_low", which, f"{which}_high"))
+    if high < 0:
+        return "worse than the mean"
+    if low <= 0:
+        return "nothing seen"
+    return "a little" if value < 0.2 else "a part" if value < 0.5 else "most"
+
+
+def useful(row: Record) -> bool:
+    """Whether a part of everything, or of behaviour, comes through."""
+    return bool({told(row), told(row, "own")} & {"a part", "most"})
+
+
+def found(row: Record) -> str:
+    """Who is found, in words."""
+    told_apart = row["p_all"] <= _LEVEL, row["area_low"] > 0.5
+    if not any(told_apart):
+        return _NOBODY
+    if not all(told_apart):
+        return "people are perhaps found"
+    return "people are found" if row["area"] >= _CLEARLY else "people are found in part"
+
+
+def no_verdict(row: Record) -> bool:
+    """Whether too little was released to say anything."""
+    return bool(row["coverage"] < COVERED)
+
+
+def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: float, *, quick: bool) -> list[str]:
+    """Sentences about all ways with chunks of `n` rows at `minute` epsilon a minute."""
+    own = [row for row in rows if row["n"] == n and row["minute"] == minute]
+    raw = next(row for row in rows if row["n"] == n and row["label"] == RAW_ROWS)
+    judged = [row for row in own if not no_verdict(row)]
+    said = ["This was a quick run, to see that everything works: its figures mean little."] if quick else []
+    second, chunk = (own[0][name] for name in ("second", "epsilon"))
+    said.append(
+        f"At {minute:g} epsilon a minute of the stream ({chunk:g} a chunk of {n} rows, {second:g} for any one second "
+        f"of gaze), of {raw['people']} people:"
+    )
+    both = [r for r in judged if useful(r) and found(r) == _NOBODY]
+    if both:
+        best = max(both, key=lambda r: max(float(r["explained"]), float(r["own"])))
+        said.append(
+            f"Useful, and nobody was seen to be found: {_names(both)}. Of these {best['label']} says most: "
+            f"{_worth(best)}; area {_interval(best, 'area')}. An area below {best['least_area']:.2f} would often not "
+            "have been seen."
+        )
+    else:
+        said.append("No way of releasing is useful while nobody was seen to be found.")
+    other = [r for r in judged if useful(r) and r not in both]
+    if other:
+        best = max(other, key=lambda r: float(r["explained"]))
+        named = "; ".join(f"{r['label']} ({found(r)}, area {_interval(r, 'area')})" for r in other)
+        said.append(
+            f"Useful, and not hidden: {named}. Of these {best['label']} says most: {_worth(best)}; {_who(best)}."
+        )
+    nothing = [r for r in judged if not useful(r)]
+    if nothing:
+        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({told(r)}, {found(r)})" for r in nothing) + ".")
+    said += [f"{r['label']}: no verdict, {r['coverage']:.0%} of the values are covered." for r in own if no_verdict(r)]
+    limit = [r for r in limits if r["n"] == n and r["minute"] == minute]
+    if limit and judged:
+        best = max(judged, key=lambda r: float(r["explained"]))
+        said.append(
+            f"Under klt's model no release at this price could explain more than {limit[0]['explained']:.2f}; "
+            f"{best['label']} explains {best['explained']:.2f}."
+        )
+    said.append(f"Raw rows, for comparison: {found(raw)}, area {_interval(raw, 'area')} by {raw['attacker']}.")
+    return said
+
+
+def _names(rows: Sequence[Record]) -> str:
+    return ", ".join(row["label"] for row in rows)
+
+
+def _interval(row: Record, name: str) -> str:
+    return f"{row[name]:.2f} [{row[name + '_low']:.2f}, {row[name + '_high']:.2f}]"
+
+
+def _worth(row: Record) -> str:
+    return (
+        f"{told(row)} of everything ({_interval(row, 'explained')} of the variance), {told(row, 'own')} of behaviour "
+        f"({_interval(row, 'own')})"
+    )
+
+
+def _who(row: Record) -> str:
+    rate = f"{_interval(row, 'rate')} right names, chance {row['chance']:.2f}"
+    return f"{found(row)} by {row['attacker']}, area {_interval(row, 'area')} ({rate})"
