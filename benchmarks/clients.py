@@ -15,7 +15,7 @@ from benchmarks.report import Result, Table
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 __all__ = ["run"]
 

@@ -22,9 +22,9 @@ from eyestream.gaze.samples import Samples
 from eyestream.lab.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import pulse_s
-from eyestream.testing.footprint import heap_bytes
 from eyestream.wire.messages import encode_gaze, encode_raw
 from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
+from tests.rigs.footprint import heap_bytes
 
 __all__ = ["run"]
 

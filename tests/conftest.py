@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
+# Before numpy is there: matrices are small here and there is a worker for each core, so that threads of the linear
+# algebra would wait for one another most of the time. Commands that tests start inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
 from eyestream.rim.files import extraction, recordings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream.testing.logs import log_as_it_was
-from eyestream.testing.mosquitto import Mosquitto, program
+from tests.rigs.logs import log_as_it_was
+from tests.rigs.mosquitto import Mosquitto, program
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)

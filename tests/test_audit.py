@@ -14,7 +14,7 @@ import pytest
 from eyestream.lab.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
 from eyestream.lab.audit.trials import TRIALS, Case, count
 from eyestream.testing.noise import ScaledNoise
-from eyestream.testing.seams import original
+from tests.rigs.seams import original
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -148,10 +148,9 @@ def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str)
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
+def judge() -> Any:
     """The tool as a module."""
-    monkeypatch.syspath_prepend(ROOT / "tools" / "verification")
-    return importlib.import_module("audit")
+    return importlib.import_module("tools.verification.audit")
 
 
 def test_each_fault_is_planted_at_seams_that_are_there_and_goes_again(judge: Any) -> None:
@@ -211,8 +210,8 @@ def test_faults_of_order_and_ledger_are_caught():
 
 
 def audit(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "tools" / "verification" / "audit.py"), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tools.verification.audit", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.alone

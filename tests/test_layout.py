@@ -9,7 +9,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("eyestream", "tests", "tools", "benchmarks")
 FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-TOOLS = {path.stem for path in (ROOT / "tools").glob("*/*") if path.suffix == ".py" or (path / "findings.py").exists()}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -23,16 +22,16 @@ def imported(path: Path) -> Iterator[str]:
 
 def strange(path: Path, names: Iterator[str]) -> list[str]:
     """Imports that `path` may not have."""
-    room, inside = path.parts[0], path.is_relative_to("eyestream/testing")
+    room, own = path.parts[0], ".".join(path.parent.parts)
+    product = room == "eyestream" and not path.is_relative_to("eyestream/testing")
+    shared = () if room == "eyestream" else ("tests.rigs",)
     wrong = []
     for name in names:
         first = name.partition(".")[0]
-        own = ".".join(path.parent.parts)
         wrong += [name] * (
-            (first == "tests" and not (room == "tests" and (name == own or name.startswith(f"{own}."))))
-            or (room != "tools" and (first == "tools" or first in TOOLS))
-            or (first == "benchmarks" and room != "benchmarks")
-            or (name.startswith("eyestream.testing") and room == "eyestream" and not inside)
+            (first == "tests" and not any(f"{name}.".startswith(f"{folder}.") for folder in (own, *shared)))
+            or (first in ("tools", "benchmarks") and first != room)
+            or (product and name.startswith("eyestream.testing"))
         )
     return wrong
 
@@ -48,11 +47,13 @@ def test_imports_point_where_they_may(folder: str) -> None:
     ("path", "name"),
     [
         ("tests/privacy/test_a.py", "tests.service.helper"),
-        ("tests/test_a.py", "auditing.findings"),
-        ("tests/test_a.py", "audit"),
+        ("tests/rigs/a.py", "tests.wire"),
+        ("tests/test_a.py", "tools.verification.audit"),
         ("tools/verification/a.py", "tests.wire"),
+        ("tools/make/a.py", "tests"),
         ("benchmarks/a.py", "tools"),
-        ("eyestream/rim/a.py", "eyestream.testing.rig"),
+        ("eyestream/rim/a.py", "tests.rigs.rig"),
+        ("eyestream/cli/a.py", "eyestream.testing.noise"),
     ],
 )
 def test_control_an_import_of_the_wrong_kind(path: str, name: str) -> None:

@@ -1,7 +1,9 @@
-"""For tests of eyestream, ours and yours: rigs, noises without a guarantee, brokers, bad links, strangers, seams.
+"""For tests of a mechanism or a source of your own.
 
-Nothing else in the package imports it. Some of its modules need what `pip install 'eyestream[test]'` brings.
+- `mechanisms`: checks that every mechanism must pass.
+- `noise`: noises that are the same in each run. They have no guarantee, and what is released with them says so.
+- `gaze_lives` and `gaze_sources`: a source of gaze at work beside a fake tracker.
+- `clocks`: a clock that a test moves, and waiting for a condition.
 
-`rig` is a pipeline and a ledger without links, `sidecar` a whole one between its brokers, `load` one without brokers.
-What these three reach into is the inside of a sidecar: tests and tools use them and do not reach in themselves.
+Nothing else in the package imports these modules.
 """

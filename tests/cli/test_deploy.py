@@ -24,7 +24,7 @@ from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
 from eyestream.rim.ops.deployment.manifest import Manifest, Outside, at, read_manifest
 from eyestream.rim.ops.deployment.renewing import renew
 from eyestream.rim.ops.deployment.writing import deploy
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 NOW = datetime.datetime(2026, 11, 1, tzinfo=UTC)
 PROGRAM = "/usr/bin/eyestream"

@@ -15,7 +15,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import stem
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from eyestream.rim import config
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.testing.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]

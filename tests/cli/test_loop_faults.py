@@ -12,7 +12,7 @@ import pytest
 
 from eyestream.cli.options import one_line_faults
 from eyestream.errors import LinkError
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 SECRET = "63.1415926"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ops.deployment.layout import acl_text, conf_text
-from eyestream.testing.mosquitto import Mosquitto
 from tests.faults.certificates import Authority
+from tests.rigs.mosquitto import Mosquitto
 
 __all__ = ["PASSWORDS", "Deployment", "HardBroker"]
 

@@ -13,9 +13,9 @@ from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, RefusedError, Will, connect
 from eyestream.testing.clocks import until
-from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import encode_raw
 from tests.faults.deployment import PASSWORDS, Deployment
+from tests.rigs.payloads import rows_of_a_stranger
 
 TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status", "budget")}
 TOPICS["own status"] = "eyestream/v1/sidecar/sidecar/status"

@@ -9,13 +9,13 @@ import pytest
 
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import NAMES
-from eyestream.testing.strangers import connect_packet, publish_packet
 from eyestream.wire.mqtt import MAX_PAYLOAD_KEPT
 from eyestream.wire.topics import raw_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import NAMES
+from tests.rigs.strangers import connect_packet, publish_packet
 
 MOST_BYTES = 4 * MAX_PAYLOAD_KEPT
 TOPIC = raw_topic("hmd-1")

@@ -15,12 +15,12 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import raw_stands, running, settings_for
-from eyestream.testing.storms import NAMES
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
 from tests.faults.certificates import Authority, Certificate
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.storms import NAMES
 
 CONFIGURATIONS = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
 NOTICE = "eyestream/v1/headset-1/bridge/up"

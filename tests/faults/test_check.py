@@ -26,10 +26,10 @@ from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.spy import spying
 from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
 from tests.faults.deployment import Deployment
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.spy import spying
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "sidecar.toml"

@@ -8,7 +8,7 @@ import pytest
 
 from eyestream.rim import config
 from eyestream.rim.ops.check_laptop import laptop_findings
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]

@@ -15,11 +15,11 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.hostile.corpus import every, payload
-from eyestream.testing.mosquitto import free_port
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import ear, lawful, recovery, settled, traffic
 from eyestream.wire.topics import raw_topic
+from tests.rigs.hostile.corpus import every, payload
+from tests.rigs.mosquitto import free_port
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import ear, lawful, recovery, settled, traffic
 
 pytest.importorskip("amqtt")
 

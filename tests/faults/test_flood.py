@@ -10,24 +10,24 @@ import pytest
 
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.proxy import Fault, FaultProxy
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import NAMES
-from eyestream.testing.strangers import connect_packet, publish_packet
 from eyestream.wire.topics import raw_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.proxy import Fault, FaultProxy
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import NAMES
+from tests.rigs.strangers import connect_packet, publish_packet
 
 MATTERS_OF_SPEED = {"late after the flood", "tracker not heard during", "tracker not heard after", "nothing dropped"}
 """Whether three seconds of this machine's fastest flood are more than the sidecar takes; the long form judges them."""
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "flood.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.alone
 def test_a_flood_and_a_crowd_cost_neither_memory_nor_the_tracker(mosquitto: Mosquitto) -> None:
-    command = [sys.executable, str(TOOL), "--seconds", "3", "--connections", "200"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    command = [sys.executable, "-m", "tools.verification.flood", "--seconds", "3", "--connections", "200"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
     assert done.stdout, done.stderr
     figures = json.loads(done.stdout)
     assert set(figures["wrong"]) <= MATTERS_OF_SPEED

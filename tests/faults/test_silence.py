@@ -8,10 +8,10 @@ import pytest
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.proxy import Fault, FaultProxy
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import Ear, ear, traffic, watching
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.proxy import Fault, FaultProxy
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import Ear, ear, traffic, watching
 
 
 def sessions(heard: Ear) -> list[list[int]]:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "slow_links.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.alone
 def test_slow_and_blocked_links_cost_the_oldest_chunks_and_nothing_stale_is_heard(mosquitto: Mosquitto) -> None:
-    command = [sys.executable, str(TOOL), "--seconds", "180", "--factor", "30"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    command = [sys.executable, "-m", "tools.verification.slow_links", "--seconds", "180", "--factor", "30"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
     assert done.stdout, done.stderr
     figures = json.loads(done.stdout)
     assert set(figures["wrong"]) <= {"heard late", "nothing in a free time"}  # at this haste a busy machine is late

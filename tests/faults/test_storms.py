@@ -20,13 +20,13 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
-from eyestream.testing.clients import speaking
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.proxy import TOXICS, Fault, FaultProxy
-from eyestream.testing.sidecar import links_made, raw_stands, running, settings_for
-from eyestream.testing.storms import NAMES, ear, lawful, recovery, settled, stands, traffic, watching
+from tests.rigs.clients import speaking
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.proxy import TOXICS, Fault, FaultProxy
+from tests.rigs.sidecar import links_made, raw_stands, running, settings_for
+from tests.rigs.storms import NAMES, ear, lawful, recovery, settled, stands, traffic, watching
 
 RECOVERY_SECONDS = 5.0
 CLIENTS = [

@@ -15,10 +15,10 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.testing.clocks import until
-from eyestream.testing.sidecar import raw_stands, running, settings_for
-from eyestream.testing.storms import traffic
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.deployment import PASSWORDS, Deployment
+from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.storms import traffic
 
 
 @pytest.fixture

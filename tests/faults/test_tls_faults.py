@@ -12,11 +12,11 @@ from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto, free_port
-from eyestream.testing.proxy import Fault, FaultProxy
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import ear, recovery, settled, stands, traffic, watching
 from tests.faults.certificates import Authority
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.proxy import Fault, FaultProxy
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import ear, recovery, settled, stands, traffic, watching
 
 RECOVERY_SECONDS = 5.0
 FAULTS = {

@@ -5,7 +5,7 @@ import contextlib
 import random
 from collections.abc import Sequence
 
-from eyestream.testing.listener import Listener, reset
+from tests.rigs.listener import Listener, reset
 
 __all__ = ["EvilBroker"]
 

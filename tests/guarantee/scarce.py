@@ -19,7 +19,7 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.streams.key import StreamKey
-from eyestream.testing.rig import Rig
+from tests.rigs.rig import Rig
 
 CALIBRATION = calibrations.load("everyday-klt-32")
 NOISE = SecureNoise()

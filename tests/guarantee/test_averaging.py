@@ -10,12 +10,12 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import ear
 from eyestream.wire.messages import encode_raw
 from tests.guarantee.evil_broker import EvilBroker
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import ear
 
 ROWS = rows_of_a_stranger(32, 52)
 TOPIC = "eyestream/v1/hmd-1/features/raw"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.testing.mosquitto import Mosquitto, free_port
-from eyestream.testing.tainting.canary import Canary
-from eyestream.testing.tainting.capture import has_strace
-from eyestream.testing.tainting.lives import Life, Plant, live
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.tainting.canary import Canary
+from tests.rigs.tainting.capture import has_strace
+from tests.rigs.tainting.lives import Life, Plant, live
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.long
 @pytest.mark.usefixtures("mosquitto")
 def test_no_canary_in_anything_that_is_written() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "verification" / "canary.py"), "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    command = [sys.executable, "-m", "tools.verification.canary", "--quick"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 hits; controls " in done.stdout.splitlines()[-1]
 

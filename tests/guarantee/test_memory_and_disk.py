@@ -18,9 +18,9 @@ from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
-from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.wire.messages import decode_private
 from tests.guarantee.scarce import CHUNKS, EPSILON, in_child, work
+from tests.rigs.payloads import rows_of_a_stranger
 
 KEY = StreamKey("a", "features")
 ROWS = rows_of_a_stranger(CHUNKS * 32, 52)

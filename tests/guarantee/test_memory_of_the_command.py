@@ -12,11 +12,11 @@ import pytest
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.testing.mosquitto import Mosquitto, free_port
-from eyestream.testing.tainting.canary import Canary
-from eyestream.testing.tainting.capture import Process, Proxy
-from eyestream.testing.tainting.lives import PLAIN, Life, configuration
-from eyestream.testing.tainting.tracker import Tracker, hostile
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.tainting.canary import Canary
+from tests.rigs.tainting.capture import Process, Proxy
+from tests.rigs.tainting.lives import PLAIN, Life, configuration
+from tests.rigs.tainting.tracker import Tracker, hostile
 
 MIB = 1 << 20
 CANARY = Canary(128, 52, 7)

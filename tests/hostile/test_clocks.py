@@ -15,8 +15,8 @@ from eyestream.chunking.clock import Clock
 from eyestream.errors import LedgerError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.testing.rig import EPSILON
-from eyestream.testing.world import N, World
+from tests.rigs.rig import EPSILON
+from tests.rigs.world import N, World
 
 HOUR, DAY = 3600.0, 86_400.0
 STEPS = [HOUR, -HOUR, DAY, -DAY, -0.001, 1e9, -1e9, 2.0**63, -(2.0**63), 1e308, -1e308]

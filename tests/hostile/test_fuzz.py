@@ -9,10 +9,10 @@ import pytest
 
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.testing.hostile.corpus import payload, read
-from eyestream.testing.hostile.lives import TARGETS, live, read_payload
-from eyestream.testing.hostile.mutation import kept, mutants, seeds
-from eyestream.testing.seams import original, replaced
+from tests.rigs.hostile.corpus import payload, read
+from tests.rigs.hostile.lives import TARGETS, live, read_payload
+from tests.rigs.hostile.mutation import kept, mutants, seeds
+from tests.rigs.seams import original, replaced
 
 MUTANTS = {"payload": 15_000, "life": 150, "release": 4_000, "packets": 8_000, "configuration": 500, "ledger": 500}
 

@@ -16,11 +16,11 @@ from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.streams.key import StreamKey
-from eyestream.testing.footprint import rss_bytes
-from eyestream.testing.hostile.corpus import every, payload
-from eyestream.testing.load import FEATURES, MOST_ROWS, Flood, N, flooding
-from eyestream.testing.rig import device_of, reserved_spans
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
+from tests.rigs.footprint import rss_bytes
+from tests.rigs.hostile.corpus import every, payload
+from tests.rigs.load import FEATURES, MOST_ROWS, Flood, N, flooding
+from tests.rigs.rig import device_of, reserved_spans
 
 MB = 1_000_000
 LIMITS = LimitSettings(raw_messages=128, released_chunks=64, deadline_s=0.5)

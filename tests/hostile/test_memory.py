@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from eyestream.errors import PayloadError
-from eyestream.testing.hostile.corpus import FEATURES, SCHEMA, every, payload, read
-from eyestream.testing.world import World
 from eyestream.wire import envelope
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, decode_raw
+from tests.rigs.hostile.corpus import FEATURES, SCHEMA, every, payload, read
+from tests.rigs.world import World
 
 MOST_BYTES = 8_000_000
 """What one message of 64 KiB may cost; msgpack read without types grows 73 times, to 4.7 MB."""

@@ -14,12 +14,12 @@ import pytest
 
 from eyestream.errors import PayloadError
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.testing.hostile.corpus import FEATURES, FOLDER, SCHEMA, every, payload, read
-from eyestream.testing.hostile.judge import NESTING_DEPENDS, judge
-from eyestream.testing.world import N, World
 from eyestream.wire import envelope
 from eyestream.wire.messages import REASONS, decode_raw, encode_raw
 from eyestream.wire.topics import parse_topic
+from tests.rigs.hostile.corpus import FEATURES, FOLDER, SCHEMA, every, payload, read
+from tests.rigs.hostile.judge import NESTING_DEPENDS, judge
+from tests.rigs.world import N, World
 
 CASES = every()
 REFUSED = [case for case in CASES if case["reason"] is not None]
@@ -51,8 +51,8 @@ def test_there_are_enough_and_no_two_are_the_same() -> None:
 
 
 def test_the_files_are_what_the_script_writes(tmp_path: Path) -> None:
-    maker = FOLDER.parents[1] / "tools" / "make" / "hostile_payloads.py"
-    subprocess.run([sys.executable, str(maker), "--out", str(tmp_path)], check=True, timeout=60)
+    command = [sys.executable, "-m", "tools.make.hostile_payloads", "--out", str(tmp_path)]
+    subprocess.run(command, cwd=FOLDER.parents[1], check=True, timeout=60)
     made = sorted(tmp_path.iterdir())
     assert {path.stem for path in FOLDER.glob("*.jsonl")} - {path.stem for path in made} == {"found", "gaze", "kept"}
     for path in made:

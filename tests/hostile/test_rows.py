@@ -14,9 +14,9 @@ import pytest
 from eyestream.chunking.session import Session
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
-from eyestream.testing.rig import EPSILON, forget_rows, reserved_spans
-from eyestream.testing.world import N, World
 from eyestream.wire.messages import MAX_U64
+from tests.rigs.rig import EPSILON, forget_rows, reserved_spans
+from tests.rigs.world import N, World
 
 FAR = [2**31, 2**32 - 2, 2**32, 2**53 + 1, 2**63 - 1, 2**63, MAX_U64 - 9, MAX_U64 - 1]
 

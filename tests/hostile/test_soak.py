@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "verification" / "soak.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.alone
 def test_a_short_soak(tmp_path: Path) -> None:
-    command = [sys.executable, str(TOOL), "--seconds", "3", "--round", "4", "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    words = ["--seconds", "3", "--round", "4", "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "tools.verification.soak", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
     assert done.stdout, done.stderr
     assert done.returncode == 2, "a few seconds tell nothing about a slope"
     figures = json.loads(done.stdout.splitlines()[-1])

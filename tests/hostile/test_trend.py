@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from eyestream.testing.footprint import heap_bytes, rss_bytes
-from eyestream.testing.trend import trend
+from tests.rigs.footprint import heap_bytes, rss_bytes
+from tests.rigs.trend import trend
 
 MB = 1e6
 

@@ -2,14 +2,13 @@
 
 import pytest
 
-from eyestream.privacy import memory_ledger
 from eyestream.privacy.accountant import LAST_ROW, Account, Announcement, Granted, Request, RowMark, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.meter import Meter
 from eyestream.privacy.stream_account import StreamAccount
 from eyestream.streams.key import StreamKey
-from eyestream.testing import budget_lives
+from tests.rigs import budget_lives, memory_ledger
+from tests.rigs.memory_ledger import MemoryLedger
 
 FREE = Ceilings()
 KEY, GAZE = StreamKey("d", "s"), StreamKey("d", "gaze")

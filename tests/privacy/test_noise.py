@@ -9,8 +9,8 @@ import pytest
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.bits import DIRECT_WORDS, SystemBits
 from eyestream.privacy.noise.laws import LaplaceLaw
-from eyestream.testing.copies import in_a_copy, native_fork
 from eyestream.testing.noise import SeededNoise, ZeroNoise
+from tests.rigs.copies import in_a_copy, native_fork
 
 
 def a_law(rows: int = 4) -> LaplaceLaw:

@@ -1,6 +1,6 @@
 """Two streams of one device, interleaved in many ways: the ceilings of the device hold at every prefix.
 
-The lives are short and many; `eyestream.testing.budget_lives` has long ones with restarts and changes.
+The lives are short and many; `tests.rigs.budget_lives` has long ones with restarts and changes.
 """
 
 import random
@@ -10,9 +10,9 @@ import pytest
 
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.memory_ledger import decide
 from eyestream.privacy.meter import Meter
 from eyestream.streams.key import StreamKey
+from tests.rigs.memory_ledger import decide
 
 KEYS = (StreamKey("d", "features"), StreamKey("d", "gaze"))
 CHUNKS = (32, 8)

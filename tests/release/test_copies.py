@@ -8,9 +8,9 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.files import calibrations
-from eyestream.testing.copies import in_a_copy
 from eyestream.testing.noise import SeededNoise
 from eyestream.wire.messages import RawRows, decode_private
+from tests.rigs.copies import in_a_copy
 
 N = 32
 

@@ -13,15 +13,15 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.fading import LEVELS, faded, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
-from eyestream.testing.calibrations import few_features, synthetic_joint
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
+from tests.rigs.calibrations import few_features, synthetic_joint
+from tests.rigs.memory_ledger import MemoryLedger
 
 N, F, EPSILON = 4, 3, 4.0
 KEYS = [StreamKey("d", "a"), StreamKey("d", "b")]

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from eyestream.testing.listener import Listener
+from tests.rigs.listener import Listener
 
 __all__ = ["Greeting", "ScriptedBroker"]
 

@@ -6,8 +6,8 @@ from typing import Literal
 import pytest
 
 from eyestream.rim.config import BrokerSettings
-from eyestream.testing.matrix import PROBES
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.matrix import PROBES
+from tests.rigs.mosquitto import Mosquitto
 
 SHORT = {"life", "retained", "stopped", "questions"}
 WORDS = {("version", "5"): "5", ("version", "3.1.1"): "3.1.1", ("questions", "3.1.1"): "none in 3.1.1"}

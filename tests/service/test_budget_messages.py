@@ -14,7 +14,6 @@ import pytest
 from eyestream.cli.left import budget_words
 from eyestream.cli.main import main
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.remaining import left_of, without
 from eyestream.privacy.reservation import Request
 from eyestream.release.stream import Condition
@@ -29,13 +28,14 @@ from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.rig import EPSILON, Rig
-from eyestream.testing.sidecar import NO_BROKER, at_work, settings_for
-from eyestream.testing.spy import spying
 from eyestream.wire.messages import Budget, Status, decode_budget, encode_budget, encode_status
 from eyestream.wire.topics import budget_topic, status_topic
+from tests.rigs.memory_ledger import MemoryLedger
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.rig import EPSILON, Rig
+from tests.rigs.sidecar import NO_BROKER, at_work, settings_for
+from tests.rigs.spy import spying
 
 KEY = StreamKey("d0", "features")
 DAY = 20_000

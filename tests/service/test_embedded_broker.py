@@ -13,7 +13,7 @@ from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import free_port
+from tests.rigs.mosquitto import free_port
 
 pytest.importorskip("amqtt")
 

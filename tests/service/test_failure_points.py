@@ -13,10 +13,10 @@ import pytest
 from eyestream.privacy.mechanisms import KLT
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.pipeline import Counters
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.rig import Rig
-from eyestream.testing.seams import original, replaced
 from eyestream.wire.messages import decode_private
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.rig import Rig
+from tests.rigs.seams import original, replaced
 
 CALLS = (
     "Domain.admit",

@@ -15,11 +15,11 @@ from eyestream.rim.mqtt.foreign import ForeignClient
 from eyestream.rim.mqtt.transport import Message, Properties, Will, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import raw_stands, running, settings_for
-from eyestream.testing.spy import spying
-from eyestream.testing.storms import NAMES
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.spy import spying
+from tests.rigs.storms import NAMES
 
 
 def on_aiomqtt(url: str, **more: str) -> BrokerSettings:

@@ -632,10 +632,10 @@ def test_a_copy_put_back_forgets_as_documented(path):
 
 
 def test_killed_publishers_never_outrun_the_ledger():
-    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "50"]
-    good = subprocess.run(run, capture_output=True, text=True, check=False)
+    run = [sys.executable, "-m", "tools.verification.kill_test", "--rounds", "50"]
+    good = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "50 kills" in good.stdout
-    late = subprocess.run([*run, "--fault", "late"], capture_output=True, text=True, check=False)
+    late = subprocess.run([*run, "--fault", "late"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert late.returncode == 1
     assert "published and not in the ledger" in late.stdout

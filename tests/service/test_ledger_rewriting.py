@@ -340,8 +340,8 @@ def test_damage_in_a_snapshot_and_records_of_an_older_generation_are_refused(pat
 
 
 def test_killed_publishers_never_outrun_a_ledger_that_is_rewritten_all_the_time():
-    run = [sys.executable, str(ROOT / "tools" / "verification" / "kill_test.py"), "--rounds", "40", "--rewrite", "8"]
-    good = subprocess.run(run, capture_output=True, text=True, check=False)
+    run = [sys.executable, "-m", "tools.verification.kill_test", "--rounds", "40", "--rewrite", "8"]
+    good = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "40 kills" in good.stdout
 

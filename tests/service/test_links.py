@@ -13,10 +13,10 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Will, connect
 from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.sidecar import running, settings_for
 from eyestream.wire.mqtt_packets import Suback
 from eyestream.wire.topics import raw_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.sidecar import running, settings_for
 from tests.service.scripted import ScriptedBroker
 
 OWN = "eyestream/v1/sidecar/sidecar/status"

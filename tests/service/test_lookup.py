@@ -17,7 +17,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.lookup import addresses
 from eyestream.rim.mqtt.transport import connect
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
 

@@ -22,16 +22,16 @@ from eyestream.rim.mqtt.transport import Message, Properties, RefusedError, conn
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.testing.clocks import until
-from eyestream.testing.matrix import blocks
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.proxy import FaultProxy
-from eyestream.testing.sidecar import raw_stands, running, settings_for
-from eyestream.testing.spy import spying
-from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import decode_meta
 from eyestream.wire.mqtt5 import encode_publish
 from eyestream.wire.release import claim_hash
+from tests.rigs.matrix import blocks
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.proxy import FaultProxy
+from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.spy import spying
+from tests.rigs.storms import NAMES
 from tests.service.scripted import ScriptedBroker
 
 OWN = "eyestream/v1/sidecar/sidecar/status"

@@ -31,10 +31,10 @@ from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto, free_port
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import at_work, running, settings_for
-from eyestream.testing.spy import spying
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import at_work, running, settings_for
+from tests.rigs.spy import spying
 
 NAMES = calibrations.load("everyday-cfpa-32").names
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,13 +21,13 @@ from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import ceilings_of, opened, raw_stands, running, settings_for
-from eyestream.testing.spy import spying
-from eyestream.testing.storms import NAMES
 from eyestream.wire.owner import Owner, encode_owner
 from eyestream.wire.topics import owner_topic, sidecar_status_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import ceilings_of, opened, raw_stands, running, settings_for
+from tests.rigs.spy import spying
+from tests.rigs.storms import NAMES
 
 FOREIGN = "f" * 32
 

@@ -6,8 +6,8 @@ from typing import Any
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.rig import Rig
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.rig import Rig
 
 CALIBRATION = calibrations.load("everyday-cfpa-32")
 

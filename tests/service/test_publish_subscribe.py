@@ -13,8 +13,8 @@ from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto, free_port
 from eyestream.wire import messages, topics
+from tests.rigs.mosquitto import Mosquitto, free_port
 
 NAMES = ("a", "b", "c")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import eyestream
 from eyestream.rim.mqtt.embedded import embedded_broker
-from eyestream.testing.sidecar import running, settings_for
+from tests.rigs.sidecar import running, settings_for
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.S | re.M)

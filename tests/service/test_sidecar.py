@@ -22,12 +22,12 @@ from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto, free_port
 from eyestream.testing.noise import SeededNoise
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import links_made, raw_stands, running, settings_for
-from eyestream.testing.spy import Spy, spying
 from eyestream.wire.messages import encode_raw
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import links_made, raw_stands, running, settings_for
+from tests.rigs.spy import Spy, spying
 
 NAMES = calibrations.load("everyday-cfpa-32").names
 

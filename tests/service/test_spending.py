@@ -1,11 +1,11 @@
 """What is reserved and held is left out of what was spent, at what each chunk cost."""
 
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.reservation import Request
 from eyestream.release.stream import ChunkCounters
 from eyestream.rim.sidecar.spending import Spending
 from eyestream.streams.key import StreamKey
+from tests.rigs.memory_ledger import MemoryLedger
 
 KEY = StreamKey("d0", "features")
 CHARGES = (Charge.of("1"), Charge.of("0.5"), Charge.of("0.25"))

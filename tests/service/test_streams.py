@@ -17,13 +17,13 @@ from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import NO_BROKER, at_work, settings_for
-from eyestream.testing.spy import Spy, spying
-from eyestream.testing.storms import settled
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import NO_BROKER, at_work, settings_for
+from tests.rigs.spy import Spy, spying
+from tests.rigs.storms import settled
 
 
 def two_streams(url: str, folder: Path, **second: Any) -> Settings:

@@ -22,12 +22,12 @@ from eyestream.rim.refusals import AGAIN_S, GAZE_REMEDIES, REMEDIES, Refusals
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import running, settings_for
 from eyestream.wire.envelope import REASONS
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import running, settings_for
 
 KEY = StreamKey("hmd-1", "features")
 
@@ -146,8 +146,8 @@ def test_what_is_left_in_chunks_and_hours(tmp_path: Path, capsys: pytest.Capture
 
 def test_left_is_what_the_account_grants() -> None:
     """Against the ledger itself, at every spend, over a change of day and of session."""
-    from eyestream.privacy.memory_ledger import MemoryLedger
     from eyestream.privacy.reservation import Granted, Request
+    from tests.rigs.memory_ledger import MemoryLedger
 
     ceilings, charge = Ceilings.of(session=1.0, day=1.5, lifetime=4.0), Charge.of("0.25")
     ledger, row = MemoryLedger(ceilings), 0

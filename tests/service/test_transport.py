@@ -18,9 +18,9 @@ from eyestream.rim.mqtt import reconnecting as keeper
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, connect
-from eyestream.testing.clients import speaking
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto, free_port
+from tests.rigs.clients import speaking
+from tests.rigs.mosquitto import Mosquitto, free_port
 
 CLIENTS = [
     ("own", "auto"),

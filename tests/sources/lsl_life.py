@@ -13,7 +13,7 @@ from eyestream.rim.sources.lsl import LslSource, Options, outlet_of, pylsl_modul
 from eyestream.testing.clocks import until
 from eyestream.testing.gaze_lives import hard_life
 from eyestream.testing.gaze_sources import hearing
-from eyestream.testing.lsl import FakeOutlet, outlet_info
+from tests.rigs.lsl import FakeOutlet, outlet_info
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 PROFILE = load_profile("lsl").at_rate(200.0)

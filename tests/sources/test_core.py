@@ -14,8 +14,8 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.core import CoreSource, Options, read_datum
 from eyestream.rim.sources.gaze import Place
-from eyestream.testing.core import FakeCapture, datum
 from eyestream.testing.gaze_lives import hard_life
+from tests.rigs.core import FakeCapture, datum
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 

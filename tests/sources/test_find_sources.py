@@ -10,9 +10,9 @@ from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.gaze.outlets import Channel, Outlet
 from eyestream.rim.ops.find_sources import find_sources, outlet_found
-from eyestream.testing.core import FakeCapture
-from eyestream.testing.mosquitto import free_port
-from eyestream.testing.neon import FakeNeon
+from tests.rigs.core import FakeCapture
+from tests.rigs.mosquitto import free_port
+from tests.rigs.neon import FakeNeon
 
 
 async def test_a_phone_and_capture_are_found_at_their_hosts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from eyestream.rim.config import Settings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_host import _gaze
 from eyestream.rim.sidecar.assembly import assemble, mechanisms_of
-from eyestream.testing.sidecar import NO_BROKER, settings_for
+from tests.rigs.sidecar import NO_BROKER, settings_for
 
 
 def with_source(settings: Settings, **changes: object) -> Settings:

@@ -20,11 +20,11 @@ from eyestream.rim.sources.mqtt import MqttSource, Options
 from eyestream.testing.clocks import until
 from eyestream.testing.gaze_lives import TrackerClock, hard_life
 from eyestream.testing.gaze_sources import hearing
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.sidecar import at_work, settings_for
-from eyestream.testing.spy import spying
 from eyestream.wire.messages import encode_gaze
 from eyestream.wire.topics import gaze_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.sidecar import at_work, settings_for
+from tests.rigs.spy import spying
 
 RATE_HZ = 200.0
 DEVICE = "hmd-1"

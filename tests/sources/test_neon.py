@@ -20,9 +20,9 @@ from eyestream.streams.spec import StreamSpec
 from eyestream.testing.clocks import until
 from eyestream.testing.gaze_lives import hard_life
 from eyestream.testing.gaze_sources import hearing
-from eyestream.testing.neon import FakeNeon, payload_of
 from eyestream.wire.rtp import GAZE_BYTES, RtpClock, read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import read_description, read_head
+from tests.rigs.neon import FakeNeon, payload_of
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 

@@ -6,8 +6,8 @@ import pytest
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise.laws import LaplaceLaw
 from eyestream.privacy.noise.response import ResponseLaw
-from eyestream.testing.calibrations import few_features
 from eyestream.testing.noise import FixedNoise, ScaledNoise, SeededNoise, WatchedNoise, WordNoise, ZeroNoise
+from tests.rigs.calibrations import few_features
 
 LAW = LaplaceLaw(np.array([0.01]), 20_000, largest=64)
 FALSE = {

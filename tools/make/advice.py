@@ -1,6 +1,6 @@
 """Make `eyestream/data/advice.json`, which `eyestream advise` answers from: utility and identity of what ships.
 
-python tools/make/advice.py GAZE_DIR --cells DIR [--splits 3] [--attack-splits 1]
+python -m tools.make.advice GAZE_DIR --cells DIR [--splits 3] [--attack-splits 1]
 
 GAZE_DIR holds PNN.csv.gz. For each way of calibrating, chunk length and epsilon a minute: a random half of the 30
 people calibrates and the other half is released, then the roles change; the first minute of a recording is never
@@ -17,7 +17,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import everyday
 import numpy as np
 
 from eyestream.lab.study.fidelity import Fidelity, Yardstick, fidelity
@@ -27,6 +26,7 @@ from eyestream.lab.study.people.inference import figures, trial
 from eyestream.lab.study.population import Population
 from eyestream.lab.study.sessions import released_session
 from eyestream.privacy.mechanisms import build
+from tools.make import everyday
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.json"
 WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}

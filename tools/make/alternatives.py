@@ -1,6 +1,6 @@
 """Other laws in the place of klt's randomised response: the same innovations, with noise added to them.
 
-python tools/make/alternatives.py GAZE_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...]
+python -m tools.make.alternatives GAZE_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...]
 
 People, rows and explained variance (clipped) as in `frontier.py`. In every chunk the m most worthy directions of the
 innovation are held to a body, and noise of pure epsilon is added to the m numbers:
@@ -20,9 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import everyday
 import numpy as np
-from frontier import explained, groups_in, release
 from numpy.typing import NDArray
 from scipy.special import gammainc
 
@@ -33,6 +31,8 @@ from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.joint.schedule import STEPS, inverse_root
 from eyestream.privacy.mechanisms import build
+from tools.make import everyday
+from tools.make.frontier import explained, groups_in, release
 
 Array = NDArray[np.float64]
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)

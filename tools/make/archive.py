@@ -1,6 +1,6 @@
 """A frozen archive of code, cells and report of a study, for a paper or a repository of research data.
 
-python tools/make/archive.py STUDY_DIR --out FILE.tar.gz
+python -m tools.make.archive STUDY_DIR --out FILE.tar.gz
 
 The code is what git has at HEAD; a working tree that differs is refused, for the archive would not say what was run. Of
 the study come its report, tables, figures, settings, calibrations and finished cells; recordings never do. MANIFEST.txt

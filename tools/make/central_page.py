@@ -1,6 +1,6 @@
 """The page on the local and the central model, on simulated people.
 
-python tools/make/central_page.py --out DIR
+python -m tools.make.central_page --out DIR
 
 `eyestream study RECORDINGS --only central` makes the same tables of any recordings. What stands behind the last mark of
 docs/central.md stays.

@@ -1,6 +1,6 @@
 """A Debian package of eyestream with a virtual environment of its own, in /opt/eyestream.
 
-    python tools/make/debian_package.py --out dist [--version 0.1.0-1]
+    python -m tools.make.debian_package --out dist [--version 0.1.0-1]
 
 Needs dpkg-deb, and the Python of the Debian release that it is for: the environment has its compiled packages. The
 package depends on that Python, on mosquitto and on systemd. Installing it makes /opt/eyestream, /usr/bin/eyestream and,

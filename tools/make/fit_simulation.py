@@ -1,6 +1,6 @@
 """Make `eyestream/data/simulation.npz` from the gaze of the 30-person corpus (see README).
 
-    python tools/make/fit_simulation.py ../shared/data/hoppe2018/gaze
+    python -m tools.make.fit_simulation ../shared/data/hoppe2018/gaze
 
 The result is a function of the recordings and the front end: the same files give the same bytes. It holds statistics of
 all people together; every node of a quantile function is the mean of at least 16 rows.
@@ -13,11 +13,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from everyday import corpus
 from numpy.typing import NDArray
 
 from eyestream.lab.corpus.likeness import measure
 from eyestream.lab.corpus.simulation import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
+from tools.make.everyday import corpus
 
 Floats = NDArray[np.float64]
 

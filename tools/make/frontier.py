@@ -1,6 +1,6 @@
 """Utility against identity: explained variance and white-box re-identification of every mechanism and epsilon.
 
-python tools/make/frontier.py GAZE_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
+python -m tools.make.frontier GAZE_DIR [--release odd|even] [--seeds 5] [--chunk 32] [--epsilon E ...] [--csv FILE]
 
 People sorted by name; those at the even positions calibrate and those at the odd ones are released, or the reverse.
 Explained variance: 1 - mean over features of mean squared error / mean squared distance to the calibration mean, whole
@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import everyday
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
@@ -31,6 +30,7 @@ from eyestream.privacy.calibration.redundancy import groups_of
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files.recordings import Recording
+from tools.make import everyday
 
 Array = NDArray[np.float64]
 FOLLOWING = ("rate_large_saccades", "rate_negative_saccades", "ratio_large_saccades", "ratio_negative_saccades",

@@ -1,4 +1,4 @@
-"""Write the golden payloads and their index: `python tools/make/golden_payloads.py [--out FOLDER]`.
+"""Write the golden payloads and their index: `python -m tools.make.golden_payloads [--out FOLDER]`.
 
 Uses `msgpack` and the standard library only, nothing of eyestream, so that it also serves as an example for those who
 write a client of their own in another language.

@@ -4,8 +4,8 @@ import itertools
 import struct
 from collections.abc import Iterator
 
-from eyestream.testing.hostile.corpus import FEATURES
-from eyestream.testing.hostile.parts import (
+from tests.rigs.hostile.corpus import FEATURES
+from tests.rigs.hostile.parts import (
     FITTING,
     GOOD,
     KEYS,

@@ -1,8 +1,8 @@
-"""Write the hostile payloads that can be written by rule: `python tools/make/hostile_payloads.py [--out FOLDER]`.
+"""Write the hostile payloads that can be written by rule: `python -m tools.make.hostile_payloads [--out FOLDER]`.
 
-Uses `msgpack`, the standard library and the hostile parts of `eyestream.testing`, no encoder of eyestream. Where a case
-is made on purpose its reason stands here; where cases are made by the hundred (cuts, flipped bits, single bytes)
-`eyestream.testing.hostile.judge` names it. `found.jsonl`, the finds of the fuzzer, is not touched.
+Uses `msgpack`, the standard library and `tests.rigs.hostile`, no encoder of eyestream. Where a case is made on purpose
+its reason stands here. Where cases are made by the hundred (cuts, flipped bits, single bytes)
+`tests.rigs.hostile.judge` names it. `found.jsonl`, the finds of the fuzzer, is not touched.
 """
 
 import argparse
@@ -10,11 +10,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from hostile_fields import counts, keys, keys_again, numbers, other_keys, shapes, types, values
-
-from eyestream.testing.hostile.corpus import FEATURES, FOLDER, SCHEMA, payload, write
-from eyestream.testing.hostile.judge import judge
-from eyestream.testing.hostile.parts import (
+from tests.rigs.hostile.corpus import FEATURES, FOLDER, SCHEMA, payload, write
+from tests.rigs.hostile.judge import judge
+from tests.rigs.hostile.parts import (
     GOOD,
     ODD,
     ROW,
@@ -28,6 +26,7 @@ from eyestream.testing.hostile.parts import (
     pack,
     wide,
 )
+from tools.make.hostile_fields import counts, keys, keys_again, numbers, other_keys, shapes, types, values
 
 
 def cuts() -> Iterator[Case]:

@@ -1,6 +1,6 @@
 """The tables on labels and the linkage of demographics and gaze, on simulated people who read three documents each.
 
-python tools/make/label_tables.py --out DIR [--people 24] [--only PART...]
+python -m tools.make.label_tables --out DIR [--people 24] [--only PART...]
 
 DIR keeps cells and calibrations: what is there is not computed again. `eyestream simulate --labels` makes the same
 people, and `eyestream study --labels FILE --only tables linkage` the same tables of any recordings. When both parts are

@@ -1,6 +1,6 @@
 """Make the books of points that `eyestream calibrate` gives to calibrations of `klt`: a minute; no recording enters.
 
-python tools/make/make_books.py
+python -m tools.make.make_books
 """
 
 from pathlib import Path

@@ -1,19 +1,18 @@
 """Make the calibrations that the package ships, from the 30-person corpus of everyday gaze (see README).
 
-python tools/make/make_calibrations.py GAZE_DIR [NAME ...]     GAZE_DIR holds PNN.csv.gz
+python -m tools.make.make_calibrations GAZE_DIR [NAME ...]     GAZE_DIR holds PNN.csv.gz
 """
 
 import sys
 from pathlib import Path
 from typing import Any
 
-from everyday import DESCRIPTION, corpus
-
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
+from tools.make.everyday import DESCRIPTION, corpus
 
 JOINT: dict[str, dict[str, Any]] = {
     "klt": {"ranks": False},

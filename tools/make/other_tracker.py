@@ -1,6 +1,6 @@
 """A population with another tracker: does an adapted calibration state its error honestly, and who is found?
 
-python tools/make/other_tracker.py [--people 150] [--seconds 480] [--minute 18] [--splits 1] [--attackers NAME ...]
+python -m tools.make.other_tracker [--people 150] [--seconds 480] [--minute 18] [--splits 1] [--attackers NAME ...]
                                    [--calibrations NAME|FILE ...]
 
 People of `eyestream.lab.corpus.gaze_simulation`, whom the shipped calibrations have never seen, on a tracker with

@@ -1,6 +1,6 @@
 """The shipped class of processes: how long chunks of one person resemble each other, with margins, from the corpus.
 
-python tools/make/process_class.py GAZE_DIR
+python -m tools.make.process_class GAZE_DIR
 
 Chunks of 32 rows. For each feature the mean of a chunk, and each score of the shipped klt calibration, about the
 person's own mean; the correlation with the next chunk pooled over people, corrected for the mean that was taken off
@@ -19,7 +19,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import everyday
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +26,7 @@ from eyestream.lab.study.population import Population
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
+from tools.make import everyday
 
 Array = NDArray[np.float64]
 TARGET = Path(__file__).resolve().parents[2] / "eyestream/data/processes/everyday.toml"

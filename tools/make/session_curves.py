@@ -1,6 +1,6 @@
 """What a session tells, on the corpus: every mechanism at the papers' epsilons, and whether DCFPA is less vulnerable.
 
-python tools/make/session_curves.py GAZE_DIR [--out docs/correlations-corpus.md]
+python -m tools.make.session_curves GAZE_DIR [--out docs/correlations-corpus.md]
 
 People at even positions of the sorted names give the public chunks (k-means of whole chunks of the 48 features, clamped
 and standardised by the shipped klt calibration) and the chain: how often one follows another, pooled. Its margins are
@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import everyday
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +25,7 @@ from eyestream.lab.study.population import Population
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
+from tools.make import everyday
 
 Array = NDArray[np.float64]
 ROWS, STATES, LENGTH = 32, 4, 41

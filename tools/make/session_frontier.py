@@ -1,6 +1,6 @@
 """Utility against epsilon', under the shipped class of processes: what a release that keeps epsilon' low is worth.
 
-python tools/make/session_frontier.py GAZE_DIR [--seeds 3] [--only NAME...] [--every G]
+python -m tools.make.session_frontier GAZE_DIR [--seeds 3] [--only NAME...] [--every G]
 
 People at even positions of the sorted names calibrate and the others are released. For each target of epsilon' (of one
 chunk, in a session of an hour) the largest epsilon of a chunk whose claim is at most that, to 1 %, and the explained
@@ -15,9 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import everyday
 import numpy as np
-from frontier import Array, explained, release
 
 from eyestream.correlation.published import session_claim
 from eyestream.lab.study.population import finite_rows
@@ -27,6 +25,8 @@ from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files.processes import load_process
+from tools.make import everyday
+from tools.make.frontier import Array, explained, release
 
 TARGETS = (2.4, 4.8, 10.0, 24.0, 48.0, 100.0)
 ROWS = 64

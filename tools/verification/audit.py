@@ -1,7 +1,7 @@
 """Audit the guarantee: estimate epsilon from outside, check every part of it, and plant faults that must be caught.
 
-    python tools/verification/audit.py --quick
-    python tools/verification/audit.py --only order once closed
+    python -m tools.verification.audit --quick
+    python -m tools.verification.audit --only order once closed
 
 Three parts. *Estimates*: for each mechanism, k and epsilon a lower confidence bound on epsilon (99.9 %) from what
 `release` returns for worst-case neighbours; it must not exceed the stated epsilon, and where enough was drawn must not
@@ -24,7 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from auditing import (
+
+from eyestream.lab.audit.estimate import lower_bound
+from eyestream.lab.audit.trials import SHARP, TRIALS, Case, cases, count
+from tools.verification.auditing import (
     claim_checks,
     faults_flow,
     faults_ledger,
@@ -36,11 +39,8 @@ from auditing import (
     noise_checks,
     release_checks,
 )
-from auditing.findings import Check, Finding
-from auditing.planting import FAULTS, Fault, planted
-
-from eyestream.lab.audit.estimate import lower_bound
-from eyestream.lab.audit.trials import SHARP, TRIALS, Case, cases, count
+from tools.verification.auditing.findings import Check, Finding
+from tools.verification.auditing.planting import FAULTS, Fault, planted
 
 PROCESSES = 2
 

@@ -1,12 +1,12 @@
 """A sidecar on the brokers of others, with the clients of others as tracker and application; prints a table.
 
-    python tools/verification/broker_matrix.py
-    python tools/verification/broker_matrix.py --node-modules DIR --nats PATH --mosquitto PATH_OF_ANOTHER_ONE
+    python -m tools.verification.broker_matrix
+    python -m tools.verification.broker_matrix --node-modules DIR --nats PATH --mosquitto PATH_OF_ANOTHER_ONE
 
 Brokers: mosquitto of the system, another mosquitto (2.1, for example), Aedes (`npm install aedes mqtt` in the parent of
 DIR), nats-server, RabbitMQ (already at work with its MQTT plug-in: --rabbitmq URL), and amqtt, which is for the demo
 alone: it sends retained messages to those who did not ask, and what fails there is no fault of ours. Each is asked all
-of `eyestream.testing.matrix`, once with our own client and once with aiomqtt; and ten chunks go from paho, aiomqtt and
+of `tests.rigs.matrix`, once with our own client and once with aiomqtt; and ten chunks go from paho, aiomqtt and
 mqtt.js to each of them. What is not there is skipped, by its name. Exit code 1 where something failed that must hold.
 """
 
@@ -33,10 +33,10 @@ from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.testing.clocks import until
-from eyestream.testing.matrix import PROBES, at_work, blocks
-from eyestream.testing.mosquitto import Mosquitto, free_port, program
 from eyestream.wire.messages import decode_private
 from eyestream.wire.topics import private_topic, raw_topic
+from tests.rigs.matrix import PROBES, at_work, blocks
+from tests.rigs.mosquitto import Mosquitto, free_port, program
 
 CHUNKS = 10
 PATIENCE_SECONDS = 30

@@ -1,7 +1,7 @@
 """Kill brokers under a sidecar at work, and put every fault on its links for a minute; hours in a nutshell.
 
-    python tools/verification/broker_storm.py --restarts 200
-    python tools/verification/broker_storm.py --faults 60
+    python -m tools.verification.broker_storm --restarts 200
+    python -m tools.verification.broker_storm --faults 60
 
 Restarts go round: SIGKILL of the raw broker, an orderly restart of the private one (which keeps its sessions), SIGKILL
 of the private one, a session taken over. After each, the time until all links stand is measured. A persistent
@@ -28,10 +28,10 @@ from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.proxy import TOXICS, Fault, FaultProxy
-from eyestream.testing.sidecar import raw_stands, running, settings_for
-from eyestream.testing.storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.proxy import TOXICS, Fault, FaultProxy
+from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching
 
 KINDS = ("raw killed", "private restarted", "private killed", "session taken over")
 

@@ -1,12 +1,12 @@
 """Send rows that can be recognised through the real commands, and search everything that they write.
 
-    python tools/verification/canary.py --quick
-    python tools/verification/canary.py --bytes 100000000
+    python -m tools.verification.canary --quick
+    python -m tools.verification.canary --bytes 100000000
 
 Every value a tracker sends is a canary (`tainting/canary.py`). `eyestream run` lives many lives (`tainting/lives.py`):
 refused rows, a budget that runs out, errors whose message tells raw values, a full disk, SIGTERM, SIGINT, SIGABRT,
 SIGSEGV. Its sources of gaze live such lives too (`tainting/gaze_lives.py`), LSL's where there is the loopback alone:
-`unshare -rn sh -c 'ip link set lo up; exec python tools/verification/canary.py'`. `privatize`, `replay` and `demo` work
+`unshare -rn sh -c 'ip link set lo up; exec python -m tools.verification.canary'`. `privatize`, `replay` and `demo` work
 on canaries too. Searched is every byte that the sidecar handed to the system (strace: sockets, files, their names,
 stdout, stderr), what passed on its links, /metrics, and every file it left, core files too. The long form needs strace,
 and goes on until so many bytes were searched; the quick one lives two lives with gaze, and does
@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.rim.files import calibrations, recordings
-from eyestream.testing.mosquitto import Mosquitto, free_port
-from eyestream.testing.tainting.canary import FORMS, Canary
-from eyestream.testing.tainting.capture import Process, has_strace
-from eyestream.testing.tainting.gaze_lives import (
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.tainting.canary import FORMS, Canary
+from tests.rigs.tainting.capture import Process, has_strace
+from tests.rigs.tainting.gaze_lives import (
     BRIEF_LIVES,
     GAZE_LIVES,
     GazeLife,
@@ -37,8 +37,8 @@ from eyestream.testing.tainting.gaze_lives import (
     gaze_live,
     in_own_namespace,
 )
-from eyestream.testing.tainting.lives import LIVES, PLAIN, Ended, Life, live
-from eyestream.testing.tainting.tracker import recording
+from tests.rigs.tainting.lives import LIVES, PLAIN, Ended, Life, live
+from tests.rigs.tainting.tracker import recording
 
 BEGAN = time.monotonic()
 BULK_DEVICES = 8

@@ -1,6 +1,6 @@
 """The Debian package, on a Debian host that boots: installed, enabled, checked, upgraded with its ledger, purged.
 
-    sudo python tools/verification/debian_trial.py
+    sudo python -m tools.verification.debian_trial
 
 Builds two versions of it with `tools/make/debian_package.py` inside the host's own root, and then runs the steps of the
 Containerfile in another one. About two minutes. The exit code is 1 unless
@@ -15,7 +15,7 @@ import re
 import shlex
 from pathlib import Path
 
-from deployment_host import CACHE, ROOT, Host, finish, say, wheels
+from tools.verification.deployment_host import CACHE, ROOT, Host, finish, say, wheels
 
 CHECK = (
     "eyestream check --config /etc/eyestream/sidecar.toml --tracker /etc/eyestream/logins/tracker.toml "

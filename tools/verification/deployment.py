@@ -1,6 +1,6 @@
 """The deployment that `eyestream deploy` lays out, on a Debian host that boots: first start, reboot, faults, renewal.
 
-    sudo python tools/verification/deployment.py
+    sudo python -m tools.verification.deployment
 
 Makes a root with debootstrap (once, in /var/tmp), installs eyestream there from wheels, boots it with
 systemd-nspawn, and does what docs/deployment.md says. Takes about three minutes. The exit code is 1 unless
@@ -24,7 +24,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from deployment_host import CACHE, ROOT, Host, finish, one_line, say, wheels
+from tools.verification.deployment_host import CACHE, ROOT, Host, finish, one_line, say, wheels
 
 UNITS = ("eyestream-raw", "eyestream-private", "eyestream")
 CONFIG = "/etc/eyestream/sidecar.toml"

@@ -1,13 +1,13 @@
 """A flood and a crowd at a real broker while a sidecar works: nothing grows, all is counted, the tracker is heard.
 
-    python tools/verification/flood.py --seconds 60
+    python -m tools.verification.flood --seconds 60
 
 Beside a tracker that sends a chunk ten times a second, one publisher sends messages of 64 KiB for another device of the
 same sidecar as fast as the machine takes them, and a thousand clients come and go: whole, half, in each other's name,
 with a will on the raw topic, with noise, with RST. Then all is quiet again. The exit code is 1 unless
 
 - the sidecar's memory never passed 150 MB, and did not rise by more than 1 MB a minute (2 when that was too short to
-  judge: see eyestream.testing.trend);
+  judge: see tests.rigs.trend);
 - what came in = rejected + dropped + taken + held, and so on for rows and chunks, ten times a second;
 - after the flood its event loop is late by less than 50 ms (p99), and 15 chunks of the tracker come in 3 s;
 - during the flood chunks of the tracker came too; no two payloads of a chunk, none out of order; the ledger holds what
@@ -34,12 +34,12 @@ from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.footprint import note_lags, open_files, p99, rss_bytes
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import Ear, ear, lawful, settled, traffic
-from eyestream.testing.strangers import Strangers, churn, flood
-from eyestream.testing.trend import trend
+from tests.rigs.footprint import note_lags, open_files, p99, rss_bytes
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import Ear, ear, lawful, settled, traffic
+from tests.rigs.strangers import Strangers, churn, flood
+from tests.rigs.trend import trend
 
 TRACKER, FLOODED = "hmd-1", "hmd-2"
 MB = 1e6

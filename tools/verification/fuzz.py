@@ -1,8 +1,8 @@
 """Fuzz the decoder and the life of a sidecar, guided by coverage: the long form of tests/hostile/test_fuzz.py.
 
-    python tools/verification/fuzz.py --seconds 3600
+    python -m tools.verification.fuzz --seconds 3600
 
-The time is shared among the targets of `eyestream.testing.hostile.lives`. Where `atheris` is installed
+The time is shared among the targets of `tests.rigs.hostile.lives`. Where `atheris` is installed
 (`pip install atheris`) it drives; else a small loop of our own, guided by the pairs of lines that an input goes
 through. An input that breaks a promise ends its target's run, is written to --folder and makes the exit code 1. Mend
 the fault, then append the input to tests/hostile/kept.jsonl, or to found.jsonl with its reason when it is a payload.
@@ -26,6 +26,8 @@ from typing import Any
 SHARES = {"payload": 0.1, "life": 0.5, "release": 0.1, "packets": 0.1, "configuration": 0.1, "ledger": 0.1}
 """Of the time: a life takes some thousand times as long as a payload."""
 LONGEST = 4096
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = str(ROOT / "eyestream") + "/"
 KEPT_BYTES = 400
 
 
@@ -33,8 +35,8 @@ def by_atheris(name: str, arguments: list[str]) -> None:
     """In a process of its own: never returns."""
     import atheris  # noqa: PLC0415  optional
 
-    with atheris.instrument_imports(include=["eyestream"], exclude=["eyestream.testing"]):
-        from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415  only now, to be instrumented
+    with atheris.instrument_imports(include=["eyestream"]):
+        from tests.rigs.hostile.lives import TARGETS  # noqa: PLC0415  only now, to be instrumented
     atheris.Setup([__file__, *arguments], TARGETS[name])
     atheris.Fuzz()
 
@@ -47,7 +49,7 @@ class Coverage:
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
         path = frame.f_code.co_filename
-        if "/eyestream/" not in path or "/eyestream/testing/" in path:
+        if not path.startswith(PACKAGE):
             return None
         code, last = id(frame.f_code), 0
 
@@ -72,8 +74,8 @@ class Coverage:
 
 
 def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str, Any]:
-    from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415  atheris instruments what is not imported yet
-    from eyestream.testing.hostile.mutation import mutants, seeds  # noqa: PLC0415
+    from tests.rigs.hostile.lives import TARGETS  # noqa: PLC0415  atheris instruments what is not imported yet
+    from tests.rigs.hostile.mutation import mutants, seeds  # noqa: PLC0415
 
     pool, coverage, runs, finds = seeds(name), Coverage(), 0, 0
     end, first, corpus = time.monotonic() + seconds, len(pool), corpus_of(name, folder)
@@ -93,7 +95,7 @@ def by_own_loop(name: str, seconds: float, seed: int, folder: Path) -> dict[str,
 
 
 def corpus_of(name: str, folder: Path) -> Path:
-    from eyestream.testing.hostile.mutation import seeds  # noqa: PLC0415
+    from tests.rigs.hostile.mutation import seeds  # noqa: PLC0415
 
     corpus = folder / f"corpus-{name}"
     corpus.mkdir(exist_ok=True)
@@ -109,7 +111,7 @@ def drive_atheris(name: str, seconds: float, seed: int, folder: Path) -> dict[st
     flags += ["-rss_limit_mb=1024", "-print_final_stats=1", f"-artifact_prefix={folder}/find-{name}-"]
     log = folder / f"log-{name}"
     with log.open("wb") as out:
-        command = [sys.executable, __file__, "--child", name, "--", str(corpus), *flags]
+        command = [sys.executable, "-m", "tools.verification.fuzz", "--child", name, "--", str(corpus), *flags]
         code = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
     text = log.read_text(errors="replace")
     found = re.search(r"number_of_executed_units:\s*(\d+)", text)
@@ -129,9 +131,9 @@ def drive_atheris(name: str, seconds: float, seed: int, folder: Path) -> dict[st
 
 def keep(folder: Path) -> int:
     """Write inputs that reach all that the corpus reaches: from the smallest on, those that reach something new."""
-    from eyestream.testing.hostile.corpus import write  # noqa: PLC0415
-    from eyestream.testing.hostile.lives import TARGETS  # noqa: PLC0415
-    from eyestream.testing.hostile.mutation import kept  # noqa: PLC0415
+    from tests.rigs.hostile.corpus import write  # noqa: PLC0415
+    from tests.rigs.hostile.lives import TARGETS  # noqa: PLC0415
+    from tests.rigs.hostile.mutation import kept  # noqa: PLC0415
 
     entries = []
     for name in SHARES:

@@ -1,6 +1,6 @@
 """Kill a small publisher at random times; what an outsider saw must be in the ledger.
 
-    python tools/verification/kill_test.py --rounds 10000
+    python -m tools.verification.kill_test --rounds 10000
 
 Each round starts a process that opens the ledger, reserves chunks and publishes them into a pipe, and kills it with
 SIGKILL after a random time, also while it starts. Then the ledger is read and compared with what came through the pipe:

@@ -1,7 +1,7 @@
 """Slow and blocked links for an hour, or an hour's worth in minutes: memory is bounded, nothing stale is sent.
 
-    python tools/verification/slow_links.py --seconds 3600
-    python tools/verification/slow_links.py --seconds 3600 --factor 20
+    python -m tools.verification.slow_links --seconds 3600
+    python -m tools.verification.slow_links --seconds 3600 --factor 20
 
 A tracker sends a chunk a second. The sidecar's link to the private broker gets 2 KB/s for a minute (a chunk has 7), is
 blocked for a minute, delayed by 0.5 s +- 0.3 s for half a minute, and free for half a minute, round and round. Beside
@@ -34,12 +34,12 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.footprint import open_files, rss_bytes
-from eyestream.testing.mosquitto import Mosquitto
-from eyestream.testing.proxy import Fault, FaultProxy
-from eyestream.testing.sidecar import running, settings_for
-from eyestream.testing.storms import Ear, ear, lawful, settled, traffic
-from eyestream.testing.trend import trend
+from tests.rigs.footprint import open_files, rss_bytes
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.proxy import Fault, FaultProxy
+from tests.rigs.sidecar import running, settings_for
+from tests.rigs.storms import Ear, ear, lawful, settled, traffic
+from tests.rigs.trend import trend
 
 MB = 1e6
 MOST_RSS = 150 * MB

@@ -1,6 +1,6 @@
 """Let a sidecar work for long under everything at once, faster than life, and watch what the process holds.
 
-    python tools/verification/soak.py --seconds 3600
+    python -m tools.verification.soak --seconds 3600
 
 Four trackers send rows as fast as the sidecar takes them (10^5 rows a second stand for 24 hours of four trackers of
 1,000 Hz in one hour). In between come, in turn: hostile payloads, replays and new sessions, floods of 64 KiB messages
@@ -11,7 +11,7 @@ the exit code is 1 unless
 - resident memory never passed 150 MB;
 - neither resident memory nor what the heap holds, read in the quiet moment at the end of each round, rises by more than
   1 MB a minute; with --no-floods, the heap by no more than 1 MB an hour, and resident memory, which grows in pieces and
-  holds room for later, by no more than that in an hour of the trackers: eyestream.testing.trend has slope and bounds;
+  holds room for later, by no more than that in an hour of the trackers: tests.rigs.trend has slope and bounds;
 - the number of open files is what it was;
 - in = rejected + dropped + taken + held for messages, rows, chunks and released chunks, at every look;
 - no chunk was handed over past its deadline, and after a flood the event loop is late by less than 50 ms (p99).
@@ -42,11 +42,11 @@ from typing import Any
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.sidecar.pipeline import Arrival, RowArrival
 from eyestream.streams.key import StreamKey
-from eyestream.testing.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
-from eyestream.testing.hostile.corpus import every, payload
-from eyestream.testing.load import MOST_ROWS, Flood, N, flooding
-from eyestream.testing.trend import Trend, trend
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
+from tests.rigs.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
+from tests.rigs.hostile.corpus import every, payload
+from tests.rigs.load import MOST_ROWS, Flood, N, flooding
+from tests.rigs.trend import Trend, trend
 
 DEVICES = 4
 TRACKERS_ROWS_A_SECOND = 1000 * DEVICES

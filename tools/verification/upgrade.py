@@ -1,6 +1,6 @@
 """Version 0.1.0 at work, then this version on its configuration, ledger and calibration: nothing spent is forgotten.
 
-    python tools/verification/upgrade.py
+    python -m tools.verification.upgrade
 
 Takes 0.1.0 out of the history of this repository (commit 5dc0b13), and runs it with the packages of this environment
 and a mosquitto of its own; then this version in its place. About a minute. The exit code is 1 unless
@@ -24,9 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from deployment_host import finish, say
-
-from eyestream.testing.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto
+from tools.verification.deployment_host import finish, say
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMIT = "5dc0b13"

@@ -1,15 +1,15 @@
 """Random lives of a device against a naive book that keeps every slot: no ceiling is ever passed.
 
-    python tools/verification/window_streams.py --streams 1000000
+    python -m tools.verification.window_streams --streams 1000000
 
-`eyestream.testing.budget_lives` has the lives and the book. The last line counts the violations; exit code 1 when there
+`tests.rigs.budget_lives` has the lives and the book. The last line counts the violations; exit code 1 when there
 are any.
 """
 
 import argparse
 import sys
 
-from eyestream.testing.budget_lives import count
+from tests.rigs.budget_lives import count
 
 
 def main() -> int:

@@ -6,7 +6,6 @@
 from typing import Any
 
 import numpy as np
-from auditing.findings import Finding, Part, first_failure
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
@@ -17,8 +16,9 @@ from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.files import calibrations
 from eyestream.streams.spec import StreamSpec
-from eyestream.testing.calibrations import synthetic, synthetic_joint
 from eyestream.testing.noise import SeededNoise
+from tests.rigs.calibrations import synthetic, synthetic_joint
+from tools.verification.auditing.findings import Finding, Part, first_failure
 
 __all__ = ["options", "words"]
 

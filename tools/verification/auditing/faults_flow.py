@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from auditing.planting import Patch, fault
 
 from eyestream.privacy.fading import bounds, faded, level_of
 from eyestream.privacy.reservation import Granted
 from eyestream.release.effects import Release
 from eyestream.release.stream import Outcome
-from eyestream.testing.seams import original
+from tests.rigs.seams import original
+from tools.verification.auditing.planting import Patch, fault
 
 # Once
 

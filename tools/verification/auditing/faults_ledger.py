@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-from auditing.planting import Patch, fault
-
 from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.testing.seams import original
+from tests.rigs.seams import original
+from tools.verification.auditing.planting import Patch, fault
 
 # The file
 

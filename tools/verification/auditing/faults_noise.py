@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from auditing.planting import Patch, fault
 
-from eyestream.testing.seams import original
+from tests.rigs.seams import original
+from tools.verification.auditing.planting import Patch, fault
 
 # Sampler
 

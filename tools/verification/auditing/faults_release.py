@@ -11,12 +11,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from auditing.planting import Patch, fault
 
 from eyestream.privacy.additive import transforms
 from eyestream.spectrum.difference import difference
 from eyestream.testing.noise import ZeroNoise
-from eyestream.testing.seams import original, replaced
+from tests.rigs.seams import original, replaced
+from tools.verification.auditing.planting import Patch, fault
 
 # Scale of the noise
 

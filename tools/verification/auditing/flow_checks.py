@@ -16,28 +16,28 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from auditing.findings import Finding, Part, first_failure
-from auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
 
 from eyestream.chunking.device import Device
 from eyestream.lab.audit.trials import Array
 from eyestream.privacy.accountant import Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.memory_ledger import decide
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.streams.key import StreamKey
-from eyestream.testing.calibrations import synthetic
-from eyestream.testing.load import PrivateLink, hand_over
-from eyestream.testing.logs import silence
-from eyestream.testing.payloads import tagged
-from eyestream.testing.seams import replaced
-from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
+from tests.rigs.calibrations import synthetic
+from tests.rigs.load import PrivateLink, hand_over
+from tests.rigs.logs import silence
+from tests.rigs.memory_ledger import decide
+from tests.rigs.payloads import tagged
+from tests.rigs.seams import replaced
+from tests.rigs.sidecar import NO_BROKER, opened, settings_for
+from tools.verification.auditing.findings import Finding, Part, first_failure
+from tools.verification.auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
 
 __all__ = ["border", "closed", "once", "order", "restored"]
 

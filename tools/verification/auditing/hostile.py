@@ -13,8 +13,8 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
 from eyestream.spectrum.difference import integrate
 from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
-from eyestream.testing.calibrations import synthetic
 from eyestream.testing.noise import ZeroNoise
+from tests.rigs.calibrations import synthetic
 
 __all__ = ["Subject", "additive_step", "admitted", "hostile_chunks", "subjects"]
 

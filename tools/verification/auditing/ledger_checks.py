@@ -13,19 +13,18 @@ from fractions import Fraction
 from pathlib import Path
 from unittest import mock
 
-from auditing.findings import Finding, first_failure
-from auditing.station import EPSILON, WIDE, Station, folder
-
 from eyestream.errors import LedgerError
 from eyestream.privacy import charge
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.memory_ledger import MemoryLedger, decide
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
-from eyestream.testing.logs import silence
+from tests.rigs.logs import silence
+from tests.rigs.memory_ledger import MemoryLedger, decide
+from tools.verification.auditing.findings import Finding, first_failure
+from tools.verification.auditing.station import EPSILON, WIDE, Station, folder
 
 __all__ = ["alone", "durable", "exact", "rewritten", "torn", "window"]
 

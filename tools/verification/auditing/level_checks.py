@@ -4,22 +4,22 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from auditing.findings import Finding, first_failure
-from auditing.station import EPSILON, FEATURES, device_settings
 
 from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.charge import Ceilings, charge_units
 from eyestream.privacy.fading import LEVELS, bounds
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.memory_ledger import MemoryLedger
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.odometer import Odometer
 from eyestream.release.stream import StreamRelease
-from eyestream.testing import rig
-from eyestream.testing.calibrations import synthetic, synthetic_joint
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
+from tests.rigs import rig
+from tests.rigs.calibrations import synthetic, synthetic_joint
+from tests.rigs.memory_ledger import MemoryLedger
+from tools.verification.auditing.findings import Finding, first_failure
+from tools.verification.auditing.station import EPSILON, FEATURES, device_settings
 
 __all__ = ["baseline", "levels"]
 

@@ -15,7 +15,6 @@ from unittest import mock
 
 import msgspec
 import numpy as np
-from auditing.findings import Finding, Part, first_failure
 from numpy.typing import NDArray
 
 import eyestream
@@ -28,6 +27,7 @@ from eyestream.privacy.noise.bits import SystemBits
 from eyestream.privacy.noise.laws import DIGIT_DEVIATION, LaplaceLaw, Law
 from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.config import Settings
+from tools.verification.auditing.findings import Finding, Part, first_failure
 
 __all__ = ["entropy", "sampler"]
 

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from eyestream.testing.seams import replaced
+from tests.rigs.seams import replaced
 
 __all__ = ["FAULTS", "Fault", "Patch", "fault", "planted"]
 

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from auditing.findings import Finding, Part, first_failure
-from auditing.hostile import Subject, additive_step, admitted, subjects
 from numpy.typing import NDArray
 
 import eyestream
@@ -28,6 +26,8 @@ from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
 from eyestream.spectrum.difference import integrate
 from eyestream.testing.noise import FixedNoise, ZeroNoise
+from tools.verification.auditing.findings import Finding, Part, first_failure
+from tools.verification.auditing.hostile import Subject, additive_step, admitted, subjects
 
 __all__ = ["imputation", "inverse", "lattice", "radius", "reachable", "shipped", "state"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.testing import rig
-from eyestream.testing.calibrations import synthetic
-from eyestream.testing.payloads import tagged
-from eyestream.testing.rig import Rig
+from tests.rigs import rig
+from tests.rigs.calibrations import synthetic
+from tests.rigs.payloads import tagged
+from tests.rigs.rig import Rig
 
 __all__ = ["CHARGE", "EPSILON", "FEATURES", "WIDE", "Station", "device_settings", "folder"]
 

@@ -19,8 +19,8 @@ from eyestream.rim.mqtt.transport import Link, Message
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.sidecar import raw_stands
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import raw_stands
 
 __all__ = ["NAMES", "Ear", "Traffic", "Watch", "ear", "recovery", "stands", "traffic", "watching"]
 

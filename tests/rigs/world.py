@@ -19,8 +19,8 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.testing.calibrations import few_features
-from eyestream.testing.rig import EPSILON, Rig
+from tests.rigs.calibrations import few_features
+from tests.rigs.rig import EPSILON, Rig
 
 __all__ = ["CHARGE", "FEATURES", "N", "World"]
 

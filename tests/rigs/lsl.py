@@ -1,6 +1,6 @@
 """An outlet of the Lab Streaming Layer in a process of its own: a tracker that can be killed. Needs pylsl.
 
-    python -m eyestream.testing.lsl NAME RATE_HZ OFFSET_S PPM SEED SPEED
+    python -m tests.rigs.lsl NAME RATE_HZ OFFSET_S PPM SEED SPEED
 
 reads lines from its input: `offset S`, `flood`, `nonsense`. LSL's sockets are open to every interface: give it a
 network namespace of its own.
@@ -16,7 +16,7 @@ import numpy as np
 
 from eyestream.rim.sources.lsl import pylsl_module
 from eyestream.testing.gaze_lives import TrackerClock
-from eyestream.testing.tainting.canary import Canary
+from tests.rigs.tainting.canary import Canary
 
 __all__ = ["FakeOutlet", "outlet_info"]
 
@@ -37,7 +37,7 @@ class FakeOutlet:
         """Begin to send."""
         words = [self.name, self.rate_hz, self.clock.offset_s, self.clock.ppm, self._seed, self._speed]
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "eyestream.testing.lsl", *map(str, words), stdin=asyncio.subprocess.PIPE
+            sys.executable, "-m", "tests.rigs.lsl", *map(str, words), stdin=asyncio.subprocess.PIPE
         )
         self._showing = asyncio.create_task(self._show())
 

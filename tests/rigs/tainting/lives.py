@@ -12,16 +12,16 @@ from pathlib import Path
 import eyestream
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.testing.tainting.canary import Canary
-from eyestream.testing.tainting.capture import Process, Proxy
-from eyestream.testing.tainting.tracker import Tracker, hostile
+from tests.rigs.tainting.canary import Canary
+from tests.rigs.tainting.capture import Process, Proxy
+from tests.rigs.tainting.tracker import Tracker, hostile
 
 __all__ = ["LIVES", "PLAIN", "Ended", "Life", "Plant", "live"]
 
 PLAIN = "from eyestream.cli.main import main\nmain()\n"
 
 _PLANTED = """
-from eyestream.testing.seams import SEAMS, original
+from tests.rigs.seams import SEAMS, original
 name, first = {seam!r}, {first!r}
 real, calls = original(name), 0
 def told(value):

@@ -18,11 +18,11 @@ from unittest import mock
 from eyestream.errors import PayloadError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.testing.hostile.corpus import FEATURES, SCHEMA
-from eyestream.testing.hostile.judge import NESTING_DEPENDS, judge
-from eyestream.testing.hostile.readers import read_configuration, read_ledger, read_packets, read_release
-from eyestream.testing.world import N, World
 from eyestream.wire.messages import MAX_U64, REASONS, RawRows, decode_raw
+from tests.rigs.hostile.corpus import FEATURES, SCHEMA
+from tests.rigs.hostile.judge import NESTING_DEPENDS, judge
+from tests.rigs.hostile.readers import read_configuration, read_ledger, read_packets, read_release
+from tests.rigs.world import N, World
 
 __all__ = ["TARGETS", "live", "read_payload"]
 

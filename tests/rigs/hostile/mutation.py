@@ -3,9 +3,9 @@
 import random
 from collections.abc import Iterator, Sequence
 
-from eyestream.testing.hostile.corpus import FOLDER, every, payload, read
-from eyestream.testing.hostile.parts import GOOD, KEYS, ODD, pack
-from eyestream.testing.hostile.readers import seeds_of
+from tests.rigs.hostile.corpus import FOLDER, every, payload, read
+from tests.rigs.hostile.parts import GOOD, KEYS, ODD, pack
+from tests.rigs.hostile.readers import seeds_of
 
 __all__ = ["kept", "mutants", "seeds"]
 

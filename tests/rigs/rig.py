@@ -23,12 +23,12 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
 from eyestream.streams.key import StreamKey
-from eyestream.testing.calibrations import few_features
 from eyestream.testing.clocks import Clock
-from eyestream.testing.disk import Disk
 from eyestream.testing.noise import WatchedNoise
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
+from tests.rigs.calibrations import few_features
+from tests.rigs.disk import Disk
 
 __all__ = [
     "EPSILON",

@@ -16,15 +16,15 @@ import numpy as np
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream.testing.core import FakeCapture, datum
 from eyestream.testing.gaze_lives import FakeTracker, TrackerClock
-from eyestream.testing.lsl import FakeOutlet
-from eyestream.testing.neon import FakeNeon, payload_of
-from eyestream.testing.tainting.canary import Canary
-from eyestream.testing.tainting.capture import Process, Proxy
-from eyestream.testing.tainting.lives import PLAIN, Ended, Life, configuration
 from eyestream.wire.messages import encode_gaze
 from eyestream.wire.topics import gaze_topic
+from tests.rigs.core import FakeCapture, datum
+from tests.rigs.lsl import FakeOutlet
+from tests.rigs.neon import FakeNeon, payload_of
+from tests.rigs.tainting.canary import Canary
+from tests.rigs.tainting.capture import Process, Proxy
+from tests.rigs.tainting.lives import PLAIN, Ended, Life, configuration
 
 __all__ = ["BRIEF_LIVES", "GAZE_LIVES", "GazeLife", "gaze_canary", "gaze_live", "in_own_namespace"]
 

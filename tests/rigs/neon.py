@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.testing.gaze_lives import TrackerClock
-from eyestream.testing.mosquitto import free_port
+from tests.rigs.mosquitto import free_port
 
 __all__ = ["FakeNeon", "payload_of"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgpack
 
-from eyestream.testing.hostile.corpus import FEATURES, SCHEMA
-from eyestream.testing.hostile.judge import judge
+from tests.rigs.hostile.corpus import FEATURES, SCHEMA
+from tests.rigs.hostile.judge import judge
 
 Case = dict[str, Any]
 U64 = 2**64 - 1

@@ -1,6 +1,6 @@
 """A whole sidecar under test: its settings without a file, opened on a ledger of its own, at work between its brokers.
 
-What tests and tools know of a sidecar's inside, beyond its face, stands here and in `eyestream.testing.load`.
+What tests and tools know of a sidecar's inside, beyond its face, stands here and in `tests.rigs.load`.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ import random
 import socket
 from dataclasses import dataclass
 
-from eyestream.testing.listener import Listener, reset
+from tests.rigs.listener import Listener, reset
 
 __all__ = ["TOXICS", "Fault", "FaultProxy"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from eyestream.testing.tainting.canary import Canary
 from eyestream.wire.messages import encode_raw
+from tests.rigs.tainting.canary import Canary
 
 __all__ = ["Tracker", "hostile"]
 
@@ -118,8 +118,8 @@ def hostile(canary: Canary, device: str) -> list[tuple[str, bytes]]:
 
 def recording(canary: Canary, names: tuple[str, ...], path: Path) -> None:
     """The rows as a recording, written to `path`."""
-    from eyestream.rim.files import recordings  # noqa: PLC0415  two of the lives need it
-    from eyestream.rim.files.recordings import Recording  # noqa: PLC0415
+    from eyestream.rim.files import recordings
+    from eyestream.rim.files.recordings import Recording
 
     t = np.arange(len(canary.rows)) / 2.0
     recordings.save(Recording(t, canary.rows.astype(np.float64), names), path)

@@ -13,8 +13,6 @@ from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams.key import StreamKey
-from eyestream.testing.hostile.corpus import CHECKOUT
-from eyestream.testing.world import CHARGE
 from eyestream.wire import mqtt, mqtt5
 from eyestream.wire.messages import (
     decode_budget,
@@ -28,6 +26,8 @@ from eyestream.wire.messages import (
 )
 from eyestream.wire.mqtt5_properties import MAX_USER
 from eyestream.wire.mqtt_packets import Message, Packet, Properties
+from tests.rigs.hostile.corpus import CHECKOUT
+from tests.rigs.world import CHARGE
 
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 

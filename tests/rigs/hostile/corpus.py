@@ -10,11 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import eyestream
-
 __all__ = ["CHECKOUT", "FEATURES", "FOLDER", "SCHEMA", "every", "payload", "read", "write"]
 
-CHECKOUT = Path(eyestream.__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[3]
 FOLDER = CHECKOUT / "tests" / "hostile"
 """Where the files are: they are no part of the package."""
 

@@ -20,13 +20,13 @@ from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.testing.payloads import rows_of_a_stranger
-from eyestream.testing.proxy import FaultProxy
-from eyestream.testing.sidecar import opened, raw_stands, running, settings_for
-from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import decode_private, decode_status
 from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
+from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.proxy import FaultProxy
+from tests.rigs.sidecar import opened, raw_stands, running, settings_for
+from tests.rigs.storms import NAMES
 
 __all__ = ["PROBES", "Probe", "at_work", "blocks"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from eyestream.privacy.noise.laws import LaplaceLaw
-from eyestream.testing.seams import SEAMS, Seam, faults_of, original, replaced
+from tests.rigs.seams import SEAMS, Seam, faults_of, original, replaced
 
 
 @pytest.mark.parametrize("name", SEAMS)

@@ -19,10 +19,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from eyestream.testing.listener import reset
-from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import encode_raw, rows_per_message
 from eyestream.wire.topics import raw_topic
+from tests.rigs.listener import reset
+from tests.rigs.storms import NAMES
 
 __all__ = ["Strangers", "connect_packet", "publish_packet"]
 

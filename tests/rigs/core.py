@@ -11,7 +11,7 @@ import zmq.asyncio
 from numpy.typing import NDArray
 
 from eyestream.testing.gaze_lives import TrackerClock
-from eyestream.testing.mosquitto import free_port
+from tests.rigs.mosquitto import free_port
 
 __all__ = ["FakeCapture", "datum"]
 
