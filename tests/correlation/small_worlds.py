@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.lab.correlation.chains import MarkovClass
-from eyestream.lab.correlation.emissions import Emission, fourier_coordinates, fourier_scale, laplace, response
-from eyestream.lab.correlation.second import Windows
+from eyestream.lab.correlation.emissions import Emission, laplace, response
 
 Array = NDArray[np.float64]
 
@@ -23,6 +22,11 @@ def own_words(epsilon: float, states: int = 3) -> Emission:
     return response(epsilon, np.eye(states, dtype=bool))
 
 
+def withheld(states: int) -> Emission:
+    """Nothing is released: every state looks the same."""
+    return Emission(np.zeros((states, states)), np.zeros((1, states)), True)
+
+
 def pairs_of_rows(stay: float) -> tuple[MarkovClass, Array]:
     """The chain of chunks of two rows, and the chunks; rows are 0, 1/2 or 1 and follow `stay_or_move`."""
     rows = stay_or_move(stay)
@@ -34,9 +38,9 @@ def pairs_of_rows(stay: float) -> tuple[MarkovClass, Array]:
 def chunk_emission(chunks: Array, epsilon: float, *, differences: bool, own: bool = False) -> Emission:
     """CFPA or DCFPA, k = 1, at the published scale for rows in [0, 1]; or, with `own`, scaled to a loss of epsilon."""
     n = chunks.shape[1]
-    points = fourier_coordinates(chunks, 1, differences=differences)
-    scale = fourier_scale(n, 1, math.sqrt(4 * n - 3 if differences else n), epsilon)
-    return laplace(points, float(np.ptp(points)) / epsilon if own else scale)
+    points = chunks[:, -1] if differences else chunks.sum(axis=1)  # the differences add up to the last row
+    sensitivity = math.sqrt(4 * n - 3 if differences else n)
+    return laplace(points, (float(np.ptp(points)) if own else math.sqrt(n) * sensitivity) / epsilon)
 
 
 def all_vectors(rows: Array, outputs: Array, steps: int) -> Array:
@@ -78,21 +82,3 @@ def random_chain(rng: np.random.Generator, states: int) -> Array:
     """Rows from a Dirichlet law, from nearly fixed to nearly uniform."""
     rows = rng.dirichlet(np.full(states, rng.choice([0.3, 1.0, 3.0])), states) + 1e-3
     return rows / rows.sum(axis=1, keepdims=True)
-
-
-def exact_second(windows: Windows, emission: Emission, chunks: int, second: int) -> float:
-    """The supremum over every word of listed outputs of log P(word | z_u = x) / P(word | z_u = x')."""
-    length = windows.seconds + (chunks - 1) * windows.hop
-    gaze = np.array(list(itertools.product(range(windows.gaze.states), repeat=length)))
-    base = windows.gaze.states ** np.arange(windows.seconds)[::-1]
-    likelihood = windows.likelihood(gaze)[None]
-    for chunk in range(chunks):
-        states = gaze[:, chunk * windows.hop : chunk * windows.hop + windows.seconds] @ base
-        factor = np.exp(emission.outputs[:, states])
-        likelihood = (likelihood[:, None, :] * factor[None]).reshape(-1, len(gaze))
-    given = []
-    for symbol in range(windows.gaze.states):
-        held = gaze[:, second] == symbol
-        given.append(likelihood[:, held].sum(axis=1) / windows.likelihood(gaze)[held].sum())
-    logs = np.log(np.array(given))
-    return float((logs[:, None, :] - logs[None, :, :]).max())

@@ -21,20 +21,11 @@ def printed(title: str) -> list[list[str]]:
     return rows[2:]
 
 
-SLOW = ("vulnerable", "schedules", "balanced")
 LONG = ("an hour",)
 
 
-@pytest.mark.parametrize("title", [t for t in page_figures.TABLES if t not in SLOW + LONG])
+@pytest.mark.parametrize("title", [t for t in page_figures.TABLES if t not in LONG])
 def test_table(title):
-    computed = [[page_figures.cell(value) for value in row] for row in page_figures.TABLES[title]()]
-    assert computed == printed(title)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("title", SLOW)
-def test_whole_table(title):
     computed = [[page_figures.cell(value) for value in row] for row in page_figures.TABLES[title]()]
     assert computed == printed(title)
 
@@ -43,13 +34,6 @@ def test_whole_table(title):
 @pytest.mark.parametrize("title", LONG)
 def test_long_table(title):
     test_table(title)
-
-
-@pytest.mark.long
-def test_dcfpa_beside_cfpa_at_the_middle_epsilon():
-    computed = [[page_figures.cell(value) for value in row] for row in page_figures.vulnerable((4.8,))]
-    assert computed == [row for row in printed("vulnerable") if row[2] == "4.80"]
-    assert len(computed) == 9
 
 
 def test_the_page_has_no_other_tables():

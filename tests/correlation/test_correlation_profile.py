@@ -8,9 +8,8 @@ import pytest
 
 from eyestream.errors import ConfigError
 from eyestream.lab.correlation.attack import change_of_odds, strongest
-from eyestream.lab.correlation.autoregressive import Autoregressive
 from eyestream.lab.correlation.chains import MarkovClass
-from eyestream.lab.correlation.emissions import Emission, interval_cells, laplace, response, withheld
+from eyestream.lab.correlation.emissions import Emission, laplace, response
 from eyestream.lab.correlation.profile import profile
 from eyestream.lab.correlation.steps import extreme_rows
 from tests.correlation.small_worlds import (
@@ -22,6 +21,7 @@ from tests.correlation.small_worlds import (
     random_chain,
     sides,
     stay_or_move,
+    withheld,
 )
 
 TABLE = [  # stay, epsilon; randomised response, CFPA, DCFPA, DCFPA rescaled to its own loss: five chunks, the third
@@ -103,12 +103,16 @@ def test_a_word_of_one_bit_on_an_uneven_chain_tells_less_than_epsilon_alone_allo
 
 
 def test_fewer_reachable_cells_tell_less():
-    order = np.array([0, 2, 4, 1, 3])  # neighbours of the chain are not neighbours of the cells
-    rows = Autoregressive(0.8, 0.0, 1.0).grid(5, 0.2).lowest[np.ix_(order, order)]
+    """Cells that are runs, as a quantiser has them, on a chain that is ordered another way."""
+    order = np.array([0, 2, 4, 1, 3])
+    apart = np.subtract.outer(np.linspace(-0.5, 0.5, 5), 0.8 * np.linspace(-0.5, 0.5, 5)).T
+    weights = np.exp(-(apart**2) / (2 * 0.2**2))
+    rows = (weights / weights.sum(axis=1, keepdims=True))[np.ix_(order, order)]
     anything = np.array(list(itertools.product([False, True], repeat=5)))
+    runs = anything[np.diff(anything, axis=1, prepend=False, append=False).sum(axis=1) == 2][:-1]
     totals = [
         profile(MarkovClass.exact(rows), [response(0.5, cells)] * 5).forward[0].sum()
-        for cells in (np.eye(5, dtype=bool), interval_cells(5), anything)
+        for cells in (np.eye(5, dtype=bool), runs, anything)
     ]
     assert totals[0] < totals[1] < totals[2]
 

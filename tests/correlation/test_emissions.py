@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream.lab.correlation.emissions import (
-    GRID,
-    fourier_coordinates,
-    fourier_scale,
-    interval_cells,
-    laplace,
-    response,
-    withheld,
-)
-from eyestream.spectrum.fourier import RealFourier
+from eyestream.lab.correlation.emissions import laplace, response
+from tests.correlation.small_worlds import chunk_emission, withheld
 
 
 def test_laplace_log_ratio_is_the_supremum_over_outputs():
@@ -54,10 +46,6 @@ def test_many_coordinates_have_a_log_ratio_and_possible_outputs():
     assert not emission.complete
     np.testing.assert_allclose(emission.log_ratio, np.abs(points[:, None] - points).sum(axis=2) / 2.0)
     np.testing.assert_allclose(emission.outputs, -emission.log_ratio)  # an output at each state's own point
-    snapped = laplace(points, 2.0, snapping=GRID)
-    np.testing.assert_allclose(snapped.log_ratio[0, 1] - emission.log_ratio[0, 1], 40 * GRID)
-    assert (np.diag(snapped.log_ratio) == 0).all()
-    assert not laplace(points[:, 0], 2.0, snapping=GRID).complete
 
 
 def test_randomised_response_is_the_law_of_its_words():
@@ -75,46 +63,13 @@ def test_randomised_response_is_the_law_of_its_words():
     assert emission.loss == pytest.approx(epsilon)
 
 
-def test_interval_cells_are_all_runs_but_the_whole():
-    cells = interval_cells(4)
-    assert len(cells) == 9
-    assert all((np.diff(np.flatnonzero(row)) == 1).all() for row in cells)
-    assert not cells.all(axis=1).any()
-
-
-@pytest.mark.parametrize(("n", "k"), [(4, 1), (4, 3), (8, 4), (5, 2), (5, 3), (32, 2)])
-@pytest.mark.parametrize("differences", [False, True])
-def test_coordinates_by_the_definition_and_the_published_scale_is_tight(n, k, differences):
-    rng = np.random.default_rng(n + k)
-    chunks = rng.normal(size=(3, n))
-    signal = np.diff(np.hstack([np.zeros((3, 1)), chunks]), axis=1) if differences else chunks
-    angle = 2 * np.pi * np.arange(n) / n
-    expected = [signal.sum(axis=1)]
-    for j in range(1, k):
-        expected.append(signal @ np.cos(j * angle))
-        if 2 * j != n:
-            expected.append(-signal @ np.sin(j * angle))
-    found = fourier_coordinates(chunks, k, differences=differences)
-    np.testing.assert_allclose(found, np.stack(expected, axis=1), atol=1e-9)
-    np.testing.assert_allclose(RealFourier(3, n, k).coordinates(np.ascontiguousarray(signal)), found, atol=1e-9)
-    signs = fourier_coordinates(np.eye(n), k, differences=False)
-    worst = max(
-        float(np.linalg.norm(signs @ pattern))
-        for pattern in 2.0 * (np.arange(2 ** signs.shape[1])[:, None] >> np.arange(signs.shape[1]) & 1) - 1
-    )
-    assert worst <= fourier_scale(n, k, 1.0, 1.0) * (1 + 1e-9)  # Delta_2 = 1 costs at most epsilon = 1
-    assert worst >= 0.9 * fourier_scale(n, k, 1.0, 1.0)
-
-
 def test_inputs_that_ramp_cost_dcfpa_the_whole_epsilon():
     """Loss of DCFPA, k = 1: a level costs little, a ramp as long as the ball of differences allows costs epsilon."""
     for n, of_a_level in ((2, 0.316), (4, 0.139), (32, 0.016)):
         ball = math.sqrt(4 * n - 3)
         level, ramp = np.ones(n), np.arange(1, n + 1) * ball / math.sqrt(n)
         assert np.linalg.norm(np.diff(ramp, prepend=0.0)) == pytest.approx(ball)
-        scale = fourier_scale(n, 1, ball, 1.0)
-        zero_level_ramp = fourier_coordinates(np.stack([0 * level, level, ramp]), 1, differences=True)
-        emission = laplace(zero_level_ramp, scale)
+        emission = chunk_emission(np.stack([0 * level, level, ramp]), 1.0, differences=True)
         assert emission.log_ratio[0, 1] == pytest.approx(of_a_level, abs=5e-4)
         assert emission.log_ratio[0, 2] == pytest.approx(1.0)
 
@@ -128,6 +83,4 @@ def test_bad_laws_are_refused_by_name():
         response(0, np.eye(2, dtype=bool))
     with pytest.raises(ConfigError, match="cells: boolean rows"):
         response(1, np.eye(2))
-    with pytest.raises(ConfigError, match="k: must lie between 1 and 3"):
-        fourier_coordinates(np.zeros((2, 4)), 4, differences=False)
     assert withheld(3).loss == 0

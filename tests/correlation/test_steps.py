@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eyestream.lab.correlation import steps
 from eyestream.lab.correlation.chains import MarkovClass, Rows
 from eyestream.lab.correlation.emissions import laplace
-from eyestream.lab.correlation.steps import extreme_rows, interval_step, kernel_step
+from eyestream.lab.correlation.steps import extreme_rows, interval_step
 from eyestream.lab.correlation.transport import closure, largest_log_ratio
 from tests.correlation.small_worlds import own_words, random_chain
 
@@ -60,16 +60,6 @@ def test_the_wider_class_is_the_class_without_upper_bounds(monkeypatch):
     monkeypatch.setattr(steps, "_MOST_FREE", 0)
     wide, _ = interval_step(rows, own_words(1.0)).apply(beyond)
     np.testing.assert_allclose(wide, fine, atol=1e-10)
-
-
-def test_a_step_through_kernels_is_one_through_rows_and_outputs():
-    process = MarkovClass.exact(random_chain(np.random.default_rng(1), 3))
-    _, beyond = world(2, 3)
-    emission = laplace(np.array([0.0, 0.3, 1.0]), 0.5)
-    by_rows, _ = interval_step(process.forward(), emission).apply(beyond)
-    kernels = np.log(process.lowest) + emission.outputs[:, None, :]
-    by_kernels, _ = kernel_step(kernels, emission.loss).apply(beyond)
-    np.testing.assert_allclose(by_kernels, by_rows, atol=1e-11)
 
 
 def test_more_known_beyond_is_never_less_known_here():

@@ -17,7 +17,7 @@ from eyestream.errors import ConfigError
 from eyestream.lab.correlation.chains import MarkovClass
 from eyestream.lab.correlation.emissions import Emission
 
-__all__ = ["Attack", "change_of_odds", "strongest", "strongest_kernels"]
+__all__ = ["Attack", "change_of_odds", "strongest"]
 
 Array = NDArray[np.float64]
 
@@ -54,8 +54,8 @@ def strongest(process: MarkovClass, emissions: Sequence[Emission], chunk: int) -
     with np.errstate(divide="ignore"):
         behind = [np.log(r.lowest) + _columns(e) for r, e in zip(rows[:chunk], emissions, strict=False)]
         ahead = [np.log(process.lowest) + _columns(e) for e in reversed(emissions[chunk + 1 :])]
-    before, words_before = strongest_kernels(behind, process.states)
-    after, words_after = strongest_kernels(ahead, process.states)
+    before, words_before = _strongest_kernels(behind, process.states)
+    after, words_after = _strongest_kernels(ahead, process.states)
     own = emissions[chunk].outputs[:, :, None] - emissions[chunk].outputs[:, None, :]
     possible = process.first_highest > 0 if chunk == 0 else rows[chunk - 1].possible
     total = np.where(np.logical_and.outer(possible, possible), own.max(axis=0) + before + after, -np.inf)
@@ -71,7 +71,7 @@ def _columns(emission: Emission) -> Array:
     return emission.outputs[:, None, :]
 
 
-def strongest_kernels(log_kernels: Sequence[Array], states: int) -> tuple[Array, list[list[list[int]]]]:
+def _strongest_kernels(log_kernels: Sequence[Array], states: int) -> tuple[Array, list[list[list[int]]]]:
     """Log-ratios (S, S) attained by outputs, from the end of a session on, and the number of each output.
 
     Parameters

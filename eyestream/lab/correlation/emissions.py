@@ -12,9 +12,6 @@ Laplace noise on M coordinates c_i(y) of scales lambda_i: log_ratio = sum_i |c_i
 where every o_i is beyond the further one. And `outputs` are the points whose every coordinate is that of some state:
 between two neighbouring values of c_i the ratio of two averages is (a e^2x + b) / (c e^2x + d) in x = o_i / lambda_i,
 monotone.
-
-The mechanisms add discrete Laplace noise of the same scale to integers of a grid at most 2^-20 lambda wide, to which
-the coordinates are snapped: |difference| grows by at most one step a coordinate, which `GRID` adds.
 """
 
 from dataclasses import dataclass
@@ -24,21 +21,9 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 
-__all__ = [
-    "GRID",
-    "Emission",
-    "fourier_coordinates",
-    "fourier_scale",
-    "interval_cells",
-    "laplace",
-    "response",
-    "withheld",
-]
+__all__ = ["Emission", "laplace", "response"]
 
 Array = NDArray[np.float64]
-
-GRID = 2.0**-20
-"""Loss that snapping to the grid may add, per coordinate; pass it as `snapping` to account for the shipped sampler."""
 
 _MOST_OUTPUTS = 512
 
@@ -64,7 +49,7 @@ class Emission:
         return float(self.log_ratio.max())
 
 
-def laplace(points: Array, scales: Array | float, *, snapping: float = 0.0) -> Emission:
+def laplace(points: Array, scales: Array | float) -> Emission:
     """Laplace noise on coordinates.
 
     Parameters
@@ -74,8 +59,6 @@ def laplace(points: Array, scales: Array | float, *, snapping: float = 0.0) -> E
         onto the mechanism's ball before. (S,) for one coordinate.
     scales
         (M,) or one, lambda of each coordinate, positive.
-    snapping
-        Added to the loss of every coordinate in which two states differ; `GRID` for the shipped integer sampler.
 
     Raises
     ------
@@ -91,17 +74,12 @@ def laplace(points: Array, scales: Array | float, *, snapping: float = 0.0) -> E
         raise ConfigError("scales: a Laplace scale must be positive and finite")
     places = points / scales
     distances = np.abs(places[:, None, :] - places[None, :, :])
-    ratio = (distances + snapping * (distances > 0)).sum(axis=2)
+    ratio = distances.sum(axis=2)
     levels = [np.unique(column) for column in places.T]
     if np.log([len(level) for level in levels]).sum() > np.log(_MOST_OUTPUTS) + 1e-9:
-        return Emission(ratio, -distances.sum(axis=2), False)
+        return Emission(ratio, -ratio, False)
     corners = np.stack([axis.ravel() for axis in np.meshgrid(*levels, indexing="ij")], axis=1)
-    return Emission(ratio, -np.abs(corners[:, None, :] - places[None, :, :]).sum(axis=2), snapping == 0)
-
-
-def withheld(states: int) -> Emission:
-    """Nothing is released: every state looks the same."""
-    return Emission(np.zeros((states, states)), np.zeros((1, states)), True)
+    return Emission(ratio, -np.abs(corners[:, None, :] - places[None, :, :]).sum(axis=2), True)
 
 
 def response(epsilon: float, cells: NDArray[np.bool_]) -> Emission:
@@ -131,47 +109,3 @@ def response(epsilon: float, cells: NDArray[np.bool_]) -> Emission:
     outputs = epsilon * np.unique(np.vstack([cells, np.zeros(cells.shape[1], dtype=bool)]), axis=0)
     ratio: Array = (outputs[:, :, None] - outputs[:, None, :]).max(axis=0)
     return Emission(ratio, outputs, len(outputs) <= _MOST_OUTPUTS)
-
-
-def interval_cells(states: int) -> NDArray[np.bool_]:
-    """(C, S) every run of neighbouring states: the cells of scalar quantisers with any borders."""
-    runs = [(low, high) for low in range(states) for high in range(low, states) if high - low < states - 1]
-    cells = np.zeros((len(runs), states), dtype=bool)
-    for row, (low, high) in zip(cells, runs, strict=True):
-        row[low : high + 1] = True
-    return cells
-
-
-def fourier_coordinates(chunks: Array, k: int, *, differences: bool) -> Array:
-    """What CFPA (or, of the difference signal, DCFPA) adds noise to: the reals of the first k one-sided coefficients.
-
-    Parameters
-    ----------
-    chunks
-        (..., n) values of one feature.
-    k
-        Coefficients kept, 1 <= k <= n // 2 + 1.
-    differences
-        Whether the difference signal is transformed, its first value kept.
-
-    Returns
-    -------
-    (..., min(2 k - 1, n)), unnormalised: Re F_0, Re F_1, Im F_1, ...
-    """
-    chunks = np.asarray(chunks, dtype=np.float64)
-    n = chunks.shape[-1]
-    if not 1 <= k <= n // 2 + 1:
-        raise ConfigError(f"k: must lie between 1 and {n // 2 + 1} for chunks of {n} rows, not {k}")
-    signal = np.diff(chunks, axis=-1, prepend=0.0) if differences else chunks
-    spectrum = np.fft.rfft(signal, axis=-1)[..., :k]
-    reals = np.stack([spectrum.real, spectrum.imag], axis=-1).reshape(*chunks.shape[:-1], 2 * k)
-    return np.delete(reals, [1, 2 * k - 1] if 2 * k - 1 > n else [1], axis=-1)
-
-
-def fourier_scale(n: int, k: int, sensitivity: float, epsilon: float) -> float:
-    """lambda = sqrt(n) sqrt(k) Delta_2 / epsilon (Bozkir et al., PLOS ONE 2021), of one feature.
-
-    `sensitivity` is Delta_2 of the signal that is transformed: R sqrt(n) for values in a range R, and R sqrt(4 n - 3)
-    for their difference signal.
-    """
-    return float(np.sqrt(n * k)) * sensitivity / epsilon

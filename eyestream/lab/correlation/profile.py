@@ -25,7 +25,7 @@ from eyestream.lab.correlation.chains import MarkovClass, Rows
 from eyestream.lab.correlation.emissions import Emission
 from eyestream.lab.correlation.steps import Step, interval_step
 
-__all__ = ["Profile", "combine", "profile", "recursion"]
+__all__ = ["Profile", "profile"]
 
 Array = NDArray[np.float64]
 
@@ -86,16 +86,16 @@ def profile(process: MarkovClass, emissions: Sequence[Emission]) -> Profile:
             made[key] = interval_step(rows, emission)
         return made[key]
 
-    ahead, ahead_width = recursion([step(forward_rows, e) for e in reversed(emissions[1:])], process.states)
-    behind, behind_width = recursion(
+    ahead, ahead_width = _recursion([step(forward_rows, e) for e in reversed(emissions[1:])], process.states)
+    behind, behind_width = _recursion(
         [step(rows, e) for rows, e in zip(backward_rows, emissions[:-1], strict=True)], process.states
     )
     reached = [process.first_highest > 0, *(rows.possible for rows in backward_rows)]
     pairs = np.array([np.logical_and.outer(here, here) for here in reached])
-    return combine(emissions, behind, ahead[::-1], pairs, max(ahead_width, behind_width))
+    return _combine(emissions, behind, ahead[::-1], pairs, max(ahead_width, behind_width))
 
 
-def combine(
+def _combine(
     emissions: Sequence[Emission], backward: Array, forward: Array, possible: NDArray[np.bool_], width: float
 ) -> Profile:
     """Profile from what lies on both sides of each chunk, (T, S, S) each, over the `possible` pairs (T, S, S)."""
@@ -105,7 +105,7 @@ def combine(
     return Profile(np.minimum(total, plain), backward, forward, plain, width)
 
 
-def recursion(steps: Sequence[Step], states: int) -> tuple[Array, float]:
+def _recursion(steps: Sequence[Step], states: int) -> tuple[Array, float]:
     """Bounds after 0, 1, .. steps from the end of a session, (len(steps) + 1, S, S), and the widest bracket.
 
     Repeated steps converge. A step does not fall when what it is given grows, so where it is given no more than once

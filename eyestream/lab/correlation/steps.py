@@ -22,7 +22,7 @@ from eyestream.lab.correlation.chains import Rows
 from eyestream.lab.correlation.emissions import Emission
 from eyestream.lab.correlation.transport import closure, largest_log_ratio, single_assignment
 
-__all__ = ["Step", "extreme_rows", "interval_step", "kernel_step"]
+__all__ = ["Step", "extreme_rows", "interval_step"]
 
 Array = NDArray[np.float64]
 
@@ -110,32 +110,6 @@ def interval_step(rows: Rows, emission: Emission) -> Step:
         loss,
         2 * rows.error,
         emission.loss,
-    )
-
-
-def kernel_step(log_kernels: Array, loss: float) -> Step:
-    """Step where what is released is not a function of the state that is reached.
-
-    Parameters
-    ----------
-    log_kernels
-        (O, S, S) logarithms of P(o, y | x) from x to y, for the extreme outputs, each up to a constant.
-    loss
-        Epsilon of one release.
-    """
-    states = log_kernels.shape[1]
-    x, z = np.nonzero(~np.eye(states, dtype=bool))
-    count = len(log_kernels)
-    return Step(
-        states,
-        log_kernels[:, x].reshape(-1, states),
-        log_kernels[:, z].reshape(-1, states),
-        np.tile(x, count),
-        np.tile(z, count),
-        np.ones(states, dtype=bool),
-        np.zeros((states, states)),
-        2.0**-40,
-        loss,
     )
 
 

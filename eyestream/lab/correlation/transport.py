@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eyestream.lab.correlation.assignment import least_load
 
-__all__ = ["closure", "largest_log_ratio", "rounding", "single_assignment"]
+__all__ = ["closure", "largest_log_ratio", "single_assignment"]
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def closure(exponents: Array) -> Array:
     return result
 
 
-def rounding(states: int, largest: float) -> float:
+def _rounding(states: int, largest: float) -> float:
     """What is added to every bound, in nats, to cover its own floating-point error.
 
     A load is a sum of at most S products u exp(log p + A - log q), with |log p|, |log q| <= 745 and |A| <= `largest`:
@@ -63,7 +63,7 @@ def largest_log_ratio(log_above: Array, log_below: Array, exponents: Array) -> t
     lower : (N,) never above the maximum: what one such g attains.
     """
     upper, lower = np.empty(len(log_above)), np.empty(len(log_above))
-    outward = rounding(len(exponents), float(np.abs(exponents).max()))
+    outward = _rounding(len(exponents), float(np.abs(exponents).max()))
     for start in range(0, len(log_above), _BLOCK):
         block = slice(start, start + _BLOCK)
         above, below = _bounds(log_above[block], log_below[block], exponents)
@@ -75,7 +75,7 @@ def single_assignment(log_above: Array, log_below: Array, exponents: Array) -> A
     """(N,) the bound of the best plan that carries every p(y) to one state alone: quick, and looser."""
     costs = _costs(log_above, log_below, exponents)
     plan, scale = _first_plan(costs)
-    outward = rounding(len(exponents), float(np.abs(exponents).max()))
+    outward = _rounding(len(exponents), float(np.abs(exponents).max()))
     bound: Array = scale + _load(plan, costs - scale[:, None, None]) + outward
     return bound
 
