@@ -30,17 +30,9 @@ from eyestream.privacy.protection import Protection
 from eyestream.privacy.session import Session
 from eyestream.privacy.workspaces import Workspaces
 
-__all__ = ["Core", "Mechanism", "Releaser", "Session", "Step"]
+__all__ = ["Core", "Mechanism", "Session", "Step"]
 
 Array = NDArray[np.float64]
-
-
-class Releaser(Protocol):
-    """What gives private chunks for chunks: a mechanism, or a session of one."""
-
-    def release(self, chunk: Array, /) -> Array:
-        """One private release of a chunk (F, n)."""
-        ...
 
 
 class Step(Protocol):

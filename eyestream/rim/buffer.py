@@ -37,14 +37,10 @@ class DropOldest(Generic[Item]):
         self._filled.set()
 
     async def wait(self) -> None:
-        """Wait until there is an item, or `wake` is called."""
+        """Wait until there is an item."""
         if not self._items:
             self._filled.clear()
             await self._filled.wait()
-
-    def wake(self) -> None:
-        """Let the waiting consumer go on although there is no item."""
-        self._filled.set()
 
     async def get(self) -> Item:
         """Take the oldest item, waiting for one. Cancellation takes nothing."""

@@ -2,6 +2,16 @@
 
 Every protocol brings a `FakeTracker`; what must hold is the same for all: samples are placed on the host's clock to
 5 ms, nothing but a fault of ours ends the source, and gaze is there again within 5 s of the tracker's return.
+
+Examples
+--------
+The time in what a fake tracker sends is what its clock shows. Here it is 10 s ahead, and fast by 100 millionths.
+
+>>> clock = TrackerClock(offset_s=10.0, ppm=100.0)
+>>> clock.show(1000.0)
+1010.1
+
+A test awaits ``hard_life(source, tracker)``; it takes some ten seconds.
 """
 
 import asyncio

@@ -1,4 +1,18 @@
-"""For tests of sources of gaze: what one delivers, on the host's clock, and how well its times are mapped."""
+"""For tests of sources of gaze: what one delivers, on the host's clock, and how well its times are mapped.
+
+Examples
+--------
+>>> from eyestream.testing.clocks import until
+>>> class Still:
+...     async def run(self, deliver):
+...         deliver(GazeColumns(time=np.array([5.0, 5.1]), gaze=np.zeros((2, 2))))
+>>> async def heard_of(source):
+...     async with hearing(source) as heard:
+...         await until(lambda: heard.samples == 2)
+...     return heard.column("time").tolist()
+>>> asyncio.run(heard_of(Still()))
+[5.0, 5.1]
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,15 @@
-"""What every mechanism must hold to, ours and anyone's: checks for tests, each an AssertionError when it fails."""
+"""Checks that every mechanism must pass, ours and anyone's. Each raises AssertionError when it fails.
+
+Examples
+--------
+>>> from eyestream import CFPA, load_calibration
+>>> from eyestream.testing.noise import SeededNoise
+>>> calibration = load_calibration("everyday-cfpa-32")
+>>> mechanism = CFPA(calibration, epsilon=4.8)
+>>> check_any_input(mechanism)
+>>> check_frozen(mechanism, some_chunks(mechanism, 3))
+>>> check_sessions(lambda: CFPA(calibration, epsilon=4.8, noise=SeededNoise(7)), some_chunks(mechanism, 3))
+"""
 
 import hashlib
 from collections import deque

@@ -49,7 +49,7 @@ def test_writes_exactly_the_file_asked_for(
     assert (made.mechanism, made.n, made.k, made.names) == (mechanism, 32, None, NAMES)
     assert made.provenance.corpus == "two"
     assert (made.provenance.people, made.provenance.coverage) == (2, 0.95)
-    assert all(made.made_from(recordings.load(path).features) for path in people)
+    assert all(made.overlap(recordings.load(path).features) == 1 for path in people)
     printed = capsys.readouterr().out
     assert made.content_hash in printed
     assert f"{(~made.constant).sum()} of 52 features" in printed

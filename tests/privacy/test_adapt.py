@@ -106,8 +106,8 @@ def test_both_corpora_are_known_again_and_the_baseline_goes_along(base: Calibrat
     np.testing.assert_array_equal(anchored.tables.book_points, own.tables.book_points)
     assert anchored.anchor.centre[0] > 400.0 * 2.0 ** anchored.anchor.shift[0] - 1e3 * 2.0 ** anchored.anchor.shift[0]
     adapted, _ = adapt_joint(base, Corpus.of(there, N))
-    assert adapted.made_from(there[0].features)
-    assert adapted.made_from(recordings()[0].features)
+    assert adapted.overlap(there[0].features) > 0
+    assert adapted.overlap(recordings()[0].features) > 0
 
 
 def test_a_base_without_maps_or_of_other_rows_is_refused(base: Calibration) -> None:

@@ -16,7 +16,7 @@ from eyestream.chunking.device import Device
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.mechanism import Mechanism, Releaser
+from eyestream.privacy.mechanism import Mechanism, Session
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
@@ -74,7 +74,7 @@ def forget_rows(pipeline: Pipeline, device: str) -> None:
 class _Tap:
     """A mechanism or a session of it, of which the first feature of every chunk is noted."""
 
-    def __init__(self, inner: Mechanism | Releaser, note: list[list[int]]) -> None:
+    def __init__(self, inner: Mechanism | Session, note: list[list[int]]) -> None:
         self._inner, self._note = inner, note
 
     def __getattr__(self, name: str) -> Any:

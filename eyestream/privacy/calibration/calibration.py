@@ -167,10 +167,6 @@ class Calibration:
         own = row_fingerprints(features)
         return float(np.isin(own, self.fingerprints).mean()) if len(own) and len(self.fingerprints) else 0.0
 
-    def made_from(self, features: NDArray[np.float64]) -> bool:
-        """Whether any of the recording with rows `features` (m, F) was used to make this calibration."""
-        return self.overlap(features) > 0
-
     def check_stream(self, names: Sequence[str], rate_hz: float) -> None:
         """Refuse a stream that this calibration was not made for.
 

@@ -19,7 +19,7 @@ import eyestream
 from eyestream.lab.audit.synthetic import synthetic_joint
 from eyestream.lab.audit.trials import Array, worst_signal
 from eyestream.privacy.additive.core import AdditiveCore
-from eyestream.privacy.mechanism import Mechanism, Releaser
+from eyestream.privacy.mechanism import Mechanism, Session
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.noise.response import ResponseLaw
@@ -238,7 +238,7 @@ def state() -> Finding:
     )
 
 
-def _sessions() -> Iterator[Releaser]:
+def _sessions() -> Iterator[Session]:
     """Enough sessions that every code word comes out."""
     mechanism = build(synthetic_joint(4), 0.5)
     return (mechanism.session() for _ in range(200))

@@ -33,7 +33,7 @@ from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
 
-__all__ = ["ATTACKERS", "USUAL", "WHITE_BOX", "applies", "attack", "describe", "undecoded"]
+__all__ = ["ATTACKERS", "USUAL", "WHITE_BOX", "applies", "attack", "describe"]
 
 Array = NDArray[np.float64]
 
@@ -51,15 +51,6 @@ def applies(name: str, mechanism: Mechanism | None) -> bool:
     if name not in WHITE_BOX:
         return True
     return mechanism is not None and isinstance(mechanism.core, JointCore | AdditiveCore)
-
-
-def undecoded(gallery: Gallery) -> float | None:
-    """Share of the published chunks whose code word cannot be read; None where there are no code words."""
-    mechanism = gallery.mechanism
-    if mechanism is None or not isinstance(mechanism.core, JointCore):
-        return None
-    found = [e.decoded for session in (*gallery.known, *gallery.unknown) for e in decode(mechanism, session)]
-    return 1 - float(np.mean(found))
 
 
 def _likelihood(gallery: Gallery, seed: int) -> Array:

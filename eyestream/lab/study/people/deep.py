@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from eyestream.lab.study.people.galleries import Gallery
 
-__all__ = ["Settings", "deep_scores", "weight_count"]
+__all__ = ["Settings", "deep_scores"]
 
 Array = NDArray[np.float64]
 Weights = dict[str, Any]
@@ -66,12 +66,6 @@ def deep_scores(gallery: Gallery, seed: int, settings: type[Settings] = Settings
     right, left = (np.array([embed(session) for session in group]) for group in (known, unknown))
     scores: Array = left @ right.T
     return scores
-
-
-def weight_count(channels: int) -> int:
-    """Weights of the network for so many features, class vectors not counted."""
-    weights = _start(np.random.default_rng(0), channels, 1)
-    return sum(np.size(w) for name, w in weights.items() if name != "classes")
 
 
 def _rows(gallery: Gallery, chunks: NDArray[np.floating]) -> Array:
