@@ -178,7 +178,7 @@ FAULTS = [
 """Broker, its file, what is replaced in it (None: all) by what, and how the fault that is found begins."""
 
 
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 async def test_every_fault_of_a_broker_is_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A deployment for each fault, all checked at once."""
 
@@ -271,7 +271,7 @@ def test_both_copies_of_the_commented_configuration_are_one() -> None:
         ("max_packet_size 4000", "it is refused: of"),
     ],
 )
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path: Path, limit: str, fate: str) -> None:
     (tmp_path / "broker").mkdir()
     broker = Mosquitto(tmp_path / "broker", limit)

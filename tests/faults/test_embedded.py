@@ -6,8 +6,6 @@ A session taken over is not tried: amqtt leaves the older connection alone.
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
@@ -20,8 +18,6 @@ from eyestream.testing.mosquitto import free_port
 from eyestream.testing.sidecar import running, settings_for
 from eyestream.testing.storms import ear, lawful, recovery, settled, traffic
 from eyestream.wire.topics import raw_topic
-
-pytest.importorskip("amqtt")
 
 
 def junk() -> list[bytes]:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 def test_no_canary_in_anything_that_is_written() -> None:
     command = [sys.executable, str(ROOT / "tools" / "verification" / "canary.py"), "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
