@@ -50,9 +50,18 @@ def run(folder: Path, *words: str, ci: bool = False, text: str = SAMPLE) -> tupl
     (folder / "test_sample.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    needs(name)\n    installed\n")
     environment = {name: value for name, value in os.environ.items() if name != "CI"} | {"PATH": str(folder / "empty")}
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", folder / "pytest.ini", "--strict-markers"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.conftest",
+        "-c",
+        str(folder / "pytest.ini"),
+        "--strict-markers",
+    ]
     done = subprocess.run(
-        [*command, f"--junitxml={folder}/out.xml", *words, folder],
+        [*command, f"--junitxml={folder}/out.xml", *words, str(folder)],
         cwd=ROOT,
         env=environment | ({"CI": "true"} if ci else {}),
         capture_output=True,
