@@ -6,6 +6,7 @@ import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from eyestream.rim.files import extraction, recordings
@@ -17,6 +18,17 @@ from tests import needs
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples on every machine, and no clock decides: a fresh Hypothesis makes its tables in the first example.
+# `--hypothesis-profile default` explores.
+hypothesis.settings.register_profile(
+    "everywhere",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("everywhere")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

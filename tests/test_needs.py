@@ -1,13 +1,16 @@
-"""What becomes of a test that lacks something: a bare run skips it and says so, `-m installed` runs it, CI fails it."""
+"""The tests on other machines: a bare run skips what it lacks and says so, `-m installed` runs that, CI fails it."""
 
 import os
 import re
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests import needs
 
@@ -128,3 +131,11 @@ def test_each_need_is_used_and_says_what_to_do(name: str) -> None:
     declared = re.compile(rf'needs\([^)]*"{name}"')
     assert name in needs.FIXTURES.values() or any(declared.search(text) for text in texts)
     assert needs.NEEDS[name].remedy
+
+
+@given(st.integers().map(lambda number: time.sleep(0.25) or number))
+@settings(max_examples=5)
+def test_no_clock_decides_how_a_property_is_tested(number: int) -> None:
+    """Hypothesis itself fails where five numbers take more than a second, or one test a fifth of one."""
+    time.sleep(0.25)
+    assert isinstance(number, int)
