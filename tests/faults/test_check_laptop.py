@@ -21,6 +21,7 @@ def initialised(folder: Path, url: str) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_path_of_the_readme_passes_whole(mosquitto: Mosquitto, tmp_path: Path) -> None:
     path = initialised(tmp_path / "sidecar", mosquitto.url)
     done = subprocess.run(

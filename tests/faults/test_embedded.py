@@ -6,6 +6,8 @@ A session taken over is not tried: amqtt leaves the older connection alone.
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
@@ -32,6 +34,7 @@ def refused(sidecar: Sidecar) -> int:
     return rejected.total() - rejected["retained"]
 
 
+@pytest.mark.long
 async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
     port, payloads = free_port(), junk()
     settings = settings_for(f"mqtt://127.0.0.1:{port}", tmp_path)
@@ -51,6 +54,7 @@ async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
+@pytest.mark.long
 async def test_an_embedded_broker_that_comes_and_goes(tmp_path: Path) -> None:
     port = free_port()
     settings = settings_for(f"mqtt://127.0.0.1:{port}", tmp_path)
