@@ -96,14 +96,15 @@ def bare(session: nox.Session) -> None:
         for program in BARE_PROGRAMS:
             (path / program).symlink_to(shutil.which(program) or session.error(f"{program} is not here either"))
         fresh(checkout)
-        session.chdir(checkout)
         words = [str(path / "bash"), "-euo", "pipefail", "-xc", command]
-        session.run(*words, env=kept | {"PATH": str(path)}, include_outer_env=False, external=True)
+        with session.chdir(checkout):
+            session.run(*words, env=kept | {"PATH": str(path)}, include_outer_env=False, external=True)
 
 
 def fresh(folder: Path) -> None:
     """Copy what git knows, or would take, into `folder`, with the recordings beside it where there are any."""
-    listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    git = ["git", "-C", str(ROOT), "-c", "safe.directory=*"]
+    listed = [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, check=True, capture_output=True, text=True).stdout.split("\0"):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
