@@ -57,3 +57,22 @@ def test_a_version_without_its_hashes_is_found() -> None:
 def test_what_the_sidecar_needs_has_one_version_in_both() -> None:
     versions = [set(re.findall(r"^[\w.-]+==\S+", lock(name), re.M)) for name in ("sidecar", "development")]
     assert versions[0] < versions[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("Containerfile", "sidecar"),
+        ("docs/deployment.md", "sidecar"),
+        ("tools/make/debian_package.py", "sidecar"),
+        ("tools/verification/deployment_host.py", "sidecar"),
+        (".ci/run", "development"),
+        (".github/workflows/ci.yml", "development"),
+    ],
+)
+def test_who_installs_takes_locked_versions_and_nothing_besides(path: str, name: str) -> None:
+    """Where a lock is installed, eyestream comes after it without what pip would choose."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    locked = re.search(rf"--require-hashes\W.*{name}\.txt", text)
+    assert locked
+    assert "--no-deps" in text[locked.end() :]
