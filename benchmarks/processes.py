@@ -1,7 +1,6 @@
 """The processes around a sidecar under test: each started here, and stopped by its own handle."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+from tests.rigs.mosquitto import program
 
 from benchmarks.mqtt import Client, free_port
 from eyestream.rim import config
@@ -106,18 +106,14 @@ def python_child(module: str, *arguments: object, core: int | None = None) -> Ch
 
 def mosquitto_missing() -> str | None:
     """Why there can be no mosquitto, or None."""
-    return None if _mosquitto() else "mosquitto is not installed: left out"
-
-
-def _mosquitto() -> str | None:
-    return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+    return None if program() else "mosquitto is not installed: left out"
 
 
 @contextmanager
 def broker() -> Iterator[int]:
     """A mosquitto on the loopback; gives its port."""
-    port, program = free_port(), _mosquitto()
-    assert program is not None
+    port, found = free_port(), program()
+    assert found is not None
     with tempfile.TemporaryDirectory() as folder:
         lines = [f"listener {port} 127.0.0.1", "allow_anonymous true", "set_tcp_nodelay true"]
         lines += ["max_queued_messages 100000", "max_inflight_messages 0", "log_type error"]
@@ -125,7 +121,7 @@ def broker() -> Iterator[int]:
             lines.append("user root")
         file = Path(folder) / "mosquitto.conf"
         file.write_text("\n".join(lines) + "\n")
-        with Child([program, "-c", str(file)]):
+        with Child([found, "-c", str(file)]):
             _wait_for(port)
             yield port
 

@@ -1,11 +1,12 @@
-"""What many tests share: a real broker, and the data beside the checkout."""
+"""What many tests share: a real broker, the data beside the checkout, and what becomes of tests that lack something."""
 
 import hashlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Before numpy is there: matrices are small here and there is a worker for each core, so that threads of the linear
@@ -17,11 +18,45 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 from eyestream.rim.files import extraction, recordings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from tests import needs
 from tests.rigs.logs import log_as_it_was
-from tests.rigs.mosquitto import Mosquitto, program
+from tests.rigs.mosquitto import Mosquitto
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples on every machine, and no clock decides: a fresh Hypothesis makes its tables in the first example.
+# `--hypothesis-profile default` explores.
+hypothesis.settings.register_profile(
+    "everywhere",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("everywhere")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what needs something that can be installed: `-m installed` runs what a bare machine skips."""
+    if any(not needs.NEEDS[name].of_the_machine for name in needs.declared(item)):
+        item.add_marker("installed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture is made, look for what the test needs."""
+    needs.require(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """At the very end, say what was skipped and what to install."""
+    yield
+    if lines := needs.summary(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.section("skipped, and what to do about it")
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @pytest.fixture(autouse=True)
@@ -33,11 +68,7 @@ def _the_log_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    """A started broker. Skips where mosquitto is not installed, and fails there in CI."""
-    if program() is None:
-        if os.environ.get("CI"):
-            pytest.fail("mosquitto is not installed")
-        pytest.skip("mosquitto is not installed")
+    """A started broker."""
     broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"))
     broker.start()
     yield broker
@@ -47,10 +78,13 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
 @pytest.fixture
 def shared_data() -> Path:
     """The directory of recordings beside the checkout, which is no part of the repository."""
-    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no ../shared/data beside the checkout")
-    return folder
+    return needs.DATA
+
+
+@pytest.fixture
+def official() -> str:
+    """A Python that has pupil-labs-realtime-api."""
+    return needs.pupil_python()
 
 
 @pytest.fixture(scope="session")
@@ -60,9 +94,7 @@ def everyday(request: pytest.FixtureRequest) -> list[Recording]:
     Made from gaze in a quarter of a minute, and kept in pytest's cache until a line of the front end changes. Tests
     that need it are marked `long`. Where two workers need it at once, they begin at different ends.
     """
-    folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "hoppe2018" / "gaze"
-    if not folder.is_dir():
-        pytest.skip("no ../shared/data beside the checkout")
+    folder = needs.DATA / "hoppe2018" / "gaze"
     package = Path(extraction.__file__).parents[2]
     made_by = [*sorted((package / "gaze").glob("*.py")), *sorted((package / "rim" / "files").glob("*.py"))]
     profile = package / "data" / "profiles" / "smi-glasses.toml"

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -78,9 +77,8 @@ def test_a_frame_that_is_cut_is_no_frame(cut: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
+@pytest.mark.needs("node")
 def test_the_example_of_the_page_is_found_out(tmp_path: Path) -> None:
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
     (example,) = re.findall(r"```js\n(.*?)```", PAGE, re.S)
     assert len(example.splitlines()) <= 40
     (tmp_path / "laplace.js").write_text(example, encoding="utf-8")

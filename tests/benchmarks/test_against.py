@@ -1,7 +1,6 @@
 """Two checkouts by turns: the interval holds the median as often as it says, and a checkout is as fast as itself."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,9 +38,8 @@ def test_the_interval_holds_the_true_median_as_often_as_it_says_and_a_narrower_o
 
 
 @pytest.mark.long
+@pytest.mark.needs("mosquitto")
 def test_a_checkout_against_itself() -> None:
-    if shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin") is None:
-        pytest.skip("mosquitto is not installed")
     done = run("-m", "benchmarks.against", str(ROOT), "--turns", "6", "--json", timeout=200)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -30,10 +30,7 @@ NOW = datetime.datetime(2026, 11, 1, tzinfo=UTC)
 PROGRAM = "/usr/bin/eyestream"
 Seen = dict[str, tuple[int, int, bytes]]
 
-needs_root = pytest.mark.skipif(
-    "CI" not in os.environ and (os.geteuid() != 0 or shutil.which("systemd-sysusers") is None),
-    reason="needs root, and systemd-sysusers",
-)
+needs_root = pytest.mark.needs("root", "systemd-sysusers")
 
 
 BOTH = {"raw": ("10.0.0.7", 8884), "private": ("eyes.example", 8883)}
@@ -224,7 +221,7 @@ def test_without_rights_it_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 async def test_mosquitto_knows_our_password_lines(tmp_path: Path) -> None:
     passwords, own = tmp_path / "passwd", tmp_path / "own"
     passwords.write_text(password_line("tracker", "right"))

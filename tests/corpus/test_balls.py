@@ -66,7 +66,7 @@ def test_degenerate_sets() -> None:
     assert enclosing_ball(twice)[1] == pytest.approx(1.0, rel=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 10**6), st.floats(0.0, 3.0))
 def test_balls_enclose_and_keep_jungs_bounds(count: int, m: int, seed: int, tails: float) -> None:
     rng = np.random.default_rng(seed)

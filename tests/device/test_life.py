@@ -169,4 +169,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = hypothesis_settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestLife.settings = hypothesis_settings(max_examples=60, stateful_step_count=40)

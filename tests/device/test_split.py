@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from eyestream.chunking.chunks import DueChunk
@@ -67,7 +66,6 @@ def device_for(stream: list[tuple[float, RawRows]], n: int, **changes: Any) -> D
     return Device(settings(n=n, names=names, rate_hz=4.0, idle_s=8.0, **changes))
 
 
-@hypothesis_settings(deadline=None)
 @given(arrivals(), lengths, st.lists(st.integers(0, 9), max_size=3), st.lists(times, max_size=6))
 def test_neither_the_split_nor_the_asking_changes_a_chunk_or_a_counter(
     stream: list[tuple[float, RawRows]], n: int, cuts: list[int], ticks: list[float]
@@ -81,7 +79,6 @@ def test_neither_the_split_nor_the_asking_changes_a_chunk_or_a_counter(
     assert whole.counters == ragged.counters == single.counters
 
 
-@hypothesis_settings(deadline=None)
 @given(arrivals(), lengths)
 def test_waiting_for_the_clock_changes_the_moment_only(stream: list[tuple[float, RawRows]], n: int) -> None:
     parts = [(now, [message]) for now, message in stream]
@@ -92,7 +89,6 @@ def test_waiting_for_the_clock_changes_the_moment_only(stream: list[tuple[float,
     assert roomy.counters == in_time.counters
 
 
-@hypothesis_settings(deadline=None)
 @given(arrivals(), lengths)
 def test_each_row_is_in_one_chunk_as_it_first_arrived(stream: list[tuple[float, RawRows]], n: int) -> None:
     """Against plain bookkeeping: nothing is invented, moved or given twice; chunks of a session follow one another."""
@@ -121,7 +117,6 @@ def test_each_row_is_in_one_chunk_as_it_first_arrived(stream: list[tuple[float, 
             assert (after.session, after.first_row) > (before.session, before.last_row)
 
 
-@hypothesis_settings(deadline=None)
 @given(arrivals(), lengths, st.data())
 def test_nothing_outside_a_chunk_changes_it(stream: list[tuple[float, RawRows]], n: int, data: st.DataObject) -> None:
     """Other values in every row but those of one chunk: that chunk and every envelope stay as they are."""

@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.needs("git")
+
 
 def frozen(study: Path, out: Path, root: Path) -> str:
     """Run the program; what it says where it refuses."""

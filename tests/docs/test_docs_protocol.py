@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -152,10 +151,8 @@ def test_bytes_of_the_annotated_message() -> None:
     assert bytes.fromhex(written) == (GOLDEN / "raw-one-row.msgpack").read_bytes()
 
 
+@pytest.mark.needs("cc")
 def test_the_program_in_c_writes_what_the_sidecar_reads(tmp_path: Path) -> None:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
     main = """
 #include <stdio.h>
 int main(void) {
@@ -167,17 +164,15 @@ int main(void) {
 """
     source, program = tmp_path / "raw.c", tmp_path / "raw"
     source.write_text(block("c") + main)
-    subprocess.run([compiler, "-Wall", "-Werror", "-O1", "-o", program, source], check=True, timeout=60)
+    subprocess.run(["cc", "-Wall", "-Werror", "-O1", "-o", program, source], check=True, timeout=60)
     payload = subprocess.run([program], check=True, capture_output=True, timeout=20).stdout
     rows = messages.decode_raw(payload, 3, 7)
     assert (rows.session, rows.seq, rows.end) == (2**64 - 1, 2**53, False)
     np.testing.assert_array_equal(rows.rows, [[0.5, 2.25, -1.0], [0.75, 2.0, 0.0]])
 
 
+@pytest.mark.needs("node")
 def test_the_program_in_javascript_reads_every_good_payload(tmp_path: Path) -> None:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
     main = """
 const plain = (value) =>
   typeof value === "bigint" ? { int: String(value) }
@@ -194,7 +189,7 @@ console.log(JSON.stringify(said));
     good = [str(GOLDEN / name) for name, entry in index.items() if "holds" in entry]
     program = tmp_path / "read.js"
     program.write_text(block("js") + main)
-    run = subprocess.run([node, program, *good], check=True, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(["node", program, *good], check=True, capture_output=True, text=True, timeout=60)
     said = json.loads(run.stdout)
     assert len(said) == len(good) >= 10
     for path in good:

@@ -33,6 +33,7 @@ def test_the_lists(release: ModuleType, tmp_path: Path, monkeypatch: pytest.Monk
     assert {"eyestream", "numpy", "pyfftw", "msgspec", "cryptography", "cffi"} <= names
     assert not names & {"pytest", "amqtt", "rich", "scikit-learn"}
     assert len((tmp_path / "licences.txt").read_text().splitlines()) == len(parts)
+    assert (tmp_path / "sidecar.txt").read_bytes() == (ROOT / "locks" / "sidecar.txt").read_bytes()
     assert all(part["licenses"][0]["license"]["name"] for part in parts)
 
 

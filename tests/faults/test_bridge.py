@@ -105,7 +105,7 @@ class Parts:
 
 @pytest.fixture
 def parts(tmp_path: Path, mosquitto: Mosquitto) -> Iterator[Parts]:
-    """Skipped without mosquitto, as the fixture of that name is; stopped at the end."""
+    """Stopped at the end."""
     made = Parts(tmp_path)
     yield made
     made.headset.stop()

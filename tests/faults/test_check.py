@@ -113,6 +113,7 @@ file = "{file}"
 [[stream]]"""
 
 
+@pytest.mark.long
 def test_where_a_source_serves_every_stream_no_raw_broker_is_asked_for(
     mosquitto: Mosquitto, tmp_path: Path, shared_data: Path
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_mechanism_that_is_not_there_is_not_the_ledgers_fault(mosquitto: Mosqu
     assert "budget --new" not in ledger
 
 
+@pytest.mark.long
 def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -> None:
     deployment.start()
     path = hard(deployment, tmp_path / "conf")
@@ -178,7 +180,8 @@ FAULTS = [
 """Broker, its file, what is replaced in it (None: all) by what, and how the fault that is found begins."""
 
 
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.long
+@pytest.mark.needs("mosquitto")
 async def test_every_fault_of_a_broker_is_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A deployment for each fault, all checked at once."""
 
@@ -271,7 +274,7 @@ def test_both_copies_of_the_commented_configuration_are_one() -> None:
         ("max_packet_size 4000", "it is refused: of"),
     ],
 )
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path: Path, limit: str, fate: str) -> None:
     (tmp_path / "broker").mkdir()
     broker = Mosquitto(tmp_path / "broker", limit)

@@ -21,6 +21,7 @@ def initialised(folder: Path, url: str) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_path_of_the_readme_passes_whole(mosquitto: Mosquitto, tmp_path: Path) -> None:
     path = initialised(tmp_path / "sidecar", mosquitto.url)
     done = subprocess.run(
@@ -36,7 +37,7 @@ def test_the_path_of_the_readme_passes_whole(mosquitto: Mosquitto, tmp_path: Pat
     assert done.returncode == 2
 
 
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 async def test_a_broker_that_other_machines_reach_is_named(tmp_path: Path) -> None:
     """Another address of the loopback stands for that of a network."""
     broker = Mosquitto(tmp_path)

@@ -21,8 +21,6 @@ from tests.rigs.mosquitto import free_port
 from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import ear, lawful, recovery, settled, traffic
 
-pytest.importorskip("amqtt")
-
 
 def junk() -> list[bytes]:
     """A tenth of the corpus of hostile payloads."""
@@ -36,6 +34,7 @@ def refused(sidecar: Sidecar) -> int:
     return rejected.total() - rejected["retained"]
 
 
+@pytest.mark.long
 async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
     port, payloads = free_port(), junk()
     settings = settings_for(f"mqtt://127.0.0.1:{port}", tmp_path)
@@ -55,6 +54,7 @@ async def test_a_life_on_the_embedded_broker(tmp_path: Path) -> None:
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
+@pytest.mark.long
 async def test_an_embedded_broker_that_comes_and_goes(tmp_path: Path) -> None:
     port = free_port()
     settings = settings_for(f"mqtt://127.0.0.1:{port}", tmp_path)

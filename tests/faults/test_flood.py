@@ -40,6 +40,7 @@ def test_a_flood_and_a_crowd_cost_neither_memory_nor_the_tracker(mosquitto: Mosq
     assert figures["looks"] > 30
 
 
+@pytest.mark.needs("mosquitto")
 async def test_after_a_flood_that_the_broker_had_to_drop_the_tracker_is_heard(tmp_path: Path) -> None:
     """mosquitto 2.0 drops packets for a client that is too slow, at QoS 1 too, and waits for their acknowledgement for
     ever: after twenty of them it sends no more. A sidecar that asks for QoS 0 does not depend on that.

@@ -22,6 +22,7 @@ def sessions(heard: Ear) -> list[list[int]]:
     return list(said.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", ["idle", "jump"])
 async def test_the_raw_link_of_the_sidecar_alone_is_cut(mosquitto: Mosquitto, tmp_path: Path, by: str) -> None:
     """The tracker's own link stands: it goes on in the same session, and so, soon, does the release."""

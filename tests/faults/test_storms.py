@@ -106,6 +106,7 @@ async def test_sessions_taken_over_under_traffic(mosquitto: Mosquitto, tmp_path:
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
+@pytest.mark.long
 async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
     mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
     assert sidecar.outbox.delivered == chunks
 
 
+@pytest.mark.long
 async def test_a_far_broker_gets_many_chunks_a_round_trip_in_order(mosquitto: Mosquitto, tmp_path: Path) -> None:
     """A round trip of 0.2 s and 160 chunks: one at a time they would take half a minute."""
     chunks = 160
@@ -156,6 +158,7 @@ async def test_a_far_broker_gets_many_chunks_a_round_trip_in_order(mosquitto: Mo
     assert len(heard.order) == chunks
 
 
+@pytest.mark.long
 async def test_half_open_links_are_noticed_in_time_and_quiet_ones_kept(
     mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ async def test_every_fault_under_tls(mosquitto: Mosquitto, tmp_path: Path, name:
     assert read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released == sidecar.pipeline.counters.released
 
 
+@pytest.mark.long
 async def test_a_half_open_link_under_tls_is_noticed_and_replaced(
     mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,8 @@ def recording() -> Recording:
     return Recording(np.arange(20) / 2.0, features, ("a", "b, c", "d"))
 
 
+@pytest.mark.needs("pyarrow")
 def test_round_trip(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     save(recording(), tmp_path / "a.parquet")
     read = load(tmp_path / "a.parquet")
     np.testing.assert_array_equal(read.t, recording().t)
@@ -25,9 +25,11 @@ def test_round_trip(tmp_path: Path) -> None:
     assert read.names == recording().names
 
 
+@pytest.mark.needs("pyarrow")
 def test_what_is_wrong_is_named(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     path = tmp_path / "a.parquet"
     save(recording(), path)
     data = path.read_bytes()

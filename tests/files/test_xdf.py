@@ -15,8 +15,6 @@ from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 
-pytest.importorskip("pyxdf")
-
 CHANNELS = (("x_deg", "deg"), ("y_deg", "degrees"), ("pupil_right_mm", "mm"), ("pupil_left_mm", "millimeters"))
 
 

@@ -182,7 +182,7 @@ wild = st.sampled_from([0.0, 0.0, 1.0, -1.0, 30.0, np.nan, np.inf, -np.inf, 1e30
 wild_steps = st.sampled_from([0.001, 0.016, 0.04, 0.4, 3.0, 0.0, -5.0, np.nan, 1e12])
 
 
-@hypothesis_settings(deadline=None, max_examples=60)
+@hypothesis_settings(max_examples=60)
 @given(
     st.lists(st.tuples(wild_steps, wild, wild, wild), max_size=80),
     st.lists(st.integers(0, 80), max_size=5),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 def test_no_canary_in_anything_that_is_written() -> None:
     command = [sys.executable, "-m", "tools.verification.canary", "--quick"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)

@@ -14,9 +14,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from tests.guarantee.configurations import EXAMPLE, configurations, judge
 
-QUICK = settings(
-    max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
-)
+QUICK = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=10_000)
 
 

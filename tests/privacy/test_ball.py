@@ -53,7 +53,7 @@ def factors(rows: int) -> st.SearchStrategy[Array]:
 WHOLE = np.ones((1, 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_every_input_ends_in_the_euclidean_ball_of_integers(data: st.DataObject) -> None:
     n = data.draw(st.sampled_from([2, 4, 8, 32]))
@@ -71,7 +71,7 @@ def test_every_input_ends_in_the_euclidean_ball_of_integers(data: st.DataObject)
     assert np.abs(a).max() <= lattice.largest
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_every_input_ends_in_the_taxicab_ball_of_integers(data: st.DataObject) -> None:
     rows, count = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 2, 4, 32]))

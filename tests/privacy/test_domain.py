@@ -29,7 +29,7 @@ def naive(chunk: Array, lo: Array, hi: Array, fill: Array) -> Array:
 values = st.one_of(st.sampled_from(HOSTILE), st.floats(-20, 20), st.floats())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 4), st.sampled_from([2, 4, 8, 16]), st.data())
 def test_admit_is_the_naive_loop(features: int, n: int, data: st.DataObject) -> None:
     lo = np.array(data.draw(st.lists(st.floats(-10, 0), min_size=features, max_size=features)))

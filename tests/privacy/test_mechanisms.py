@@ -216,7 +216,7 @@ def test_a_sphere_to_sphere_pair_costs_nearly_epsilon(mechanism: type[Mechanism]
     assert 0.99 * epsilon < loss < epsilon
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(ALL), st.data())
 def test_hostile_values_anywhere_give_finite_chunks(mechanism: type[Mechanism], data: st.DataObject) -> None:
     calibration = calibrated(mechanism.name)

@@ -19,8 +19,13 @@ def free_port() -> int:
 
 
 def program() -> str | None:
-    """Path of the installed mosquitto; None where there is none."""
-    return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+    """Path of the installed mosquitto; None where there is none.
+
+    Debian has it in a `sbin`, which is not on the path of every user: the one beside each `bin` of the path is tried.
+    """
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    beside = [str(Path(folder).with_name("sbin")) for folder in path if Path(folder).name == "bin"]
+    return shutil.which("mosquitto", path=os.pathsep.join([*path, *beside]))
 
 
 class Mosquitto:

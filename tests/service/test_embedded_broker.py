@@ -15,8 +15,6 @@ from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.testing.clocks import until
 from tests.rigs.mosquitto import free_port
 
-pytest.importorskip("amqtt")
-
 
 async def test_it_carries_retained_messages_quietly(caplog: pytest.LogCaptureFixture) -> None:
     got: list[Message] = []

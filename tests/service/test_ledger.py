@@ -631,6 +631,7 @@ def test_a_copy_put_back_forgets_as_documented(path):
     assert epsilon(path) == 5
 
 
+@pytest.mark.long
 def test_killed_publishers_never_outrun_the_ledger():
     run = [sys.executable, "-m", "tools.verification.kill_test", "--rounds", "50"]
     good = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)

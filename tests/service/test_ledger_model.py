@@ -125,6 +125,6 @@ class LedgerLife(RuleBasedStateMachine):
 
 
 LedgerLife.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 TestLedgerLife = LedgerLife.TestCase

@@ -27,6 +27,7 @@ def reason(broker: ScriptedBroker) -> str:
     return str(msgpack.unpackb(broker.retained[OWN])["reason"]) if OWN in broker.retained else ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("again_s", [(0.3,), ()])
 async def test_a_will_that_comes_after_the_new_status_does_not_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again_s: tuple[float, ...]
@@ -134,6 +135,7 @@ async def test_who_falls_over_says_no_goodbye_so_that_the_will_is_said(ending: s
         await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("largest", "what"), [(6000, "a chunk"), (1000, "the description")])
 async def test_a_message_that_the_broker_never_takes_is_named_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, largest: int, what: str
@@ -161,6 +163,7 @@ async def test_a_message_that_the_broker_never_takes_is_named_once(
     assert size > largest
 
 
+@pytest.mark.long
 async def test_links_that_are_lost_over_nothing_name_no_message(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,7 +14,7 @@ from tests.rigs.mosquitto import Mosquitto
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
 
 
-@pytest.mark.usefixtures("mosquitto")
+@pytest.mark.needs("mosquitto")
 async def test_the_plain_one(tmp_path: Path) -> None:
     broker = Mosquitto(tmp_path)
     text = (FOLDER / "plain.conf").read_text()

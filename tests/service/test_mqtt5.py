@@ -195,6 +195,7 @@ async def test_a_chunk_says_when_it_is_over_and_what_is_claimed(mosquitto: Mosqu
     assert chunk.claim == claim_hash(chunk.guarantee)
 
 
+@pytest.mark.long
 async def test_what_is_over_does_not_wait_for_who_is_away(mosquitto: Mosquitto, tmp_path: Path) -> None:
     """A session that the broker keeps has no chunk in it that is older than `deadline_s`; in 3.1.1 it would."""
     settings = settings_for(mosquitto.url, tmp_path, limits=LimitSettings(deadline_s=1))

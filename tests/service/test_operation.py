@@ -122,6 +122,7 @@ def page(status: int, body: str) -> Page:
     return answer
 
 
+@pytest.mark.long
 async def test_the_window_is_small() -> None:
     async with serve(0, {"/metrics": page(200, "figures\n"), "/healthz": page(503, "ledger\n")}) as port:
         assert await ask(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") == (200, "figures\n")

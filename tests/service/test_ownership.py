@@ -209,6 +209,7 @@ async def test_a_broker_that_is_away_at_first_is_looked_at_when_it_is_there(
         late.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("grant", ["", "topic write eyestream/v1/+/sidecar/owner\n"])
 async def test_who_may_not_look_is_told_and_works(
     mosquitto: Mosquitto, folders: tuple[Path, Path], caplog: pytest.LogCaptureFixture, grant: str

@@ -340,6 +340,7 @@ async def test_a_broker_that_is_down_at_start_is_waited_for_and_said_once(
             await publish(mosquitto.url, recording_of(rows_of_a_stranger(32, 52)))
 
 
+@pytest.mark.long
 async def test_restarts_under_traffic_lose_nothing_that_was_released(
     mosquitto: Mosquitto, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:

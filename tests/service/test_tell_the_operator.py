@@ -103,6 +103,7 @@ async def test_a_spent_budget_is_a_warning_a_gauge_and_not_ok(
     assert 'ceiling{scope="lifetime"}' not in page
 
 
+@pytest.mark.long
 async def test_devices_that_are_served_are_listed(
     mosquitto: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,7 @@ async def test_a_cancelled_attempt_is_tidied_up(monkeypatch: pytest.MonkeyPatch)
     await until(lambda: open_files() <= before)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("each_client")
 async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> None:
     loop = asyncio.get_running_loop()
@@ -336,6 +337,7 @@ async def test_each_message_at_qos_1_is_acknowledged_after_it_was_delivered() ->
     assert [(m.payload, m.packet_id) for m in got] == [(b"x", 7), (b"y", 0), (b"x", 7)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("acknowledges", [False, True])
 async def test_a_broker_that_is_there_and_owes_an_acknowledgement_for_long_is_given_up(
     monkeypatch: pytest.MonkeyPatch, acknowledges: bool

@@ -2,10 +2,8 @@
 
 import asyncio
 import math
-import os
 import struct
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -195,15 +193,6 @@ async def main():
                 return
 asyncio.run(main())
 """
-
-
-@pytest.fixture
-def official() -> str:
-    """A Python that has pupil-labs-realtime-api, too large for the test extra: EYESTREAM_PUPIL_PYTHON, or ours."""
-    python = os.environ.get("EYESTREAM_PUPIL_PYTHON", sys.executable)
-    if subprocess.run([python, "-c", "import pupil_labs.realtime_api"], capture_output=True, check=False).returncode:
-        pytest.skip("pupil-labs-realtime-api is not installed")
-    return python
 
 
 @pytest.mark.slow

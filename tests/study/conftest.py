@@ -1,13 +1,7 @@
-"""The study's tests need its extra; without it only `test_extra.py` is collected, which says so."""
-
-from importlib.util import find_spec
+"""What the study's tests share: a small population."""
 
 import numpy as np
 import pytest
-
-MISSING = [name for name in ("sklearn", "matplotlib", "joblib") if find_spec(name) is None]
-
-collect_ignore_glob = [f"test_{part}*.py" for part in ("study", "attack")] if MISSING else []
 
 
 @pytest.fixture(scope="session")

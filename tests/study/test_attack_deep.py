@@ -5,7 +5,7 @@ import pytest
 
 from eyestream.lab.study.people.galleries import Gallery
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("jax")]
 
 
 def gallery(distance, seed):
@@ -32,7 +32,6 @@ def gallery(distance, seed):
 
 
 def test_it_finds_people_who_differ_and_guesses_when_they_do_not():
-    pytest.importorskip("jax", reason="the extra `deep` is not installed")
     from eyestream.lab.study.people.deep import Settings, deep_scores
     from eyestream.lab.study.people.inference import trial
 
@@ -49,7 +48,6 @@ def test_it_finds_people_who_differ_and_guesses_when_they_do_not():
 
 
 def test_it_has_about_a_hundred_thousand_weights():
-    pytest.importorskip("jax", reason="the extra `deep` is not installed")
     from eyestream.lab.study.people.deep import _start
 
     weights = _start(np.random.default_rng(0), 48, 1)

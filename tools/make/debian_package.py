@@ -119,8 +119,10 @@ def environment(wheels: Path | None, python: str) -> None:
     """A virtual environment at its place, without pip and without compiled files."""
     subprocess.run([python, "-m", "venv", "--without-pip", HOME], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", f"{HOME}/bin/python"]
-    source = [str(ROOT)] if wheels is None else ["--no-index", "--find-links", str(wheels), "eyestream"]
-    subprocess.run([*pip, "install", "--no-compile", *source], check=True)
+    found = [] if wheels is None else ["--no-index", "--find-links", str(wheels)]
+    locked = ["--require-hashes", "-r", str(ROOT / "locks" / "sidecar.txt")]
+    for what in (locked, ["--no-deps", str(ROOT) if wheels is None else "eyestream"]):
+        subprocess.run([*pip, "install", "--no-compile", *found, *what], check=True)
 
 
 def control(folder: Path, number: str, python: str) -> None:

@@ -1,4 +1,4 @@
-"""What a release consists of: wheel, source package, list of software (SBOM) and licences, each looked at.
+"""What a release consists of: wheel, source package, locked versions, list of software (SBOM), licences; looked at.
 
     python -m tools.make.release --out dist
 
@@ -9,6 +9,7 @@ when a package that eyestream needs does not say its licence.
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -41,6 +42,7 @@ IN_THE_SOURCES = (
     "docs/protocol.md",
     "docs/deployment.md",
     "Containerfile",
+    "locks/sidecar.txt",
     "LICENSE",
 )
 
@@ -65,6 +67,7 @@ def main() -> None:
     parts = components("eyestream")
     (options.out / "sbom.cdx.json").write_text(json.dumps(bill(parts), indent=1) + "\n")
     (options.out / "licences.txt").write_text(licences(parts))
+    shutil.copy(ROOT / "locks" / "sidecar.txt", options.out)
     faults = [f"{part.name}: says no licence" for part in parts if licence(part) is None]
     if not options.list_only:
         faults += packages(options.out)

@@ -22,7 +22,7 @@ CHECK = (
     "--application /etc/eyestream/logins/application.toml"
 )
 UNITS = ("eyestream-raw", "eyestream-private", "eyestream")
-SOURCES = ("tools", "docs", "LICENSE")
+SOURCES = ("tools", "docs", "locks", "LICENSE")
 STAYS = ("etc/eyestream/sidecar.toml", "etc/eyestream/logins/tracker.password", "etc/eyestream/raw/raw.passwd")
 
 

@@ -37,13 +37,12 @@ def finish() -> None:
 
 
 def wheels() -> Path:
-    """A folder with the wheels of eyestream, made now, and of all that it needs."""
+    """A folder with the wheels of eyestream, made now, and of all that it needs, in the locked versions."""
     folder = CACHE / "wheels"
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("eyestream-*"):
-        old.unlink()
-    options = ["--quiet", "--disable-pip-version-check"]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, "-w", str(folder), str(ROOT)], check=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "-w", str(folder)]
+    subprocess.run([*words, "--require-hashes", "-r", str(ROOT / "locks" / "sidecar.txt")], check=True)
+    subprocess.run([*words, "--no-deps", str(ROOT)], check=True)
     return folder
 
 

@@ -64,7 +64,7 @@ class _Walk:
             return code, b"", self.size(4 if code & 1 else 2) * (2 if code >= 0xDE else 1)
         raise RefusedError("not_msgpack")
 
-    def skip(self) -> bytes:
+    def past(self) -> bytes:
         """Step over one value of any depth; gives its bytes."""
         start, open_ = self.at, [1]
         while open_:
@@ -98,7 +98,7 @@ def _read(data: bytes) -> tuple[int, dict[str, bytes], int]:
         raise RefusedError("version")
     walk.at += 2
     try:
-        version = _value(walk.skip())
+        version = _value(walk.past())
     except RefusedError:
         raise RefusedError("version") from None
     if type(version) is not int or version != 1:
@@ -112,7 +112,7 @@ def _read(data: bytes) -> tuple[int, dict[str, bytes], int]:
             key = body.decode("utf-8")
         except UnicodeDecodeError:
             raise RefusedError("not_msgpack") from None
-        fields[key] = walk.skip()
+        fields[key] = walk.past()
     if walk.at != len(data):
         raise RefusedError("not_msgpack")
     return entries, fields, walk.deepest
@@ -132,7 +132,7 @@ def _value(data: bytes) -> Any:
     elif code in (0xC4, 0xC5, 0xC6):
         value = body
     elif 0x90 <= code <= 0x9F or code in (0xDC, 0xDD):
-        value = [_value(walk.skip()) for _ in range(inside)]
+        value = [_value(walk.past()) for _ in range(inside)]
     return value
 
 

@@ -1,0 +1,136 @@
+"""`nox -s NAME` checks one part of a change. `.ci/run` and `.github/workflows/ci.yml` run the same sessions.
+
+Sessions use the environment that nox itself is in. README's second command makes one with the newest versions of
+everything, `locks/development.txt` one with known versions.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+ORDINARY = "not long and not alone and not slow"
+LOCKS = {"sidecar": (), "development": ("demo", "parquet", "test")}
+"""Each file of `locks/`, and the extras of eyestream whose packages it has."""
+
+BARE_PROGRAMS = ("bash", "sh", "env", "cat", "head", "mount", "sleep", "true", "umount", "unshare")
+BARE_VARIABLES = re.compile(r"HOME|TMPDIR|PIP_\w+|SSL_CERT_\w+|\w+_CA_BUNDLE|\w+_PROXY", re.I)
+"""What a bare machine has on its path besides Python, and what pip may need of this one's environment."""
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.stop_on_first_error = True
+
+
+def python(session: nox.Session, *words: str) -> None:
+    """Run Python of the environment that nox is in."""
+    session.run(sys.executable, *words, external=True)
+
+
+def pytest(session: nox.Session, *words: str) -> None:
+    """Run tests; what stands behind `--` on the command line comes last."""
+    python(session, "-m", "pytest", "-q", *words, *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, format, and who may import whom: seconds."""
+    python(session, "-m", "ruff", "check", ".")
+    python(session, "-m", "ruff", "format", "--check", ".")
+    session.run(str(Path(sys.executable).with_name("lint-imports")), external=True)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types."""
+    python(session, "-m", "mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The ordinary tests, or those of a room: `nox -s tests -- tests/wire`."""
+    pytest(session, "-n", "auto")
+
+
+@nox.session
+def installed(session: nox.Session) -> None:
+    """Those of the ordinary tests that `bare` skips, because they need something that can be installed."""
+    pytest(session, "-n", "auto", "-m", f"installed and {ORDINARY}")
+
+
+@nox.session
+def long(session: nox.Session) -> None:
+    """Tests that take seconds to a minute each."""
+    pytest(session, "-n", "auto", "-m", "long", "--durations=10")
+
+
+@nox.session
+def alone(session: nox.Session) -> None:
+    """Tests that must have the machine to themselves, one after the other."""
+    pytest(session, "-m", "alone", "--durations=10")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """What pages say: links, commands, figures, examples."""
+    pytest(session, "-n", "auto", "tests/docs", "tests/examples", "tests/errata", "tests/service/test_readme.py")
+
+
+@nox.session
+def bare(session: nox.Session) -> None:
+    """README's second command, word for word, in a copy of the checkout, with hardly another program on the path."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S | re.M)
+    [command] = [line for block in blocks[:2] for line in block.splitlines() if "pytest" in line]
+    kept = {name: value for name, value in os.environ.items() if BARE_VARIABLES.fullmatch(name)}
+    with tempfile.TemporaryDirectory() as folder:
+        path, checkout = Path(folder, "bin"), Path(folder, "eyestream")
+        path.mkdir()
+        (path / "python3").symlink_to(Path(sys.executable).resolve())
+        for program in BARE_PROGRAMS:
+            (path / program).symlink_to(shutil.which(program) or session.error(f"{program} is not here either"))
+        fresh(checkout)
+        words = [str(path / "bash"), "-euo", "pipefail", "-xc", command]
+        with session.chdir(checkout):
+            session.run(*words, env=kept | {"PATH": str(path)}, include_outer_env=False, external=True)
+
+
+def fresh(folder: Path) -> None:
+    """Copy what git knows, or would take, into `folder`, with the recordings beside it where there are any."""
+    git = ["git", "-C", str(ROOT), "-c", "safe.directory=*"]
+    listed = [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, check=True, capture_output=True, text=True).stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    if (recordings := ROOT.parent / "shared").is_dir():
+        (folder.parent / "shared").symlink_to(recordings.resolve())
+
+
+@nox.session(venv_backend="virtualenv")
+def lock(session: nox.Session) -> None:
+    """Write `locks/` again. Versions stay as they are where they can; `nox -s lock -- --upgrade` takes the newest."""
+    session.install("uv")
+    options = ["--universal", "--generate-hashes", "--no-header", "--no-annotate", "--quiet", *session.posargs]
+    for name, extras in LOCKS.items():
+        file = ROOT / "locks" / f"{name}.txt"
+        known = ["--constraints", "locks/sidecar.txt"] if extras else []
+        asked = [word for extra in extras for word in ("--extra", extra)]
+        session.run("uv", "pip", "compile", "pyproject.toml", *asked, *known, *options, "--output-file", str(file))
+        said = "".join(f"# {line}\n" for line in ("Made by `nox -s lock` from", *declared(extras)))
+        file.write_text(f"{said}{file.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
+def declared(extras: tuple[str, ...]) -> list[str]:
+    """What `pyproject.toml` asks for with `extras`, in its own words, sorted."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(word for extra in extras for word in project["optional-dependencies"][extra])]
+    more = [re.fullmatch(r"eyestream\[(.*)\]", word) for word in asked]
+    own = [word for word, found in zip(asked, more, strict=True) if not found]
+    return sorted({*own, *(word for found in more if found for word in declared(tuple(found[1].split(","))))})
