@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-from tests.rigs.mosquitto import program
 
 from benchmarks.mqtt import Client, free_port
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.assembly import new_ledger
 from eyestream.wire.topics import sidecar_status_topic
+from tests.rigs.mosquitto import program
 
 __all__ = [
     "CALIBRATION",
