@@ -119,6 +119,10 @@ class LiveFrontEnd:
             self.overflowed += len(self._waiting) - self._most
             self._waiting = self._waiting[-self._most :]
 
+    def stand(self, now_s: float) -> None:
+        """Note that the tracker answers when the host's clock shows `now_s`, whether or not it sends samples."""
+        self._heard = max(self._heard, now_s)
+
     def due(self, now_s: float) -> list[LiveRows]:
         """Work on what waits; the rows whose moment has come when the host's clock shows `now_s`."""
         rows: list[LiveRows] = []

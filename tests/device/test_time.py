@@ -118,7 +118,8 @@ def test_on_clock_gives_out_at_the_due_time_only() -> None:
 
 def cadence(late: Callable[[int], float], **changes: Any) -> list[tuple[float | None, int, list[float | None]]]:
     """When each chunk of 40 rows comes out, which one, and what is in it; row i arrives `late(i)` after its moment."""
-    device, out = Device(settings(release="on_clock", **changes)), []
+    device = Device(settings(release="on_clock", **changes))
+    out: list[tuple[float | None, int, list[float | None]]] = []
     for row in range(40):
         arrival = row / 2 + late(row)
         while (due_at := device.next_due()) is not None and due_at <= arrival:
