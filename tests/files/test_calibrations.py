@@ -317,9 +317,7 @@ def test_a_recording_is_known_again_when_some_of_it_is_changed(change: Any, leas
     made = calibrations.load(tmp_path / "a")
     changed = change(person(1))
     assert made.overlap(changed) >= least
-    assert made.made_from(changed)
     assert made.overlap(person(2)) == 0.0
-    assert not made.made_from(person(2))
 
 
 def test_one_changed_cell_was_enough_to_be_taken_for_another_recording() -> None:
@@ -329,7 +327,9 @@ def test_one_changed_cell_was_enough_to_be_taken_for_another_recording() -> None
     changed = person(0)
     changed[3, 2] += 1
     assert old.made_from(person(0))
+    assert old.overlap(person(0)) == 1.0
     assert not old.made_from(changed)
+    assert old.overlap(changed) == 0.0
     assert with_fingerprints(person(0)).overlap(changed) > 0.9
 
 
