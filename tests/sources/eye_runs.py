@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,11 @@ import msgspec
 from eyestream.rim.config import SourceEntry
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
-from eyestream.testing.gaze_lives import FakeTracker
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.sidecar import at_work, settings_for
 from eyestream.testing.spy import Spy, spying
 
-__all__ = ["DEVICE", "SPEED", "Read", "See", "both", "said"]
+__all__ = ["DEVICE", "SPEED", "Make", "Read", "See", "both", "said"]
 
 DEVICE = "hmd-1"
 SPEED = 8.0
@@ -32,37 +31,41 @@ Read = tuple[str, dict[str, Any]]
 """Topic and content of a message, without what is private or random."""
 See = Callable[[bool], Coroutine[Any, Any, None]]
 """Lets a fake tracker see the eye, or lose it."""
+Make = Callable[[str, str], tuple[Any, See, SourceEntry]]
+"""Makes a fake tracker of a name, beside the broker at a URL; how its eye is lost; and the source for it.
+
+The tracker has a `clock`, and sends from `start` to `stop`.
+"""
 
 
-async def both(runs: Sequence[tuple[FakeTracker, See, SourceEntry]], folder: Path) -> tuple[list[Read], list[Read]]:
+async def both(make: Make, folder: Path) -> tuple[list[Read], list[Read]]:
     """What applications read of a run in which the eye is always seen, and of one in which it is lost for a while."""
-    (seen, see, entry), (losing, lose, other) = runs
     places = folder / "seen", folder / "losing"
     for place in places:
         place.mkdir()
-
-    async def loses() -> None:
-        await asyncio.sleep(SEEN_S)
-        await lose(False)
-        await asyncio.sleep(LOST_S)
-        await lose(True)
-
-    async def sees() -> None:
-        await see(True)
-
-    read = await asyncio.gather(_run(seen, sees, entry, places[0]), _run(losing, loses, other, places[1]))
+    seen, losing = places
+    read = await asyncio.gather(_run(make, seen, loses=False), _run(make, losing, loses=True))
     return read[0], read[1]
 
 
-async def _run(tracker: FakeTracker, eye: Callable[[], Any], entry: SourceEntry, folder: Path) -> list[Read]:
+async def _lose(see: See) -> None:
+    await asyncio.sleep(SEEN_S)
+    await see(False)
+    await asyncio.sleep(LOST_S)
+    await see(True)
+
+
+async def _run(make: Make, folder: Path, *, loses: bool) -> list[Read]:
     async with _broker(folder) as broker, spying(broker.url, "eyestream/v1/#") as spy:
+        tracker, see, entry = make(folder.name, broker.url)
         settings = msgspec.structs.replace(settings_for(broker.url, folder), source=(entry,))
         tracker.clock.speed = SPEED
         await tracker.start()
         try:
             with assemble(settings, lambda: 20_000) as made:
                 async with at_work(made.sidecar), asyncio.TaskGroup() as group:
-                    group.create_task(eye())
+                    if loses:
+                        group.create_task(_lose(see))
                     await until(lambda: len(spy.leaf("private")) >= CHUNKS, 60)
         finally:
             await tracker.stop()
@@ -93,6 +96,8 @@ def said(spy: Spy) -> list[Read]:
     for published, payload, _ in spy.messages[: last + 1]:
         topic = re.sub(r"/look-[0-9a-f]+/", "/look/", published)
         content: dict[str, Any] = msgpack.unpackb(payload) if payload else {}
+        if topic.endswith("/raw"):  # no application may read it
+            continue
         if topic.endswith("/private"):
             session = content.pop("session")
             content["session"] = sessions.setdefault(session, len(sessions))

@@ -51,14 +51,24 @@ async def stands_silent() -> None:
         await outlet.stop()
 
 
+class _ThereAtOnce(FakeOutlet):
+    """An outlet that has begun when it is started."""
+
+    async def start(self) -> None:
+        await super().start()
+        while not await asyncio.to_thread(pylsl_module().resolve_byprop, "name", self.name, timeout=1.0):
+            pass
+
+
 async def reads_the_same(folder: Path) -> None:
     """All that an application reads is the same whether or not the eye is seen."""
     registry.HOST_SPEED = SPEED
-    runs: list[tuple[FakeOutlet, See, SourceEntry]] = []
-    for name in ("seen", "losing"):
-        outlet = FakeOutlet(name, 200.0, speed=SPEED)
-        runs.append((outlet, outlet.see, SourceEntry("lsl", DEVICE, rate_hz=200.0, options={"name": name})))
-    seen, losing = await both(runs, folder)
+
+    def make(name: str, url: str) -> tuple[FakeOutlet, See, SourceEntry]:
+        outlet = _ThereAtOnce(name, 200.0, speed=SPEED)
+        return outlet, outlet.see, SourceEntry("lsl", DEVICE, rate_hz=200.0, options={"name": name})
+
+    seen, losing = await both(make, folder)
     assert losing == seen, [pair for pair in zip(losing, seen, strict=False) if pair[0] != pair[1]][:1]
 
 

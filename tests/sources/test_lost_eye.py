@@ -8,18 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eyestream.gaze.live import SILENCE_S, LiveFrontEnd
+from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sdk import publisher
 from eyestream.rim.sources import core, neon
 from eyestream.rim.sources.gaze import GazeSource, Place
 from eyestream.rim.sources.mqtt import MqttSource
 from eyestream.rim.sources.mqtt import Options as MqttOptions
+from eyestream.rim.sources.standing import ASK_EVERY_S
 from eyestream.testing.clocks import until
 from eyestream.testing.core import FakeCapture
+from eyestream.testing.gaze_lives import TrackerClock
 from eyestream.testing.gaze_sources import hearing
 from eyestream.testing.mosquitto import Mosquitto, program
 from eyestream.testing.neon import FakeNeon
-from tests.sources.eye_runs import CHUNKS, DEVICE, SPEED, See, both
+from tests.sources.eye_runs import CHUNKS, DEVICE, SPEED, Make, See, both
 
 PLACE = Place(DEVICE, BrokerSettings("mqtt://localhost"))
 RATE_HZ = 200.0
@@ -113,19 +118,71 @@ async def test_a_silent_publisher_of_gaze_leaves_its_broker_standing(mosquitto: 
     assert (heard.away, heard.samples) == ([], 0)
 
 
-async def _see(tracker: Any, name: str, seen: bool) -> None:
-    setattr(tracker, name, not seen)
+def test_a_session_lasts_for_as_long_as_its_tracker_answers() -> None:
+    """Two minutes without a sample: rows of nothing, at their moments; then, without an answer, the end."""
+    live, rows = LiveFrontEnd(load_profile("lsl").at_rate(RATE_HZ)), []
+    for second in range(220):
+        if second < 35:
+            t = second + np.arange(200) / RATE_HZ
+            live.take(Samples.of(t, np.zeros(200), np.zeros(200)), t)
+        elif second < 155 and second % ASK_EVERY_S == 0:
+            live.stand(second)
+        while live.next_due is not None and live.next_due <= second:
+            rows += live.due(live.next_due)
+    *before, end = rows
+    assert [made.number for made in before] == list(range(len(before)))
+    assert end.end
+    assert len(before) == pytest.approx(2 * (154 + SILENCE_S - 30), abs=2)
+    assert np.isnan(before[-1].values).all()
 
 
-def run_of(kind: str, how: str) -> tuple[Any, See, SourceEntry]:
-    """A tracker, how its eye is lost, and the source for it."""
-    tracker: Any = FakeNeon(RATE_HZ * SPEED) if kind == "neon" else FakeCapture(RATE_HZ * SPEED)
-    options = {"host": "127.0.0.1", "port": tracker.port}
-    return tracker, lambda seen: _see(tracker, how, seen), SourceEntry(kind, DEVICE, options=options)
+def test_the_page_says_how_often_a_tracker_is_asked() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
+    assert ASK_EVERY_S == 2.0
+    assert "The sidecar asks the tracker every two seconds" in " ".join(page.split())
+
+
+class Publisher:
+    """A tracker that publishes gaze, and NaN while the eye is lost, as the protocol demands."""
+
+    def __init__(self, url: str) -> None:
+        self.clock, self.lost = TrackerClock(), False
+        self._url, self._task = url, asyncio.get_running_loop().create_future()
+
+    async def start(self) -> None:
+        self._task = asyncio.ensure_future(self._send())
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _send(self) -> None:
+        loop = asyncio.get_running_loop()
+        async with publisher.Publisher(self._url, DEVICE) as there:
+            while True:
+                t = self.clock.show(loop.time()) - np.arange(8)[::-1] / RATE_HZ
+                await there.send_gaze(t, np.full((8, 3), np.nan if self.lost else 3.0))
+                await asyncio.sleep(8 / RATE_HZ / SPEED)
+
+
+def run_of(kind: str, how: str) -> Make:
+    """How a tracker of a kind loses the eye."""
+
+    def make(name: str, url: str) -> tuple[Any, See, SourceEntry]:
+        made: dict[str, Any] = {"neon": FakeNeon, "core": FakeCapture}
+        tracker: Any = Publisher(url) if kind == "mqtt" else made[kind](RATE_HZ * SPEED)
+        options = {} if kind == "mqtt" else {"host": "127.0.0.1", "port": tracker.port}
+
+        async def see(seen: bool) -> None:
+            setattr(tracker, how, not seen)
+
+        return tracker, see, SourceEntry(kind, DEVICE, rate_hz=RATE_HZ if kind == "mqtt" else None, options=options)
+
+    return make
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "how"), [("neon", "silent"), ("core", "silent"), ("core", "lost")])
+@pytest.mark.parametrize(("kind", "how"), [("neon", "silent"), ("core", "silent"), ("core", "lost"), ("mqtt", "lost")])
 async def test_all_that_an_application_reads_is_the_same_whether_or_not_the_eye_is_seen(
     kind: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +190,6 @@ async def test_all_that_an_application_reads_is_the_same_whether_or_not_the_eye_
     if program() is None:
         pytest.skip("mosquitto is not installed")
     monkeypatch.setattr("eyestream.rim.sources.registry.HOST_SPEED", SPEED)
-    seen, losing = await both([run_of(kind, how), run_of(kind, how)], tmp_path)
+    seen, losing = await both(run_of(kind, how), tmp_path)
     assert [topic for topic, _ in seen].count(f"eyestream/v1/{DEVICE}/features/private") == CHUNKS
     assert losing == seen
