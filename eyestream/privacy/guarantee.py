@@ -41,9 +41,9 @@ NOT_PROTECTED = (
     "copies of this process that release the same chunk, each with fresh noise: that costs once for every copy and is "
     "charged once",
     "two sidecars, two pseudonyms or two replays for the same eyes: their losses add up, and no ledger sees both",
-    "people whose recordings the calibration was made from: it was computed from them, and is published as it is",
-    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; and "
-    "where a chunk is released with its last row (on_row), so does the time that this row takes on its way and in work",
+    "recordings that the calibration was made from: it is published as it is",
+    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; with "
+    "on_row, the moment of a chunk has in it what its last row took",
     "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten",
     "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
     "takes fresh entropy when it is told of the copy",
