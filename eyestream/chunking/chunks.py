@@ -46,8 +46,8 @@ class DueChunk:
     ends_session
         Whether it was closed by its session's stop. A session may also stop between chunks; then no chunk says so.
     at
-        Seconds of the tracker's clock at its first row, on the nominal grid from the first row of it that arrived; None
-        where the tracker does not tell its time, or no row came.
+        Seconds of the tracker's clock at its first row: `t0` after the session's first row, whose time is the only one
+        that enters. None where the tracker does not tell its time.
     """
 
     session: int
@@ -102,12 +102,10 @@ class ChunkBuffer:
     def __init__(self, n: int, features: int) -> None:
         self._values: NDArray[np.floating] = np.full((features, n), np.nan, np.float32)  # what the wire carries
         self._present = bytearray(n)
-        self.at: float | None = None
-        """Seconds of the tracker's clock at the first row of the chunk."""
 
     def state(self) -> BufferState:
         """What is in it, as bytes."""
-        return BufferState(bytes_of(_doubles(self._values)), bytes(self._present), self.at)
+        return BufferState(bytes_of(_doubles(self._values)), bytes(self._present))
 
     @classmethod
     def restore(cls, n: int, features: int, state: BufferState) -> "ChunkBuffer":
@@ -115,7 +113,6 @@ class ChunkBuffer:
         buffer = cls(n, features)
         buffer._values = array_of(state.values, np.float64, (features, n))
         buffer._present = bytearray(bytes_of(array_of(state.present, np.bool_, (n,))))
-        buffer.at = state.at
         return buffer
 
     def put(self, offset: int, rows: NDArray[np.floating]) -> int:

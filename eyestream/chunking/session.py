@@ -90,12 +90,13 @@ class Session:
         self._settings = settings
         self._counters = counters
         self._closed = closed
-        self._room = settings.jump_chunks + math.ceil(settings.grace_s / settings.chunk_s) + 2
+        self._room = settings.jump_chunks + math.ceil(1.5 * settings.grace_s / settings.chunk_s) + 2
         self._first = first_row // settings.n
         self._move_to(self._first)
         self._buffer: ChunkBuffer | None = None
         self._newest = -1
         self._scheduled = self._due = 0.0
+        self._origin: float | None = None
         self._none = np.full((settings.features, settings.n), np.nan)
         self._none.flags.writeable = False
 
@@ -109,6 +110,7 @@ class Session:
             newest=self._newest,
             scheduled=self._scheduled,
             due=self._due,
+            origin=self._origin,
             buffer=None if self._buffer is None else self._buffer.state(),
         )
 
@@ -120,7 +122,7 @@ class Session:
         session = cls(settings, state.number, state.first * settings.n, counters, closed)
         session._move_to(state.current)
         session.last_arrival, session._newest = state.last_arrival, state.newest
-        session._scheduled, session._due = state.scheduled, state.due
+        session._scheduled, session._due, session._origin = state.scheduled, state.due, state.origin
         if state.buffer is not None:
             session._buffer = ChunkBuffer.restore(settings.n, settings.features, state.buffer)
         return session
@@ -174,7 +176,7 @@ class Session:
         values = self._none if self._buffer is None else self._buffer.values()
         span = self._span
         t0 = span.index * self._settings.chunk_s
-        at = None if self._buffer is None else self._buffer.at
+        at = None if self._origin is None else self._origin + t0
         chunk = DueChunk(span.session, span.index, span.first_row, span.last_row, t0, values, ends_session, at)
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
@@ -191,9 +193,9 @@ class Session:
         n = self._settings.n
         if self._buffer is None:
             self._buffer = ChunkBuffer(n, self._settings.features)
-            self._due = time + self._time_left(row)
-            if tracker_time is not None:
-                self._buffer.at = tracker_time - row % n / self._settings.rate_hz
+            self._await(time + self._time_left(row))
+        if self._origin is None and tracker_time is not None:
+            self._origin = tracker_time - (row - self._first * n) / self._settings.rate_hz
         duplicates = self._buffer.put(row % n, rows)
         self._counters.duplicate += duplicates
         self._counters.accepted += len(rows) - duplicates
@@ -208,7 +210,7 @@ class Session:
         """
         self._counters.late += until - row
         if until - 1 > self._newest:  # then the current chunk has no row yet
-            self._due = max(self._scheduled, time + self._time_left(until - 1))
+            self._await(max(self._scheduled, time + self._time_left(until - 1)))
 
     def _advance(self, chunk: int, time: float) -> bool:
         """Make `chunk` the current one; False where that is too far, or too many chunks wait for the clock.
@@ -233,6 +235,19 @@ class Session:
     def _time_left(self, row: int) -> float:
         """Seconds from `row` to the last row of the current chunk, with slack."""
         return _SLACK * (self._span.last_row - row) / self._settings.rate_hz
+
+    def _await(self, until: float) -> None:
+        """Let the current chunk be due when its rows can be there, which is at `until`: on the session's schedule.
+
+        The session's first row decides the schedule, a chunk's length for each chunk. It moves by whole steps of half
+        the grace, when the tracker has drifted so far: so what a row takes on its way, and what work it makes, is not
+        in the moment of a release.
+        """
+        step = self._settings.grace_s / 2
+        if self._current == self._first or step == 0:
+            self._due = until
+        elif self._scheduled < math.inf:
+            self._due = self._scheduled + step * math.trunc((until - self._scheduled) / step)
 
     def _move_to(self, chunk: int) -> None:
         """Make `chunk` the current one."""

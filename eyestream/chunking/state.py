@@ -21,7 +21,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 1
+VERSION = 2
 
 State = TypeVar("State", bound=msgspec.Struct)
 
@@ -31,7 +31,6 @@ class BufferState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
     values: bytes
     present: bytes
-    at: float | None
 
 
 class SessionState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -44,6 +43,7 @@ class SessionState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     newest: int
     scheduled: float
     due: float
+    origin: float | None
     buffer: BufferState | None
 
 

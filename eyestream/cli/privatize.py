@@ -112,9 +112,8 @@ def main(options: argparse.Namespace) -> None:
     print(_price(options, calibration))
     if options.every > 1:
         print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
-    for said in dict.fromkeys(_tracker(calibration, recording) for recording in loaded):
-        if said is not None:
-            print(said)
+    for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
+        print(said)
     with _releases(options, calibration, loaded) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
@@ -196,9 +195,7 @@ def _write(released: Released, target: Path, *, booked: bool) -> None:
 
 
 def _under_class(released: Released, correlated: Correlated | None) -> Released:
-    """With what the whole recording tells of one chunk in its guarantee, where it has one."""
-    if released.guarantee is None:
-        return released
+    """With what the whole recording tells of one chunk in its guarantee."""
     return replace(released, guarantee=replace(released.guarantee, correlated=correlated))
 
 
@@ -245,6 +242,20 @@ def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer
         )
 
 
+def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
+    """What who holds the recording should know of it. It is said on the terminal alone: none of it has noise."""
+    if calibration.made_from(recording.features):
+        yield (
+            f"{recording.path}: the calibration was made from this recording, so nothing is claimed of its release. "
+            "The claim beside it cannot say so. Do not publish them, or take a calibration of other people"
+        )
+    if recording.gaps_s:
+        yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one behind the other"
+    tracker = _tracker(calibration, recording)
+    if tracker is not None:
+        yield tracker
+
+
 def _tracker(calibration: Calibration, recording: Recording) -> str | None:
     """What is to be said where the tracker is not the calibration's, or nobody told which it is."""
     ours, made = recording.front_end, calibration.front_end
@@ -274,11 +285,6 @@ def _line(released: Released, target: Path, *, fades: bool) -> str:
     if fades and released.stretches:
         told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
         line += f" ({told})"
-    if released.calibrated_on_itself > 0:
-        share = released.calibrated_on_itself
-        line += f"; no guarantee: calibrated on itself ({share:.0%} of its rows, by their fingerprints)"
-    if released.closed_s:
-        line += f"; gaps of {released.closed_s:.0f} s in all are closed: the rows stand one behind the other"
     if released.recording.others:
         line += f"; left out: {', '.join(released.recording.others)}"
     return line

@@ -4,9 +4,10 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import logging
 from typing import Any
 
-from eyestream.cli.options import positive
+from eyestream.cli.options import positive, start_log
 from eyestream.rim.ops.find_sources import USUAL_HOSTS, Found, find_sources
 
 __all__ = ["add_parser", "main"]
@@ -39,6 +40,7 @@ def main(options: argparse.Namespace) -> None:
     ConfigError
         A host cannot be one.
     """
+    start_log(logging.ERROR)  # what a source would say of its tracker stands in what is printed
     found, missing = asyncio.run(find_sources(options.host or USUAL_HOSTS, options.wait))
     if options.json:
         print(json.dumps({"found": [dataclasses.asdict(one) for one in found], "missing": missing}))

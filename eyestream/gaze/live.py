@@ -8,7 +8,8 @@ moments; of what came in, too late samples are dropped. Samples that come faster
 count as lost from the next second on: thresholds and memory are those of the profile's rate. (At half of it and below,
 half of a window is missing.)
 
-A session ends when nothing has come for `SILENCE_S`: the tracker is off. It begins anew with the next sample.
+A session ends when nothing has come for `SILENCE_S`, and the tracker has not answered either: it is off. It begins anew
+with the next sample.
 
 Pure: fed with samples and readings of a clock.
 """
@@ -31,7 +32,7 @@ DELAY_S = 0.1
 """What samples are given for their way, beside the shortest way that the map knows of."""
 
 SILENCE_S = 60.0
-"""After so long without any sample a session is over."""
+"""After so long without any sample or answer a session is over."""
 
 _SLACK = 2.0
 _FASTEST = 1.25
@@ -118,6 +119,10 @@ class LiveFrontEnd:
         if len(self._waiting) > self._most:
             self.overflowed += len(self._waiting) - self._most
             self._waiting = self._waiting[-self._most :]
+
+    def stand(self, now_s: float) -> None:
+        """Note that the tracker answers when the host's clock shows `now_s`, whether or not it sends samples."""
+        self._heard = max(self._heard, now_s)
 
     def due(self, now_s: float) -> list[LiveRows]:
         """Work on what waits; the rows whose moment has come when the host's clock shows `now_s`."""

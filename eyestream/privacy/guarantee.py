@@ -31,6 +31,9 @@ __all__ = [
 _TRACKER = "the tracker (its rates are as stated, and its sessions share no gaze)"
 TRUSTED = (_TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
 
+_MOST_NATS = 700.0
+"""A factor of more than e to this is no float: its logarithm alone is said."""
+
 NOT_PROTECTED = (
     "that a device is in use, when and for how long, and its pseudonym",
     "what several chunks tell together beyond the sums of their losses",
@@ -38,8 +41,9 @@ NOT_PROTECTED = (
     "copies of this process that release the same chunk, each with fresh noise: that costs once for every copy and is "
     "charged once",
     "two sidecars, two pseudonyms or two replays for the same eyes: their losses add up, and no ledger sees both",
-    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; so does "
-    "the tracker's own time, where it sends it",
+    "recordings that the calibration was made from: it is published as it is",
+    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; with "
+    "on_row, the moment of a chunk has in it what its last row took",
     "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten",
     "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
     "takes fresh entropy when it is told of the copy",
@@ -182,7 +186,7 @@ class Guarantee:
         ]
         return (
             "whatever somebody wants to guess about a chunk, and whatever they knew before: its release raises the "
-            f"chance of guessing it right at most {float(self.gain):.3g} times. That is an average over releases: a "
+            f"chance of guessing it right at most {_power(self.gain, 1)} times. That is an average over releases: a "
             "rare one may raise it by more, up to the factor above. Chunks multiply"
             + "".join(f"; {text}" for text in several)
         )
@@ -191,9 +195,10 @@ class Guarantee:
         if self.gain is None:
             return None
         nats = leakage(self.gain)
+        told = nats < _MOST_NATS
         return {
-            "chunk": float(self.gain),
-            "chunk_exact": str(self.gain),
+            "chunk": float(self.gain) if told else None,
+            "chunk_exact": str(self.gain) if told else None,
             "nats": {
                 "chunk": nats,
                 "window": None if self.window_chunks is None else nats * self.window_chunks,

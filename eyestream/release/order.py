@@ -20,15 +20,13 @@ from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
 from eyestream.chunking.device import Device
 from eyestream.chunking.session import Counters
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.chunking.state import ChunkState, decode, encode
+from eyestream.chunking.state import VERSION, ChunkState, decode, encode
 from eyestream.privacy.charge import Charge
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.wire.messages import RawRows
 
 __all__ = ["ReleaseOrder"]
-
-_VERSION = 1
 
 Prices = Charge | Sequence[Charge]
 
@@ -131,7 +129,7 @@ class ReleaseOrder:
     def snapshot(self) -> bytes:
         """The whole state; raw rows are in it: keep it as raw rows are kept."""
         due = [chunk_state(chunk) for chunk in self._due]
-        return encode(_State(_VERSION, self._device.snapshot(), due, self.due_count, self._failed))
+        return encode(_State(VERSION, self._device.snapshot(), due, self.due_count, self._failed))
 
     @classmethod
     def restored(
@@ -145,8 +143,6 @@ class ReleaseOrder:
             It is no snapshot, or one of another stream.
         """
         state, order = decode(data, _State), cls(settings, charge, baseline=baseline, every=every)
-        if state.version != _VERSION:
-            raise ValueError(f"expected a snapshot of version {_VERSION}")
         order._device = Device.restore(settings, state.device)
         order._due.extend(chunk_of(chunk, settings) for chunk in state.due)
         order.due_count, order._failed = state.due_count, state.failed

@@ -49,8 +49,8 @@ class PrivateChunk:
     epsilon, delta
         What this chunk cost.
     at
-        Seconds of the tracker's clock at the first column, where the tracker tells its time; it counts on from the
-        first row of the chunk that arrived, on the nominal grid.
+        Seconds of the tracker's clock at the first column, where the tracker tells its time: `t0` after the time of the
+        session's first row, on the nominal grid.
     """
 
     session: int

@@ -17,7 +17,7 @@ StatusReason = Literal[
     "lifetime",
     "ledger",  # degraded: the ledger cannot be read or written; nothing is released
     "calibration",  # degraded: made for another stream; nothing is released
-    "raw_link",  # degraded: no connection to the tracker's broker
+    "raw_link",  # degraded: no connection to the tracker's broker, or a tracker that does not answer
     "owner",  # degraded: another sidecar states the device; nothing is released
     "internal",  # degraded: a fault of the sidecar; nothing is released
     "stopped",  # offline: ended in order

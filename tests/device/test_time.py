@@ -1,16 +1,21 @@
 """Due times, and clocks as they should not be."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from eyestream.chunking.clock import Clock
 from eyestream.chunking.device import Device
-from eyestream.wire.messages import RawRows
+from eyestream.wire.messages import MAX_U64, RawRows
 from tests.device.device_streams import SESSION, balanced, columns, message, seen, settings
+
+Array = NDArray[np.float64]
 
 
 def test_due_time_is_anchored_at_the_first_row() -> None:
@@ -33,12 +38,23 @@ def test_without_any_row_a_chunk_is_due_a_chunk_later() -> None:
         assert [due.index for due in device.tick(first + 2.0 * late)] == [late]
 
 
-def test_every_chunk_anchors_anew() -> None:
+@pytest.mark.parametrize(("late", "steps"), [(-0.6, -2), (-0.2, 0), (0.2, 0), (0.3, 1), (0.9, 3)])
+def test_the_schedule_follows_the_tracker_by_whole_steps(late: float, steps: int) -> None:
     device = Device(settings(grace_s=0.5))
     device.feed(message(0, 4), 0.0)
-    assert device.next_due() == pytest.approx(1.515 + 2.0 + 0.5)  # of the awaited one, after that of the closed one
+    first = 1.515 + 0.5
+    assert device.next_due() == pytest.approx(first + 2.0)  # of the awaited one, after that of the closed one
+    device.feed(message(4), 2.0 + late)
+    assert device.next_due() == pytest.approx(first + 2.0 + 0.25 * steps)
+    device.feed(message(5, 3), 3.5)
+    assert device.next_due() == pytest.approx(first + 4.0 + 0.25 * steps)
+
+
+def test_without_grace_every_chunk_anchors_again() -> None:
+    device = Device(settings(grace_s=0.0))
+    device.feed(message(0, 4), 0.0)
     device.feed(message(4), 3.0)
-    assert device.next_due() == pytest.approx(3.0 + 1.515 + 0.5)
+    assert device.next_due() == pytest.approx(3.0 + 1.515)
 
 
 def test_a_row_after_the_due_time_is_late_also_when_nobody_asked() -> None:
@@ -100,19 +116,26 @@ def test_on_clock_gives_out_at_the_due_time_only() -> None:
     assert columns(due) == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_on_clock_cadence_does_not_follow_the_rows() -> None:
-    """Ragged arrival of rows 1, 2 and 3 does not move a chunk's time by a microsecond."""
-    times = []
-    for delay in (0.0, 0.1, 0.24):
-        device = Device(settings(release="on_clock"))
-        out = []
-        for row in range(40):
-            device.feed(message(row), row / 2 + (delay if row % 4 else 0.0))
-            while (due_at := device.next_due()) is not None and due_at <= row / 2 + 0.25:
-                out += [(due_at, due.index, columns(due)) for due in device.tick(due_at)]
-        times.append(out)
-    assert len(times[0]) == 9
-    assert times[0] == times[1] == times[2]
+def cadence(late: Callable[[int], float], **changes: Any) -> list[tuple[float | None, int, list[float | None]]]:
+    """When each chunk of 40 rows comes out, which one, and what is in it; row i arrives `late(i)` after its moment."""
+    device = Device(settings(release="on_clock", **changes))
+    out: list[tuple[float | None, int, list[float | None]]] = []
+    for row in range(40):
+        arrival = row / 2 + late(row)
+        while (due_at := device.next_due()) is not None and due_at <= arrival:
+            out += [(due_at, due.index, columns(due)) for due in device.tick(due_at)]
+        device.feed(message(row), arrival)
+    return out
+
+
+@pytest.mark.parametrize("latest", [0.02, 0.1, 0.24])
+def test_on_clock_cadence_does_not_follow_the_rows(latest: float) -> None:
+    """After the session's first row, nothing of when the others arrive is in a chunk's time, not a bit of it."""
+    ragged = np.random.default_rng(1).uniform(0, latest, 40)
+    even = cadence(lambda row: 0.0)
+    assert len(even) == 9
+    assert cadence(lambda row: latest if row else 0.0) == even
+    assert cadence(lambda row: float(ragged[row]) if row else 0.0) == even
 
 
 @pytest.mark.parametrize("release", ["on_row", "on_clock"])
@@ -168,6 +191,21 @@ def test_a_drifting_tracker_loses_nothing(drift: float, release: str) -> None:
     out += device.close(time)
     assert device.counters.accepted == rows
     assert [due.index for due in out] == list(range(rows // 4))
+
+
+@pytest.mark.parametrize("drift", [-9e-3, 9e-3])
+def test_of_a_drift_a_release_shows_whole_steps_alone(drift: float) -> None:
+    """The moments of a drifting tracker lie on the grid of its first row, moved by so many halves of the grace."""
+    device, moments = Device(settings(release="on_clock", grace_s=0.1)), []
+    for seq in range(4000):
+        time = seq / 2 * (1 + drift)
+        while (due_at := device.next_due()) is not None and due_at < time:
+            moments += [(due_at, chunk.index) for chunk in device.tick(due_at)]
+        device.feed(message(seq), time)
+    assert device.counters.accepted == 4000
+    steps = np.array([(at - moments[0][0] - 2.0 * index) / 0.05 for at, index in moments])
+    np.testing.assert_allclose(steps, np.rint(steps), atol=1e-6)
+    assert steps[-1] == pytest.approx(drift * 2000 / 0.05, abs=2)
 
 
 @pytest.mark.parametrize("step", [5.0, 27.0])
@@ -261,14 +299,34 @@ def test_what_next_due_says_is_enough(start: float, waits: list[float], rate: fl
         now = max(now, until)
 
 
-def test_a_chunk_knows_the_trackers_time_of_its_first_row() -> None:
-    """Counted back from the first row that came, on the nominal grid; a chunk without rows or times has none."""
+def told(t: Array, late: Array, **changes: Any) -> list[tuple[float | None, float]]:
+    """`at` and `t0` of the chunks of rows that the tracker took at `t`, and that arrived `late` after their moment."""
+    device, out = Device(settings(**changes)), []
+    for row, (own, after) in enumerate(zip(t, late, strict=True)):
+        rows = RawRows(SESSION, row, message(row).rows, t=np.array([own]))
+        out += device.feed(rows, row / 2 + after)
+    return [(chunk.at, chunk.t0) for chunk in [*out, *device.close(len(t) / 2)]]
+
+
+@pytest.mark.parametrize("release", ["on_row", "on_clock"])
+def test_the_trackers_time_of_a_chunk_is_on_the_grid_of_the_sessions_first_row(release: str) -> None:
+    """Latency that depends on the eye, up to 20 ms in a tracker's times, and in the arrivals, is in no bit of `at`."""
+    rng, even = np.random.default_rng(2), 100.0 + np.arange(64) / 2
+    latency = rng.uniform(0, 0.02, 64)
+    latency[0] = 0.0
+    whole = told(even, np.zeros(64), release=release)
+    assert len(whole) == 16
+    assert [at for at, _ in whole] == [100.0 + t0 for _, t0 in whole]
+    assert told(even + latency, latency, release=release) == whole
+
+
+def test_the_time_of_a_session_is_counted_back_from_the_first_row_that_came() -> None:
     device = Device(settings())
     rows = np.zeros((3, 3), dtype=np.float32)
     t = np.array([100.0, 100.5, 101.0])
     assert device.feed(RawRows(SESSION, 2, rows, t=t), 0.0)[0].at == 99.0
-    later = device.feed(RawRows(SESSION, 13, rows[:1], t=np.array([105.5])), 0.1)
-    assert [chunk.at for chunk in later] == [101.0, None]
+    later = device.feed(RawRows(SESSION, 13, rows[:1], t=np.array([107.5])), 0.1)
+    assert [chunk.at for chunk in later] == [101.0, 103.0], "a chunk without rows is none that tells so"
     (last,) = device.close(0.2)
     assert last.at == 105.0
     device = Device(settings())
@@ -280,3 +338,12 @@ def test_the_first_row_that_came_decides_the_time() -> None:
     device.feed(RawRows(SESSION, 1, np.zeros((1, 3), np.float32), t=np.array([50.5])), 0.0)
     (chunk,) = device.feed(RawRows(SESSION, 0, np.zeros((4, 3), np.float32), t=np.arange(4.0)), 0.0)
     assert chunk.at == 50.0
+
+
+def test_behind_the_last_number_a_late_row_moves_nothing() -> None:
+    device = Device(settings())
+    device.feed(message(MAX_U64 - 3, 2), 0.0)
+    device.tick(3.0)
+    device.feed(message(MAX_U64 - 1), 3.1)
+    assert device.counters.late == 1
+    assert device.next_due() == pytest.approx(3.1 + 30.0)  # it is idle then; nothing more is awaited

@@ -326,8 +326,10 @@ def test_one_changed_cell_was_enough_to_be_taken_for_another_recording() -> None
     old = replace(base, provenance=replace(base.provenance, recordings=(recording_hash(person(0)),)))
     changed = person(0)
     changed[3, 2] += 1
-    assert old.overlap(person(0)) == 1
-    assert old.overlap(changed) == 0
+    assert old.made_from(person(0))
+    assert old.overlap(person(0)) == 1.0
+    assert not old.made_from(changed)
+    assert old.overlap(changed) == 0.0
     assert with_fingerprints(person(0)).overlap(changed) > 0.9
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of
+from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of, guarantee_of_recording
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
@@ -163,6 +163,16 @@ def test_without_a_figure_none_is_made_up() -> None:
     made = replace(guarantee(), gain=None)
     assert "no figure" in dict(made.sentences())["guessing"]
     assert made.claim()["guess_factor"] is None
+
+
+def test_a_factor_that_is_no_number_is_said_by_its_logarithm() -> None:
+    """At an epsilon in the thousands it has more digits than a float, or a text, can have."""
+    large = mechanism("everyday-cfpa-32", 48_000.0)
+    made = guarantee_of_recording(large, large.calibration)
+    claim: Any = made.claim()["guess_factor"]
+    assert (claim["chunk"], claim["chunk_exact"]) == (None, None)
+    assert claim["nats"]["chunk"] > 700
+    assert "at most e^" in dict(made.sentences())["guessing"]
 
 
 ADDITIVE = ("integers on a grid", "AES-256 in counter mode", "at a counter that the operating system draws", "charged")

@@ -42,12 +42,15 @@ class FakeCapture:
     ----------
     port : of its Network API.
     clock : of Capture.
+    silent : publishes no gaze, and still answers.
+    lost : publishes gaze without a point, as of an eye that is not seen.
     """
 
     def __init__(self, rate_hz: float = 200.0, gaze: NDArray[np.float64] | None = None) -> None:
         self._gaze = np.array([[10.0, -20.0, 600.0]]) if gaze is None else gaze
         self.rate_hz, self.port = rate_hz, free_port()
         self.clock = TrackerClock(offset_s=-300.0)
+        self.silent = self.lost = False
         self._context: Any = None
         self._socket: Any = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -105,7 +108,8 @@ class FakeCapture:
         loop = asyncio.get_running_loop()
         began, number = loop.time(), 0
         while True:
-            point = self._gaze[number % len(self._gaze), :3].tolist()
-            await self._socket.send_multipart([b"gaze.3d.01.", datum(self._now(), point=point)])
+            point = None if self.lost else self._gaze[number % len(self._gaze), :3].tolist()
+            if not self.silent:
+                await self._socket.send_multipart([b"gaze.3d.01.", datum(self._now(), point=point)])
             number += 1
             await asyncio.sleep(max(0.0, began + number / self.rate_hz - loop.time()))

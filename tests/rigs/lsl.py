@@ -2,8 +2,8 @@
 
     python -m tests.rigs.lsl NAME RATE_HZ OFFSET_S PPM SEED SPEED
 
-reads lines from its input: `offset S`, `flood`, `nonsense`. LSL's sockets are open to every interface: give it a
-network namespace of its own.
+reads lines from its input: `offset S`, `flood`, `nonsense`, `silent`, `seen`. LSL's sockets are open to every
+interface: give it a network namespace of its own.
 """
 
 import asyncio
@@ -46,7 +46,8 @@ class FakeOutlet:
         assert self._process is not None
         assert self._showing is not None
         self._showing.cancel()
-        self._process.kill()
+        if self._process.returncode is None:
+            self._process.kill()
         await self._process.wait()
 
     async def flood(self) -> None:
@@ -56,6 +57,10 @@ class FakeOutlet:
     async def nonsense(self) -> None:
         """Values and times that are none."""
         await self._tell("nonsense")
+
+    async def see(self, seen: bool) -> None:
+        """Send gaze; or nothing, as of an eye that is lost, with the outlet still there."""
+        await self._tell("seen" if seen else "silent")
 
     async def _tell(self, line: str) -> None:
         assert self._process is not None
@@ -106,14 +111,17 @@ def _main(name: str, *numbers: float) -> None:
             asked = line.strip()
 
     threading.Thread(target=listen, daemon=True).start()
-    began, number = time.monotonic(), 0
+    began, number, silent = time.monotonic(), 0, False
     while True:
         now = time.monotonic()
         t = clock.show(now)
         clock.shown.clear()
-        outlet.push_sample(rows[number % len(rows)], t)
+        if not silent:
+            outlet.push_sample(rows[number % len(rows)], t)
         if asked.startswith("offset"):
             clock.offset_s = float(asked.split()[1])
+        elif asked in ("silent", "seen"):
+            silent = asked == "silent"
         elif asked == "flood":
             for _ in range(20_000):
                 outlet.push_sample([1.0, 2.0, 3.0, 3.5, 0.9], clock.show(time.monotonic()))

@@ -52,6 +52,8 @@ class FakeNeon:
     port : of its HTTP server.
     clock : of the phone.
     sent : packets.
+    silent : streams no gaze, and still answers.
+    mute : does not answer either, though its connections stay open.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class FakeNeon:
         self.port, self._rtsp_port = free_port(), free_port()
         self.clock = TrackerClock(offset_s=1.7e9)
         self.sent = 0
+        self.silent = self.mute = False
         self.source, self._number = 0x1234, 65_500  # the number wraps soon
         self._servers: list[asyncio.Server] = []
         self._writers: set[asyncio.StreamWriter] = set()
@@ -151,7 +154,8 @@ class FakeNeon:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 first, *lines = head.split("\r\n")
                 fields = {name.strip().lower(): value.strip() for name, _, value in (li.partition(":") for li in lines)}
-                writer.write(self._answer(first.split()[0], fields, session, writer))
+                if not self.mute:
+                    writer.write(self._answer(first.split()[0], fields, session, writer))
         if session in self._streams:
             self._streams.pop(session).cancel()
         writer.close()
@@ -188,7 +192,8 @@ class FakeNeon:
                 reported = now
                 self._report(t)
             x, y, *pupils = self._gaze[number % len(self._gaze), :4].tolist()
-            self._packet(payload_of(self.length, x, y, pupils=pupils), t)
+            if not self.silent:
+                self._packet(payload_of(self.length, x, y, pupils=pupils), t)
             number += 1
             await asyncio.sleep(max(0.0, began + number / self.rate_hz - loop.time()))
 

@@ -134,9 +134,24 @@ SEAMS: dict[str, Seam] = {
     "Session.take": Seam(
         "eyestream.chunking.session:Session", "take", "self, seq, rows, time, t", ("_current", "_settings")
     ),
+    "session closes a chunk": Seam(
+        "eyestream.chunking.session:Session", "close_current", "self, ends_session", ("_origin",)
+    ),
+    "session awaits": Seam("eyestream.chunking.session:Session", "_await", "self, until", ("_due",)),
     "Session.last_row": Seam("eyestream.chunking.session:Session", "last_row"),
     "late rows": Seam("eyestream.chunking.session:Session", "_count_late", "self, row, until, time"),
     "ChunkBuffer.values": Seam("eyestream.chunking.chunks:ChunkBuffer", "values", "self"),
+    # Gaze to rows
+    "front end hears of a tracker": Seam("eyestream.gaze.live:LiveFrontEnd", "stand", "self, now_s"),
+    "tracker is asked every": Seam("eyestream.rim.sources.standing", "ASK_EVERY_S"),
+    "tracker stands": Seam("eyestream.rim.sources.standing:Standing", "keep", "self, listening, ask"),
+    "gaze is handed on": Seam("eyestream.rim.sources.standing:Standing", "take", "self, records"),
+    # Recordings
+    "privatize releases": Seam(
+        "eyestream.offline.datasets.privatize",
+        "_released",
+        "recording, calibration, guarantee, rows, *, stretches, charges",
+    ),
     # The order of effects
     "order collects": Seam(_ORDER, "_collect", "self, chunks", ("_add", "_ask", "_answers", "_due", "_settle")),
     "order settles": Seam(_ORDER, "_settle", "self", ("_due",)),

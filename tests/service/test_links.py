@@ -136,7 +136,7 @@ async def test_who_falls_over_says_no_goodbye_so_that_the_will_is_said(ending: s
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("largest", "what"), [(6000, "a chunk"), (1000, "the description")])
+@pytest.mark.parametrize(("largest", "what"), [(6400, "a chunk"), (1000, "the description")])
 async def test_a_message_that_the_broker_never_takes_is_named_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, largest: int, what: str
 ) -> None:

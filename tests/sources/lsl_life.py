@@ -1,19 +1,23 @@
-"""What test_lsl.py runs in a network namespace of its own: `python -m tests.sources.lsl_life`."""
+"""What test_lsl.py runs in a network namespace of its own: `python -m tests.sources.lsl_life FOLDER`."""
 
 import asyncio
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 
-from eyestream.rim.config import BrokerSettings
+from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.find_sources import find_sources
+from eyestream.rim.sources import registry
 from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.lsl import LslSource, Options, outlet_of, pylsl_module
 from eyestream.testing.clocks import until
 from eyestream.testing.gaze_lives import hard_life
 from eyestream.testing.gaze_sources import hearing
 from tests.rigs.lsl import FakeOutlet, outlet_info
+from tests.sources.eye_runs import DEVICE, SPEED, See, both
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 PROFILE = load_profile("lsl").at_rate(200.0)
@@ -25,6 +29,46 @@ async def refused(said: str, **options: object) -> None:
         await until(lambda: bool(heard.away), 20)
         assert said in heard.away[0], heard.away
         assert heard.samples == 0
+
+
+async def stands_silent() -> None:
+    """An outlet that sends nothing stands, from the beginning and later; one that is killed does not."""
+    outlet = FakeOutlet("quiet")
+    await outlet.start()
+    await outlet.see(False)
+    try:
+        async with hearing(LslSource(Options("quiet"), PROFILE, PLACE)) as heard:
+            await until(lambda: heard.stands > 0, 20)
+            before, away = heard.samples, len(heard.away)
+            await asyncio.sleep(4.5)
+            await outlet.see(True)
+            await until(lambda: heard.samples > before)
+            assert len(heard.away) == away
+            await outlet.stop()
+            await until(lambda: len(heard.away) > away, 20)
+    finally:
+        await outlet.stop()
+
+
+class _ThereAtOnce(FakeOutlet):
+    """An outlet that has begun when it is started."""
+
+    async def start(self) -> None:
+        await super().start()
+        while not await asyncio.to_thread(pylsl_module().resolve_byprop, "name", self.name, timeout=1.0):
+            pass
+
+
+async def reads_the_same(folder: Path) -> None:
+    """All that an application reads is the same whether or not the eye is seen."""
+    registry.HOST_SPEED = SPEED
+
+    def make(name: str, url: str) -> tuple[FakeOutlet, See, SourceEntry]:
+        outlet = _ThereAtOnce(name, 200.0, speed=SPEED)
+        return outlet, outlet.see, SourceEntry("lsl", DEVICE, rate_hz=200.0, options={"name": name})
+
+    seen, losing = await both(make, folder)
+    assert losing == seen, [pair for pair in zip(losing, seen, strict=False) if pair[0] != pair[1]][:1]
 
 
 async def main() -> None:
@@ -73,6 +117,10 @@ async def main() -> None:
             thread.join()
     assert explicit.column("pupil")[0, 0] == 4.0
     print("an explicit mapping")
+    await stands_silent()
+    print("a silent outlet stands")
+    await reads_the_same(Path(sys.argv[1]))
+    print("what an application reads")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ async def test_a_phone_and_capture_are_found_at_their_hosts(monkeypatch: pytest.
     assert found[0].source == {"kind": "neon", "options": {"host": "127.0.0.1", "port": phone.port}}
     assert found[2].source["options"]["port"] == capture.port
     assert found[0].rate_hz == pytest.approx(200.0, rel=0.3)
-    assert found[1].refused == "no gaze for 3 s; what came was payloads of a length that is not known"
+    assert found[1].refused == "it answers, and sends no gaze; what came was payloads of a length that is not known"
     assert len(missing) == 1
     assert "eyestream[lsl]" in missing[0]
 

@@ -110,12 +110,12 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.needs("ip", "namespaces")
-def test_a_hard_life_and_refusals_in_a_namespace_of_its_own() -> None:
+@pytest.mark.needs("ip", "namespaces", "mosquitto")
+def test_lives_of_outlets_in_a_namespace_of_their_own(tmp_path: Path) -> None:
     """LSL's sockets are open to every interface, so they get interfaces of their own."""
     up = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && ip link set lo multicast on && exec "$@"', "sh"]
     done = subprocess.run(
-        [*up, sys.executable, "-m", "tests.sources.lsl_life"],
+        [*up, sys.executable, "-m", "tests.sources.lsl_life", str(tmp_path)],
         cwd=ROOT,
         env={**os.environ, "HOME": "/nonexistent"},
         capture_output=True,
@@ -124,4 +124,5 @@ def test_a_hard_life_and_refusals_in_a_namespace_of_its_own() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.split("\n")[:3] == ["a hard life", "refusals", "an explicit mapping"]
+    lived = ["a hard life", "refusals", "an explicit mapping", "a silent outlet stands", "what an application reads"]
+    assert done.stdout.split("\n")[:5] == lived

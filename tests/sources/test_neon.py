@@ -154,16 +154,20 @@ async def test_strangers_at_the_phones_port_are_said_so(answer: bytes, said: str
             await NeonSource(Options("127.0.0.1", port), load_profile("neon"), PLACE).run(lambda records: None)
 
 
-async def test_a_phone_whose_payloads_nobody_knows_is_asked_anew_and_said_so() -> None:
+async def test_a_phone_whose_payloads_nobody_knows_stands_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     phone = FakeNeon(length=9)
     phone.length = 13
     await phone.start()
     try:
         async with hearing(source_of(phone)) as heard:
-            await until(lambda: bool(heard.away), 10)
-        assert heard.away == ["no gaze for 3 s; what came was payloads of a length that is not known"]
+            await until(lambda: bool(caplog.records), 10)
+        assert (heard.away, heard.samples) == ([], 0)
     finally:
         await phone.stop()
+    assert caplog.messages == [
+        "source of hmd-1: the tracker answers, and no gaze has come from it yet; "
+        "what came was payloads of a length that is not known"
+    ]
 
 
 def test_the_registry_makes_it(tmp_path: object) -> None:

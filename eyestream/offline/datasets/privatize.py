@@ -26,9 +26,6 @@ from eyestream.streams.key import StreamKey
 
 __all__ = ["Booking", "RefusedError", "Released", "Stretch", "privatize", "privatize_whole"]
 
-_GAP = 1.5
-"""Rows further apart than so many periods have a gap between them."""
-
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""
 
@@ -83,12 +80,8 @@ class Released:
         Of the recording: the sum over its chunks, as a ledger books it.
     stretches
         What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached.
-    closed_s
-        Seconds of gaps in the recording that are closed: what is released has its rows one behind the other.
-    calibrated_on_itself
-        Share of its rows that the calibration was made from; above 0 there is no guarantee.
     guarantee
-        Of one chunk, on the first of the levels; None where there is none.
+        Of one chunk, on the first of the levels.
     """
 
     recording: Recording
@@ -96,20 +89,20 @@ class Released:
     epsilon: float
     delta: float
     stretches: tuple[Stretch, ...]
-    closed_s: float
-    calibrated_on_itself: float
-    guarantee: Guarantee | None
+    guarantee: Guarantee
 
     def claim(self) -> dict[str, object]:
-        """What is claimed, for machines: plain values that JSON knows."""
+        """What is claimed, for machines: plain values that JSON knows.
+
+        It is published with the recording, and has no noise: it is a function of the number of rows, the mechanism and
+        the ledger. Two recordings with as many rows have the same claim, whatever is in them.
+        """
         return {
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "epsilon_of_chunks": [asdict(stretch) for stretch in self.stretches],
-            "closed_gaps_s": self.closed_s,
-            "calibrated_on_itself": self.calibrated_on_itself,
-            "claim": None if self.guarantee is None else self.guarantee.claim(),
+            "claim": self.guarantee.claim(),
         }
 
 
@@ -195,17 +188,13 @@ def _released(
 ) -> Released:
     """`charges`: one for each chunk that is released; their sum is exact, as the ledger's is."""
     t = np.arange(len(recording.t)) / calibration.rate_hz
-    steps = np.diff(recording.t) * calibration.rate_hz
-    overlap = calibration.overlap(recording.features)
     return Released(
         recording=replace(recording, t=t, features=rows),
         chunks=len(charges),
         epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS,
         delta=sum(charge.delta for charge in charges) / DELTA_UNITS,
         stretches=stretches,
-        closed_s=float((steps[steps > _GAP] - 1.0).sum()) / calibration.rate_hz,
-        calibrated_on_itself=overlap,
-        guarantee=guarantee if overlap == 0 else None,
+        guarantee=guarantee,
     )
 
 

@@ -157,12 +157,20 @@ class Calibration:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    def made_from(self, features: NDArray[np.float64]) -> bool:
+        """Whether the recording with rows `features` (m, F), as it is, is one that this calibration was made from.
+
+        The answer has no noise: it is for who holds the recording, and for nothing that is published.
+        """
+        return recording_hash(features) in self.provenance.recordings
+
     def overlap(self, features: NDArray[np.float64]) -> float:
         """Share of the recording with rows `features` (m, F) that this calibration was made from, by its fingerprints.
 
-        1 when it is one of the recordings as it was; a calibration of version 0.1.0 knows whole recordings alone.
+        1 when it is one of the recordings as it was; a calibration of version 0.1.0 knows whole recordings alone. As
+        `made_from`, it is for who holds the recording.
         """
-        if recording_hash(features) in self.provenance.recordings:
+        if self.made_from(features):
             return 1.0
         own = row_fingerprints(features)
         return float(np.isin(own, self.fingerprints).mean()) if len(own) and len(self.fingerprints) else 0.0

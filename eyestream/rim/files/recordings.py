@@ -65,7 +65,14 @@ class Recording:
         """Nominal rows a second: the inverse of the median step."""
         return float(1.0 / np.median(np.diff(self.t))) if len(self.t) > 1 else 1.0
 
+    @property
+    def gaps_s(self) -> float:
+        """Seconds without rows, between rows that are further apart than `_GAP` periods."""
+        steps = np.diff(self.t)
+        return float((steps[steps * self.rate_hz > _GAP] - 1.0 / self.rate_hz).sum())
 
+
+_GAP = 1.5
 _MARK = ("profile", "front_end", "detector")
 _KEYS = {"t", "features", "names", "simulated", "generator", "seed", *_MARK}
 

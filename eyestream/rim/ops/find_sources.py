@@ -16,14 +16,14 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources import core, lsl, neon
-from eyestream.rim.sources.gaze import GazeSource, Place
+from eyestream.rim.sources.gaze import Place
 
 __all__ = ["USUAL_HOSTS", "Found", "find_sources"]
 
 USUAL_HOSTS = ("127.0.0.1", "neon.local", "pi.local")
 
 _ANY_HZ = 60.0
-_IS_ONE = ("no gaze", "the phone has", "the phone refuses", "a description")
+_IS_ONE = ("the phone has", "the phone refuses", "a description")
 """How a tracker says no that is there; other troubles mean that something else is, or nothing."""
 
 _NOWHERE = Place("hmd", BrokerSettings("mqtt://localhost"))
@@ -101,7 +101,7 @@ async def _capture(host: str, seconds: float) -> Found | None:
     return await _counted(Found("core", host, None, channels, {"kind": "core", "options": options}), source, seconds)
 
 
-async def _counted(taken: Found, source: GazeSource, seconds: float) -> Found | None:
+async def _counted(taken: Found, source: neon.NeonSource | core.CoreSource, seconds: float) -> Found | None:
     """Run a source for a while; None where nobody is, and why where somebody is whose gaze is not taken."""
     loop, heard = asyncio.get_running_loop(), _Count()
 
@@ -118,10 +118,10 @@ async def _counted(taken: Found, source: GazeSource, seconds: float) -> Found | 
         away = error
     if heard.rate_hz is not None:
         return dataclasses.replace(taken, rate_hz=round(heard.rate_hz, 1))
-    said = str(away or "no gaze")
-    if not said.startswith(_IS_ONE):
+    if away is not None and not str(away).startswith(_IS_ONE):
         return None
-    return Found(taken.kind, taken.name, None, (), {}, said)
+    came = "".join(f"; what came was {reason}" for reason, _ in source.refused.most_common(1))
+    return Found(taken.kind, taken.name, None, (), {}, str(away or f"it answers, and sends no gaze{came}"))
 
 
 class _Count:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.reconnecting import STEADY_SECONDS, ReconnectingLink
 from eyestream.rim.mqtt.transport import Backoff, Link, Message
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
@@ -112,11 +112,13 @@ class SourceRunner:
         self, key: StreamKey, run: Callable[[Callable[[Item], None]], Awaitable[None]], deliver: Callable[[Item], None]
     ) -> None:
         """Run a source, rows or gaze, for as long as it has any; what it delivers says that it is there."""
-        backoff = Backoff()
+        backoff, loop = Backoff(), asyncio.get_running_loop()
+        stood: float | None = None
 
         def note(item: Item) -> None:
+            nonlocal stood
+            stood = loop.time() if stood is None else stood
             self._note(key, away=False)
-            backoff.reset()
             deliver(item)
 
         while True:
@@ -126,6 +128,9 @@ class SourceRunner:
                 if key not in self._away:
                     _LOG.warning("source of %s: %s; trying again until it is back", key, error)
                 self._note(key, away=True)
+                if stood is not None and loop.time() - stood > STEADY_SECONDS:
+                    backoff.reset()
+                stood = None
                 await backoff.wait()
             else:
                 _LOG.info("source of %s: has come to its end", key)

@@ -2,8 +2,11 @@
 
 Capture tells the port of its publications on request (``SUB_PORT``, at its plugin "Network API"); topics that begin
 with ``gaze.`` bring one datum a message, in msgpack. The gaze must be three-dimensional: the point of a
-two-dimensional calibration cannot be converted into degrees, and is refused by its name. Everything is clear text
-without a login.
+two-dimensional calibration cannot be converted into degrees, and is refused by its topic. A datum of three-dimensional
+gaze without a point is a lost eye. Everything is clear text without a login.
+
+Capture is asked for its port again and again: it stands for as long as it tells the same one. What it publishes has no
+part in that.
 
 Protocol: Pupil Labs, "Network API" of Core. A datum says its time in seconds of Capture's own clock.
 """
@@ -22,19 +25,18 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
+from eyestream.rim.sources.standing import Standing
 
 __all__ = ["CORE", "CoreSource", "publications_of", "read_datum", "zmq_modules"]
 
 ANSWER_S = 2.0
-SILENCE_S = 3.0
-"""Without a usable datum for so long, Capture is asked anew for its port: it may have been started again."""
-
 CONFIDENT = 0.6
 """Of less confidence than this a datum is a lost eye: the limit that Pupil Labs' own plugins begin with."""
 
 _MOST_BYTES = 65_536
 _NESTED = 13  # how Capture writes a datum in another one
 _NAN = float("nan")
+_IN_SPACE = b"gaze.3d."
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,11 +75,11 @@ class CoreSource:
 
     def __init__(self, options: Options, profile: Profile, place: Place) -> None:
         zmq_modules()
-        self._host, self._port, self._profile = options.host, options.port, profile
+        self._host, self._port, self._device = options.host, options.port, place.device
         self.refused: Counter[str] = Counter()
 
     async def run(self, deliver: DeliverGaze) -> None:
-        """One subscription, for as long as gaze comes."""
+        """One subscription, for as long as Capture answers."""
         zmq, asynchronous = zmq_modules()
         with _context(asynchronous) as context:
             port = await publications_of(context, self._host, self._port)
@@ -85,23 +87,20 @@ class CoreSource:
             socket.setsockopt(zmq.MAXMSGSIZE, _MOST_BYTES)
             socket.subscribe(b"gaze.")
             socket.connect(f"tcp://{self._host}:{port}")
-            await self._listen(socket, deliver)
+
+            async def ask() -> None:
+                if await publications_of(context, self._host, self._port) != port:
+                    raise LinkError("Pupil Capture was started again")
+
+            standing = Standing(self._device, deliver, self.refused)
+            await standing.keep(self._listen(socket, standing.take), ask)
 
     async def _listen(self, socket: Any, deliver: DeliverGaze) -> None:
-        loop, reason = asyncio.get_running_loop(), ""
-        heard = loop.time()
         while True:
-            if loop.time() - heard > SILENCE_S:
-                raise LinkError(f"no gaze for {SILENCE_S:g} s{f'; what came was {reason}' if reason else ''}")
-            if not await socket.poll(250):
-                continue
-            parts = await socket.recv_multipart()
-            records = read_datum(parts)
+            records = read_datum(await socket.recv_multipart())
             if isinstance(records, str):
-                reason = records
-                self.refused[reason] += 1
+                self.refused[records] += 1
             else:
-                heard, reason = loop.time(), ""
                 deliver(records)
 
 
@@ -113,7 +112,7 @@ def read_datum(parts: list[bytes]) -> GazeColumns | str:
         gaze = _decoder.decode(parts[1])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return "no datum"
-    if gaze.gaze_point_3d is None:
+    if gaze.gaze_point_3d is None and not parts[0].startswith(_IN_SPACE):
         return "gaze without a point in space: use the three-dimensional calibration"
     pupils = {0: _NAN, 1: _NAN}  # eye 0 is the right one
     for base in gaze.base_data:
@@ -121,10 +120,10 @@ def read_datum(parts: list[bytes]) -> GazeColumns | str:
             pupil = msgspec.convert(base, _Pupil)
             if pupil.id in pupils and pupil.diameter_3d is not None:
                 pupils[pupil.id] = pupil.diameter_3d
-    confident = math.isfinite(gaze.confidence) and gaze.confidence >= CONFIDENT
+    confident = math.isfinite(gaze.confidence) and gaze.confidence >= CONFIDENT and gaze.gaze_point_3d is not None
     return GazeColumns(
         np.array([gaze.timestamp]),
-        np.array([gaze.gaze_point_3d]),
+        np.array([gaze.gaze_point_3d or (_NAN, _NAN, _NAN)]),
         pupil=np.array([[pupils[0], pupils[1]]]),
         valid=np.array([1.0 if confident else 0.0]),
     )

@@ -127,6 +127,7 @@ class GazeFeeder(Feeder):
     def take(self, records: GazeColumns) -> None:
         """Take records as they come, in the event loop."""
         if len(records.time) == 0:
+            self.live.stand(self._now())
             return
         self._inbox.append((self._now(), records))
         self._held += len(records.time)

@@ -3,12 +3,15 @@
 LSL finds outlets by broadcast, and its sockets listen on every interface, whatever is configured; what flows is clear
 text without a login. Use it on a network that nobody else is on. liblsl blocks, so a thread of ours pulls; what it
 has pulled is bounded, and the oldest goes first.
+
+The outlet is looked for again and again: it stands for as long as it answers, and its connection is not lost. What it
+sends has no part in that.
 """
 
 import asyncio
 import os
 import threading
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,13 +23,12 @@ from eyestream.gaze.outlets import RELAYS, Channel, Outlet, Taking, Wanted, taki
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
+from eyestream.rim.sources.standing import Standing
 
 __all__ = ["LSL", "LslSource", "outlet_of", "pylsl_module"]
 
 RESOLVE_S = 1.0
 PULL_S = 0.25
-SILENCE_S = 3.0
-"""Without a sample for so long the outlet is looked for anew: it may have gone without a goodbye."""
 
 _MOST_A_PULL = 256
 _MOST_PULLS = 64
@@ -55,7 +57,7 @@ class LslSource:
 
     def __init__(self, options: Options, profile: Profile, place: Place) -> None:
         pylsl_module()
-        self._options, self._profile = options, profile
+        self._options, self._profile, self._device = options, profile, place.device
         self._wanted = Wanted(options.gaze, options.pupil, options.valid, options.valid_min)
         if options.preset is not None:
             if options.preset not in RELAYS:
@@ -66,15 +68,22 @@ class LslSource:
 
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
-        puller = _Puller(self._options, self._profile, self._wanted, asyncio.get_running_loop(), deliver)
+        standing = Standing(self._device, deliver, Counter())
+        puller = _Puller(self._options, self._profile, self._wanted, asyncio.get_running_loop(), standing.take)
         thread = threading.Thread(target=puller.work, name="lsl", daemon=True)
         thread.start()
         try:
-            await puller.ended
+            uid = await puller.began
+            await standing.keep(puller.ended, lambda: asyncio.to_thread(self._ask, uid))
         finally:
             puller.stop()
             while thread.is_alive():  # noqa: ASYNC110  a thread has no event; it ends within a pull
                 await asyncio.sleep(0.01)
+
+    def _ask(self, uid: str) -> None:
+        """In a thread: LinkError where the outlet does not answer."""
+        if not pylsl_module().resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
+            raise LinkError(f"outlet {self._options.name!r}: does not answer")
 
 
 class _Puller:
@@ -92,8 +101,10 @@ class _Puller:
         self._loop, self._deliver = loop, deliver
         self._pulled: deque[GazeColumns] = deque(maxlen=_MOST_PULLS)
         self._stopping = threading.Event()
+        self.began: asyncio.Future[str] = loop.create_future()
+        """The outlet's own name, when it is taken; fails with LinkError when it is not."""
         self.ended: asyncio.Future[None] = loop.create_future()
-        """Fails with LinkError when the outlet is away."""
+        """Fails with LinkError when the outlet is lost."""
 
     def stop(self) -> None:
         """Let the thread come to its end."""
@@ -120,7 +131,8 @@ class _Puller:
                 channels = taking(outlet, self._profile, self._wanted)
             except ValueError as error:
                 raise LinkError(f"outlet {self._options.name!r}: {error}") from None
-            self._loop_of(inlet, channels, pylsl.local_clock)
+            self._call(lambda: self._begin(found.uid()))
+            self._loop_of(inlet, channels)
         finally:
             inlet.close_stream()
 
@@ -139,15 +151,11 @@ class _Puller:
             raise LinkError(f"outlet {name!r}: {len(distinct)} have this name; tell them apart by source_id")
         return found[0]
 
-    def _loop_of(self, inlet: Any, channels: Taking, clock: Any) -> None:
-        heard = clock()
+    def _loop_of(self, inlet: Any, channels: Taking) -> None:
         while not self._stopping.is_set():
             sample, stamp = inlet.pull_sample(timeout=PULL_S)  # then what else is there: no sample waits for a chunk
             if sample is None:
-                if clock() - heard > SILENCE_S:
-                    raise LinkError(f"outlet {self._options.name!r}: no gaze for {SILENCE_S:g} s")
                 continue
-            heard = clock()
             more, stamps = inlet.pull_chunk(timeout=0.0, max_samples=_MOST_A_PULL)
             self._hand_over(_records(np.array([stamp, *stamps]), np.array([sample, *more], dtype=np.float64), channels))
 
@@ -162,10 +170,16 @@ class _Puller:
         while self._pulled and not self.ended.done():
             self._deliver(self._pulled.popleft())
 
+    def _begin(self, uid: str) -> None:
+        """In the loop: the outlet is taken."""
+        if not self.began.done():
+            self.began.set_result(uid)
+
     def _say(self, error: LinkError) -> None:
         def fail() -> None:
-            if not self.ended.done():
-                self.ended.set_exception(error)
+            future = self.ended if self.began.done() else self.began
+            if not future.done():
+                future.set_exception(error)
 
         self._call(fail)
 

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import Annotated
 
 import msgspec
-import numpy as np
 
 from eyestream.errors import PayloadError
 from eyestream.gaze.profile import Profile
@@ -14,6 +13,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.rim.refusals import GAZE_REMEDIES, Refusals
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of, widths
+from eyestream.rim.sources.standing import NOTHING
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import decode_gaze
 from eyestream.wire.topics import GAZE_STREAM, gaze_topic
@@ -51,7 +51,7 @@ class MqttSource:
 
         async with connect(self._endpoint, client_id=None, deliver=take, clean_session=True, will=None) as link:
             await link.subscribe_all([self._topic], 0)
-            deliver(GazeColumns(np.zeros(0), np.zeros((0, len(self._profile.columns.gaze)))))
+            deliver(NOTHING)
             await asyncio.Event().wait()
 
     def _records(self, message: Message) -> GazeColumns | None:

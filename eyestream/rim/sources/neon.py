@@ -4,6 +4,8 @@ The phone tells by HTTP (``GET /api/status``) where its gaze is; RTSP sets the s
 and RTCP the phone's time of it. All of it is clear text without a login: anybody on the same network can read the gaze
 too, and can pretend to be the phone. Use a network that nobody else is on.
 
+The phone is asked again and again by RTSP: it stands for as long as it answers. What it streams has no part in that.
+
 Protocol: Pupil Labs, "Under the hood", guide of the real-time API; RFC 2326, RFC 3550.
 """
 
@@ -21,15 +23,11 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.mqtt.lookup import addresses
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.rim.sources.rtsp import Session, connected, in_time, ports, read_answer
+from eyestream.rim.sources.standing import Standing
 from eyestream.wire.rtp import RtpClock, read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import Description
 
 __all__ = ["NEON", "NeonSource", "gaze_sensor"]
-
-SILENCE_S = 3.0
-"""Without a usable packet for so long, the phone is asked anew where its gaze is."""
-
-_KEEP_ALIVE_S = 15.0
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,11 +63,11 @@ class NeonSource:
     """
 
     def __init__(self, options: Options, profile: Profile, place: Place) -> None:
-        self._options, self._profile = options, profile
+        self._options, self._device = options, place.device
         self.refused: Counter[str] = Counter()
 
     async def run(self, deliver: DeliverGaze) -> None:
-        """One streaming session, for as long as gaze comes."""
+        """One streaming session, for as long as the phone answers."""
         host, port = await _address(self._options.host), self._options.port
         sensor_port, params = await gaze_sensor(host, port)
         name = f"[{host}]" if ":" in host else host
@@ -77,29 +75,12 @@ class NeonSource:
         async with connected(host, sensor_port) as (reader, writer):
             session = Session(reader, writer)
             described = await session.describe(address)
-            stream = _Stream(host, described, deliver, self.refused)
+            standing = Standing(self._device, deliver, self.refused)
+            stream = _Stream(host, described, standing.take, self.refused)
             local = writer.get_extra_info("sockname")[0]
             async with ports(stream, local) as rtp_port:
                 await session.play(described, rtp_port)
-                await self._watch(session, described, stream)
-
-    async def _watch(self, session: Session, described: Description, stream: "_Stream") -> None:
-        """Until the phone hangs up or falls silent."""
-        loop = asyncio.get_running_loop()
-        kept = stream.heard = loop.time()
-        hung_up = asyncio.create_task(session.hung_up(), name="rtsp")
-        try:
-            while not hung_up.done():
-                await asyncio.wait({hung_up}, timeout=0.25)
-                now = loop.time()
-                if now - stream.heard > SILENCE_S:
-                    raise LinkError(f"no gaze for {SILENCE_S:g} s{_why(stream.reason)}")
-                if now - kept > _KEEP_ALIVE_S:
-                    kept = now
-                    session.keep_alive(described.address)
-            raise LinkError("the phone has ended the stream")
-        finally:
-            hung_up.cancel()
+                await standing.keep(session.hear(), lambda: session.ask(described.address))
 
 
 class _Stream(asyncio.DatagramProtocol):
@@ -108,9 +89,6 @@ class _Stream(asyncio.DatagramProtocol):
     def __init__(self, host: str, described: Description, deliver: DeliverGaze, refused: Counter[str]) -> None:
         self._host, self._described, self._deliver, self._refused = host, described, deliver, refused
         self._clock = RtpClock(described.rate_hz)
-        self.heard = 0.0
-        self.reason = ""
-        """Why the last packet was not used."""
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
         """Either kind, told apart by the packet's type (RFC 5761, 4): reports have 192 to 223 in their second byte."""
@@ -132,7 +110,6 @@ class _Stream(asyncio.DatagramProtocol):
         gaze = read_gaze(packet.payload)
         if gaze is None:
             return self._refuse("payloads of a length that is not known")
-        self.heard, self.reason = asyncio.get_running_loop().time(), ""
         self._deliver(
             GazeColumns(
                 np.array([seconds]),
@@ -144,7 +121,6 @@ class _Stream(asyncio.DatagramProtocol):
         return None
 
     def _refuse(self, reason: str) -> None:
-        self.reason = reason
         self._refused[reason] += 1
 
 
@@ -181,10 +157,6 @@ async def _address(name: str) -> str:
             return (await addresses(name))[0]
         except (OSError, UnicodeError):
             raise LinkError(f"there is no {name} on this network") from None
-
-
-def _why(reason: str) -> str:
-    return f"; what came was {reason}" if reason else ""
 
 
 NEON = GazeKind("neon", Options, "neon", NeonSource)

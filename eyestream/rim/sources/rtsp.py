@@ -22,6 +22,7 @@ class Session:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._number, self._id = 0, ""
+        self._answered = asyncio.Event()
 
     async def describe(self, address: str) -> Description:
         """What is streamed at `address`; raises LinkError when it is not told."""
@@ -38,15 +39,19 @@ class Session:
             raise LinkError("the phone sets up no session")
         await self._ask("PLAY", described.address, Session=self._id, Range="npt=now-")
 
-    def keep_alive(self, address: str) -> None:
-        """Say that we are there; the answer is skipped over."""
-        self._writer.write(self._request("OPTIONS", address, Session=self._id))
+    async def ask(self, address: str) -> None:
+        """Say that we are there; raises LinkError when nothing is answered. `hear` must be at work."""
+        self._answered.clear()
+        async with in_time("the phone does not answer"):
+            self._writer.write(self._request("OPTIONS", address, Session=self._id))
+            await self._answered.wait()
 
-    async def hung_up(self) -> None:
-        """Return when the phone ends the connection; what it says until then is answers that nobody waits for."""
+    async def hear(self) -> None:
+        """Take note of answers, whatever they say, until the phone ends the connection, which raises LinkError."""
         with contextlib.suppress(OSError):
             while await self._reader.read(4096):
-                pass
+                self._answered.set()
+        raise LinkError("the phone has ended the stream")
 
     async def _ask(self, method: str, address: str, **fields: str) -> tuple[Answer, bytes]:
         async with in_time("the phone does not answer"):

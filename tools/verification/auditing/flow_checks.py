@@ -145,7 +145,7 @@ async def _two_attempts(place: Path) -> list[bytes]:
     return sent
 
 
-class _Recorder:
+class Recorder:
     """A mechanism, and its sessions, that releases what it is given, and notes the first feature."""
 
     epsilon, delta = EPSILON, 0.0
@@ -155,13 +155,13 @@ class _Recorder:
     def __init__(self) -> None:
         self.rows: Counter[float] = Counter()
 
-    def session(self, snapshot: bytes | None = None) -> "_Recorder":
+    def session(self, snapshot: bytes | None = None) -> "Recorder":
         return self
 
-    def faded(self, level: int) -> "_Recorder":
+    def faded(self, level: int) -> "Recorder":
         return self
 
-    def continue_session(self, session: "_Recorder", /) -> "_Recorder":
+    def continue_session(self, session: "Recorder", /) -> "Recorder":
         return session
 
     def hindsight(self, states: Sequence[Array | None]) -> None:
@@ -183,7 +183,7 @@ def restored() -> Finding:
     twice = released = refused = 0
     with folder() as place, silence():
         for seed in range(20):
-            path, mechanism = place / f"ledger-{seed}", _Recorder()
+            path, mechanism = place / f"ledger-{seed}", Recorder()
             create_ledger(path, created=0)
             with Ledger(path, ceilings=WIDE) as ledger:
                 refused += _goes_back(random.Random(seed), StreamRelease(device_settings(4), mechanism, int), ledger)
