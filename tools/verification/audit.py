@@ -25,7 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 from auditing import (
+    break_checks,
     claim_checks,
+    faults_baseline,
     faults_flow,
     faults_ledger,
     faults_noise,
@@ -44,8 +46,8 @@ from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
 
 PROCESSES = 2
 
-_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, level_checks, claim_checks)
-_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow)  # importing them fills FAULTS
+_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, level_checks, break_checks, claim_checks)
+_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_baseline)  # importing them fills FAULTS
 
 FAULTY_CASES = {
     "epsilon cfpa k=1": Case("cfpa", 2, 1, 1.0, 200_000),
