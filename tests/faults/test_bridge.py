@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -310,6 +311,30 @@ async def test_how_an_application_sees_that_the_headset_is_gone(parts: Parts) ->
             await bridged(got)
             await until(lambda: b"ready" in (last(got, own) or b""), PATIENCE_SECONDS)
         await until(lambda: b"stopped" in (last(got, own) or b""), PATIENCE_SECONDS)
+
+
+async def test_no_application_takes_the_bridges_place(parts: Parts) -> None:
+    """At either side, by an id that can be read or guessed; with the one of the configuration it could."""
+    parts.headset.change("remote_clientid headset-1-secret", "remote_clientid 2fd30ca68f1a77b0c4e911")
+    parts.cloud.start()
+    parts.headset.start()
+    got: list[Message] = []
+    here = Endpoint.of(BrokerSettings(parts.headset.url))
+
+    async def take(*names: str) -> None:
+        for name in names:
+            for endpoint in (parts.application, here):
+                async with connect(endpoint, client_id=name, deliver=print):
+                    pass
+        await asyncio.sleep(1.0)
+
+    async with parts.listening(got):
+        await bridged(got)
+        known = {part for message in got for part in message.topic.split("/")} | {socket.gethostname(), "headset-1"}
+        await take(*(f"{before}{name}" for name in known for before in ("", "local.", f"{socket.gethostname()}.")))
+        assert [message.payload for message in got if message.topic == NOTICE] == [b"1"]
+        await take("2fd30ca68f1a77b0c4e911")  # control
+        await until(lambda: [m.payload for m in got if m.topic == NOTICE][-2:] == [b"0", b"1"], PATIENCE_SECONDS)
 
 
 def test_the_bridge_takes_nothing_in_and_names_no_raw_topic() -> None:

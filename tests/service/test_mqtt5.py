@@ -26,7 +26,7 @@ from eyestream.testing.matrix import blocks
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.testing.proxy import FaultProxy
-from eyestream.testing.sidecar import raw_stands, running, settings_for
+from eyestream.testing.sidecar import client_ids, raw_stands, running, settings_for
 from eyestream.testing.spy import spying
 from eyestream.testing.storms import NAMES
 from eyestream.wire.messages import decode_meta
@@ -250,7 +250,7 @@ async def test_who_takes_the_session_over_has_nothing_of_ours(mosquitto: Mosquit
     async with spying(mosquitto.url) as spy:
         async with running(settings_for(mosquitto.url, tmp_path)) as sidecar:
             await until(lambda: reasons(spy.messages)[-1:] == ["ready"])
-            async with aiomqtt.Client("127.0.0.1", mosquitto.port, identifier="sidecar"):
+            async with aiomqtt.Client("127.0.0.1", mosquitto.port, identifier=client_ids(sidecar)[0]):
                 await until(lambda: sidecar.links["private"] == 2 and sidecar.private_stands)
             await until(lambda: reasons(spy.messages)[-1] == "ready")
         await until(lambda: reasons(spy.messages)[-1] == "stopped")

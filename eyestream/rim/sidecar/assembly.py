@@ -20,7 +20,6 @@ from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.correlated import correlated_of, kept_below
@@ -244,8 +243,13 @@ def assemble(
                     "a device belongs to one sidecar"
                 )
         served = {**sources_of(settings, mechanisms, base), **sources}
-        identity = ledger_name(ledger.header.ledger_id)
         sidecar = Sidecar(
-            settings, mechanisms, ledger, today=today, sources=served, identity=identity, givers=ledger.givers
+            settings,
+            mechanisms,
+            ledger,
+            today=today,
+            sources=served,
+            ledger_id=ledger.header.ledger_id,
+            givers=ledger.givers,
         )
         yield Assembly(settings, mechanisms, ledger, sidecar)
