@@ -68,6 +68,7 @@ FAULTS = [
     "window restarting with a session",
     "a second stream with a budget of its own",
     "a restored state keeps its grants",
+    "a second baseline of gaze that was released before",
     "options ignored silently",
     "a guarantee of klt that speaks of a grid",
     "a guarantee against any computing power",

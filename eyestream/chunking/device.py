@@ -8,7 +8,7 @@ The rules, in the order in which they are applied to a message (privacy core, se
    refused.
 3. Rows up to the mark are refused. It is the last row that an earlier process may have released, rounded up to the end
    of a chunk, so that no chunk has rows on both sides of it; it moves on to the last row of the last chunk that was
-   opened or fell due, whenever a session stops.
+   opened or fell due, whenever a session stops. In both cases `apart` rows more lie before the mark.
 4. Chunk i of the tracker's grid holds rows i n to (i + 1) n - 1. It opens at its first row and closes at its last one,
    at a row of a later chunk, when its session stops, or at its due time plus grace. Chunks in between fall due without
    rows.
@@ -32,7 +32,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
 from eyestream.privacy.reservation import RowMark
-from eyestream.wire.messages import RawRows
+from eyestream.wire.messages import MAX_U64, RawRows
 
 __all__ = ["Device"]
 
@@ -72,7 +72,7 @@ class Device:
         self._refused = RowMark(-1, -1)
         if refused is not None:
             chunk = refused.last_row // settings.n
-            self._refused = RowMark(refused.session, (chunk + 1) * settings.n - 1)
+            self._refuse(refused.session, (chunk + 1) * settings.n - 1)
 
     @property
     def session(self) -> int | None:
@@ -220,8 +220,13 @@ class Device:
         """Stop the current session, if there is one; what lies behind its last chunk may begin it anew."""
         if self._session is not None:
             self._session.end()
-            self._refused = max(self._refused, RowMark(self._session.number, self._session.last_row))
+            if self._session.last_row >= 0:
+                self._refuse(self._session.number, self._session.last_row)
             self._session = None
+
+    def _refuse(self, session: int, last_row: int) -> None:
+        """What ended with `last_row` may begin anew `apart` rows after it, and no earlier."""
+        self._refused = max(self._refused, RowMark(session, min(last_row + self.settings.apart, MAX_U64)))
 
     def _pass_time(self) -> None:
         """Close what the clock closes: each chunk at its due time plus grace, the session when it is idle."""

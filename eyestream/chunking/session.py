@@ -34,7 +34,8 @@ class Counters:
     late
         Their chunk was closed.
     refused
-        At or before the mark: what an earlier process, or this one before the session stopped, may have released.
+        At or before the mark: what an earlier process, or this one before the session stopped, may have released, and
+        what lies too near to it.
     stale_session
         Of a session that is over, or older than the current one.
     jump

@@ -41,6 +41,9 @@ class DeviceSettings:
     release
         ``on_row``: a chunk is out as soon as it is closed, so the arrival of rows is public; ``on_clock``: at its due
         time plus grace, whatever closed it.
+    apart
+        Rows that are left out after the last chunk of a session that stopped, before the same session may begin anew:
+        as many as let no gaze into both, where each beginning takes a baseline (`eyestream.privacy.anchor`).
 
     Raises
     ------
@@ -58,6 +61,7 @@ class DeviceSettings:
     idle_s: float
     jump_chunks: int
     release: Release = "on_row"
+    apart: int = 0
 
     def __post_init__(self) -> None:
         fine = {
@@ -70,6 +74,7 @@ class DeviceSettings:
             ),
             "jump_chunks: 1 or more": self.jump_chunks >= 1,
             f"release: one of {', '.join(get_args(Release))}": self.release in get_args(Release),
+            "apart: 0 or more": self.apart >= 0,
         }
         wrong = [expected for expected, holds in fine.items() if not holds]
         if wrong:

@@ -13,7 +13,7 @@ from eyestream.rim import config
 from eyestream.rim.config import StreamSettings
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
-from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
+from eyestream.rim.sidecar.assembly import fitting_calibration, mechanisms_of, new_ledger
 from eyestream.rim.sidecar.description import withheld_seconds
 
 __all__ = ["add_parser", "initialise", "main"]
@@ -64,6 +64,8 @@ def main(options: argparse.Namespace) -> None:
         The directory cannot be written, or has a configuration already.
     LedgerError
         The ledger exists, or is missing beside its configuration.
+    CalibrationError
+        With --upgrade: a calibration is missing, or does not fit.
     """
     if (options.directory is None) == (options.upgrade is None):
         raise ConfigError("expected a directory, or --upgrade FILE")
@@ -118,6 +120,8 @@ def _say_purpose(stream: StreamSettings, mechanism: Mechanism) -> None:
 def _upgrade(path: Path) -> None:
     """Rewrite the configuration at `path`, and keep what it was beside it."""
     settings = config.load(path)
+    for stream in settings.stream:
+        fitting_calibration(settings, stream)  # one that cannot be run is mended first
     kept, new = path.with_name(path.name + ".0.1.0"), path.with_name(path.name + ".new")
     try:
         text = path.read_text(encoding="utf-8")

@@ -38,6 +38,12 @@ fixed. A smaller |a| gives less: both the coupled distance and the shift grow wi
 Where one chunk in G is released and the others are withheld, the secret may also be one of those. Then the nearest
 releases on both sides lie j and G - j chunks away, nearer than to a released one, and the claim is the largest of all.
 
+Where a session comes in several files, a file may end in the middle of a chunk, and the next one may begin right after
+it. At such a *cut* the next release is nearer to the one before than D seconds, the distance everywhere else. Leave the
+first release after each of c cuts out. The k-th of the others on a side has k gaps of D or more between it and the
+secret, and is as far away as without cuts, or further. And each that was left out loses at most epsilon, whatever its
+chunk is. So cuts add c epsilon at most.
+
 A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the
 means of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that
 far apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
@@ -148,7 +154,14 @@ def side(
 
 
 def session_claim(
-    mechanism: Mechanism, process: PublishedClass, seconds: float, *, chunks: int, touched: int | None, every: int = 1
+    mechanism: Mechanism,
+    process: PublishedClass,
+    seconds: float,
+    *,
+    chunks: int,
+    touched: int | None,
+    every: int = 1,
+    cuts: int = 0,
 ) -> Correlated:
     """epsilon' of one chunk, and of one second of gaze, for a session of at most `chunks` chunks.
 
@@ -160,9 +173,11 @@ def session_claim(
         T, of the whole session: those that are released.
     every
         One chunk in so many is released. One that is not lies between two that are, and is claimed too.
+    cuts
+        Places where the next release may lie nearer than else: between files that do not end with a whole chunk.
     touched
         How many chunks a second of gaze enters; None: it is not known. Then nothing is claimed of a second, nor where
-        chunks are withheld: it may enter a released one and the next one, which lies nearer to the release behind.
+        chunks are withheld or files are cut: it may enter more of them, or ones that lie nearer to the release behind.
 
     Raises
     ------
@@ -175,7 +190,7 @@ def session_claim(
     plain = chunks * epsilon
 
     def told(inside: int) -> float:
-        return min(plain, max(inside * epsilon + around, between) * _OUTWARD)
+        return min(plain, (max(inside * epsilon + around, between) + cuts * epsilon) * _OUTWARD)
 
     around = _both_sides(mechanism, process, seconds, chunks - 1, every)
     between = max(
@@ -190,7 +205,7 @@ def session_claim(
         chunks=chunks,
         plain=plain,
         chunk=told(1),
-        second=None if touched is None or every > 1 else told(min(touched, chunks)),
+        second=None if touched is None or every > 1 or cuts else told(min(touched, chunks)),
     )
 
 

@@ -29,6 +29,17 @@ never bounded a change of the baseline, charged or not, because the releases tha
 takes the next chunks. Slots of cost 0 are not waited for, so a row of the lost baseline may come again: it has been in
 no release then, as the first chunk behind a baseline is durable, with all rows before it, before it is released.
 
+**Several baselines in one session of the tracker.** A pause, a jump of row numbers, or a restart breaks a session off,
+and it begins anew with a baseline of its own. Gaze whose windows lie on both sides would cost its chunks before, and
+every release after. Row k of a session is of the moment k / rate, so s seconds of gaze enter at most
+R = ceil(rate (window + memory + s)) rows of consecutive numbers. Let l be the last row of the last chunk before, and
+f the first row after: where f >= l + R, no R consecutive numbers hold both. So R - 1 rows are left out after l, with
+s = 1, whatever arrives and whenever. Then gaze that enters a baseline enters the releases after that one and nothing
+before it; they are of one session of the tracker, and its ceiling holds of their sum. And gaze that enters none costs
+what it costs without baselines, as each of its rows is in one chunk. Times of arrival would not do: rows may be held
+up on their way, and come after a pause that was none for the eye. Numbers alone would do; that a pause of less than
+window + memory ends a session (`idle_s`) is refused besides, for rows after it still describe gaze of before it.
+
 **Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
 same in every session, and names the wearer. So it belongs to the session object, and ends with it.
 

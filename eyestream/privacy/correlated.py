@@ -22,6 +22,7 @@ class Correlated:
     within : the range that the compared contents lie in, in words.
     chunks : of the session, at most.
     plain : sum of the losses of so many chunks, which holds without the class.
+    counted : what `chunks` counts, where that was chosen; None: nothing is said.
     chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`. None: nothing is claimed
         of a second, as where it is not known how many chunks it enters.
     """
@@ -35,11 +36,13 @@ class Correlated:
     plain: float
     chunk: float
     second: float | None
+    counted: str | None = None
 
     def words(self) -> str:
         """Two sentences: the claim with its class, and what holds outside it."""
         low = f"below the plain sum, {self.plain:g}"
         what = low if self.chunk < self.plain else f"no less than the plain sum, {self.plain:g}"
+        counted = "" if self.counted is None else f" ({self.counted})"
         second = shift = ""
         if self.second is not None:
             second = f", and between two contents of one second of gaze by at most e^{self.second:.4g}"
@@ -48,8 +51,8 @@ class Correlated:
                 "that range, and nothing else"
             )
         return (
-            f"if the chunks follow the class {self.name!r}, a whole session of at most {self.chunks} chunks changes "
-            f"the odds between two contents of one chunk by a factor of at most e^{self.chunk:.4g} (epsilon' = "
+            f"if the chunks follow the class {self.name!r}, a whole session of at most {self.chunks} chunks{counted} "
+            f"changes the odds between two contents of one chunk by a factor of at most e^{self.chunk:.4g} (epsilon' = "
             f"{self.chunk:.4g}, {what}){second}. The class: about a level of the person's own, which the attacker may "
             "know, chunks are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
             f"{self.most:.3g} from one chunk to the next (time constant at most {self.time_constant_s:g} s); rows "
@@ -67,6 +70,7 @@ class Correlated:
             "time_constant_s": self.time_constant_s,
             "within": self.within,
             "chunks": self.chunks,
+            "counted": self.counted,
             "epsilon_prime": {"chunk": self.chunk, "second_of_gaze": self.second},
             "outside_the_class": {"epsilon": self.plain, "of": "plain sum over the chunks"},
         }

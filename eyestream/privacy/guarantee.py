@@ -28,7 +28,7 @@ __all__ = [
     "text",
 ]
 
-_TRACKER = "the tracker (its rates are as stated, and its sessions share no gaze)"
+_TRACKER = "the tracker (its rows are of the moments that number and rate say, and its sessions share no gaze)"
 TRUSTED = (_TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
 
 _MOST_NATS = 700.0
@@ -151,10 +151,10 @@ class Guarantee:
             "feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
             "nothing that is released: of such constants the loss is 0, over any number of sessions; of another one "
             "the sum over the session is what is proved. The other side: a change of a row in these chunks changes "
-            "the input of every later release of its session, and costs up to the sum over them. A restart of the "
-            "sidecar begins a session too: gaze at that moment may lie in a chunk before it and in the baseline behind "
-            "it, and costs both. Nothing is claimed of what is not constant: how far features move was seen to tell "
-            "people apart"
+            "the input of every later release of its session, and costs up to the sum over them. A pause, a jump of "
+            "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
+            "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
+            "not constant: how far features move was seen to tell people apart"
         )
 
     def _odds(self) -> str:

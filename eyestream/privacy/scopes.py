@@ -7,7 +7,7 @@ of the others lie between them (`eyestream.privacy.accountant`).
 
 Where a baseline is taken off each session (`eyestream.privacy.anchor`), what lies in the baseline enters every chunk of
 its session. So of an event, a second and a window only the session's sum is a bound, and beside it stands what holds of
-those that lie behind the reach of the baseline.
+those that enter no baseline. A session of the tracker may have several baselines; no event and no second enters two.
 """
 
 import math
@@ -207,12 +207,12 @@ def duration(seconds: float) -> str:
 
 
 def _both(scope: Scope, deployment: Deployment) -> tuple[Scope, Scope]:
-    """What bounds a unit that lies in a session's baseline, and what one behind it costs."""
+    """What bounds a unit that enters a session's baseline, and what one that enters none costs."""
     ceilings = deployment.session_epsilon, deployment.session_delta
     limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
-    why = f"the sum over its session, of which it enters every chunk when it lies in the baseline; {limit}"
+    why = f"the sum over its session, of which it enters every release when it enters a baseline; {limit}"
     return Scope(scope.unit, None, None, ceilings[0], why, ceilings[1]), replace(
-        scope, unit=f"{scope.unit}, behind the baseline"
+        scope, unit=f"{scope.unit}, in no baseline"
     )
 
 

@@ -1,1 +1,1 @@
-"""The order of effects: reserve, bind noise, release, once for every row. Pure: no clock, file, log or randomness."""
+"""The order of effects: reserve, bind noise, release, once for every chunk. Pure: no clock, file, log or randomness."""

@@ -154,6 +154,9 @@ class StreamRelease:
     def restore(self, data: bytes) -> Outcome:
         """Take the state over whose `snapshot` it was, and ask the ledger again about what it had reserved.
 
+        It does not know what was released after it was taken. A baseline that it still begins or completes may so
+        describe the same gaze as those releases: where the mechanism takes baselines, let the tracker begin a session.
+
         Raises
         ------
         ValueError

@@ -80,6 +80,34 @@ def test_what_keeps_to_its_target_is_released_as_it_was_asked_for(
     assert "one second of gaze" not in said
 
 
+def test_a_session_that_is_split_into_files_is_claimed_no_lower(
+    long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """600 rows are 19 chunks in one file and 21 in three, which count together unless they are said to be sessions."""
+    whole, parts = recordings.load(long), tmp_path / "parts"
+    parts.mkdir()
+    for part in range(3):
+        rows = slice(200 * part, 200 * part + 200)
+        np.savez(parts / f"{part}.npz", t=whole.t[rows], features=whole.features[rows], names=np.array(NAMES))
+    claims = {}
+    for sessions, files in (("whole", [long]), ("one", [*parts.iterdir()]), ("files", [*parts.iterdir()])):
+        out, more = tmp_path / sessions, [] if sessions == "whole" else ["--sessions", sessions]
+        given = [*map(str, files), "--calibration", "everyday-cfpa-32", "--out", str(out)]
+        main(["privatize", *given, "--epsilon", "48", "--epsilon-prime", "24", *more])
+        told = {json.dumps(json.loads(path.read_text())["claim"]["correlation"]) for path in out.glob("*.claim.json")}
+        [claim] = told
+        claims[sessions] = json.loads(claim) | {
+            "loss": float(capsys.readouterr().out.split("\nepsilon ")[1].split()[0])
+        }
+    assert {name: claim["chunks"] for name, claim in claims.items()} == {"whole": 19, "one": 21, "files": 7}
+    assert claims["whole"]["counted"] == "of the file, counted as a session"
+    assert claims["one"]["counted"] == "of 3 files, counted together as one session"
+    assert claims["files"]["counted"] == "of the longest of 3 files, each counted as a session of its own"
+    assert claims["one"]["loss"] < claims["whole"]["loss"] < claims["files"]["loss"]
+    main(["privatize", *given, "--epsilon", "48", "--epsilon-prime", "24"])
+    assert "at most 21 chunks (of 3 files, counted together as one session)" in capsys.readouterr().out
+
+
 def test_a_lower_epsilon_is_not_one_that_fades(long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(long, "everyday-cfpa-32", tmp_path, "--epsilon", "48", "--epsilon-prime", "24")
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "19 chunks, epsilon" in line]
@@ -93,6 +121,7 @@ def test_a_lower_epsilon_is_not_one_that_fades(long: Path, tmp_path: Path, capsy
         ("everyday-cfpa-32 --every 2 --smooth", "--smooth takes the chunks that are released for neighbours"),
         ("everyday-cfpa-32 --every 2 --option smooth=true", "it is not for --every"),
         ("everyday-cfpa-32 --every 2 --whole", "they are not for --whole"),
+        ("everyday-cfpa-32 --sessions files", "--sessions says what --epsilon-prime counts"),
         ("everyday-klt-anchored-32 --epsilon-prime 9", "of a calibration with a baseline the class says nothing"),
     ],
 )

@@ -53,3 +53,32 @@ def test_every_chunk_of_a_schedule_is_claimed_those_between_too() -> None:
             assert max(coupled) * (1 - 1e-6) <= claim.chunk
             assert claim.chunk <= 1.35 * max(coupled), "blocks of places, and both ends of a session, make it larger"
             assert claim.plain == pytest.approx(12 * 4.8)
+
+
+@pytest.mark.parametrize("name", ["cfpa", "lpa"])
+def test_files_of_one_session_tell_no_more_than_is_claimed(name: str) -> None:
+    """A session that is cut at any rows, and read one file after the other: the coupled losses, row by row."""
+    mechanism, rng, factor, n = declared(name), np.random.default_rng(1), {"cfpa": 1.0, "lpa": 2.0}[name], 8
+    step, beyond_uncut = -math.log(0.9) * 60.0, 0
+    for _ in range(200):
+        every, lengths = int(rng.choice([1, 1, 3])), rng.integers(1, 60, size=rng.integers(1, 6)).tolist()
+        begins = np.cumsum([0, *lengths])[:-1]
+        released = [b + k for b, m in zip(begins, lengths, strict=True) for k in range(0, m, n * every)]
+        secrets = [b + k for b, m in zip(begins, lengths, strict=True) for k in range(0, m, n)]
+        away = np.abs(np.array(secrets)[:, None] - np.array(released)) / n
+        told = 4.8 * np.where(away == 0, 1.0, np.minimum(1.0, factor * 0.9**away)).sum(axis=1).max()
+        cuts = min(sum(m % (n * every) > 0 for m in lengths), len(lengths) - 1)
+        claims = [
+            session_claim(mechanism, CLASS, step, chunks=len(released), touched=1, every=every, cuts=c)
+            for c in (cuts, 0)
+        ]
+        assert told <= claims[0].chunk * (1 + 1e-9)
+        assert claims[0].second is None or cuts == 0
+        beyond_uncut += told > claims[1].chunk * (1 + 1e-9)
+    assert beyond_uncut > 20, "without the cuts too little would be claimed"
+
+
+def test_a_cut_costs_klt_no_more_than_its_epsilon() -> None:
+    whole = session_claim(declared("klt"), CLASS, 32.0, chunks=40, touched=None)
+    cut = session_claim(declared("klt"), CLASS, 32.0, chunks=40, touched=None, cuts=3)
+    assert cut.chunk == pytest.approx(min(whole.plain, whole.chunk + 3 * 4.8))

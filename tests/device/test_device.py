@@ -207,6 +207,39 @@ def test_the_mark_does_not_touch_newer_sessions_nor_ends_of_older_ones() -> None
     assert ended.session is None
 
 
+@pytest.mark.parametrize("breaks", ["pause", "stray row", "restart"])
+def test_rows_are_left_out_before_a_session_begins_anew(breaks: str) -> None:
+    """Six of them after the chunk of rows 0 to 3, and not a chunk's worth: row 10 is the first."""
+    device = Device(settings(apart=6, idle_s=1.0))
+    device.feed(message(0, 2), 0.0)
+    if breaks == "pause":
+        device.tick(1.0)
+    elif breaks == "stray row":
+        device.feed(message(100), 0.0)
+    else:
+        device = Device(settings(apart=6), RowMark(SESSION, 1))
+    refused = device.counters.refused
+    (due,) = device.feed(message(2, 10), 30.0)
+    assert (due.index, due.first_row, columns(due)) == (0, 8, [None, None, 10.0, 11.0])
+    assert device.counters.refused - refused == 8
+    assert balanced(device)
+
+
+def test_rows_are_left_out_within_one_session_and_of_no_other() -> None:
+    device = Device(settings(apart=6), RowMark(SESSION, 3))
+    (due,) = device.feed(message(0, 4, session=SESSION + 1), 0.0)
+    assert (due.index, columns(due)) == (0, [0.0, 1.0, 2.0, 3.0])
+
+
+def test_the_last_rows_of_all_have_nothing_after_them() -> None:
+    device = Device(settings(apart=6), RowMark(SESSION, MAX_U64 - 7))
+    device.feed(message(MAX_U64 - 6, 6), 0.0)
+    assert device.counters.refused == 6
+    again = Device.restore(settings(apart=6), device.snapshot())
+    again.feed(message(MAX_U64 - 1), 1.0)
+    assert again.counters.refused == 7
+
+
 def test_numbers_go_up_to_the_end_of_u64() -> None:
     device = Device(settings())
     first = MAX_U64 - 4
@@ -274,6 +307,7 @@ def test_a_chunk_can_be_reserved_before_it_closes_when_its_rows_come_apart() -> 
         {"idle_s": 1e6},
         {"jump_chunks": 0},
         {"release": "at_once"},
+        {"apart": -1},
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(wrong: dict[str, Any]) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -17,12 +19,13 @@ from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
 from tests.faults.certificates import Authority, Certificate
-from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.mosquitto import Mosquitto, program
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import raw_stands, running, settings_for
 from tests.rigs.storms import NAMES
 
 CONFIGURATIONS = Path(__file__).resolve().parents[2] / "config" / "mosquitto"
+SECRET = "2fd30ca68f1a77b0c4e911"
 NOTICE = "eyestream/v1/headset-1/bridge/up"
 PATIENCE_SECONDS = 30
 
@@ -58,6 +61,7 @@ class Headset(Mosquitto):
         text = (CONFIGURATIONS / "bridge.conf").read_text()
         for there, here in (
             ("cloud.example:8883", f"localhost:{cloud.port}"),
+            ("\nremote_clientid\n", f"\nremote_clientid {SECRET}\n"),
             ("/etc/eyestream/mosquitto/cloud-ca.pem", str(authority.pem)),
             ("/etc/eyestream/mosquitto/bridge.pem", str(own.pem)),
             ("/etc/eyestream/mosquitto/bridge.key", str(own.key)),
@@ -310,6 +314,43 @@ async def test_how_an_application_sees_that_the_headset_is_gone(parts: Parts) ->
             await bridged(got)
             await until(lambda: b"ready" in (last(got, own) or b""), PATIENCE_SECONDS)
         await until(lambda: b"stopped" in (last(got, own) or b""), PATIENCE_SECONDS)
+
+
+def test_a_bridge_without_a_client_id_of_its_own_does_not_start(parts: Parts) -> None:
+    """As it is shipped: the operator must choose one."""
+    parts.headset.change(f"remote_clientid {SECRET}", "remote_clientid")
+    done = subprocess.run(
+        [program() or "mosquitto", "-c", parts.headset._configuration],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "clientid" in done.stderr
+
+
+async def test_no_application_takes_the_bridges_place(parts: Parts) -> None:
+    """At either side, by an id that can be read or guessed; with the one of the configuration it could."""
+    parts.cloud.start()
+    parts.headset.start()
+    got: list[Message] = []
+    here = Endpoint.of(BrokerSettings(parts.headset.url))
+
+    async def take(*names: str) -> None:
+        for name in names:
+            for endpoint in (parts.application, here):
+                async with connect(endpoint, client_id=name, deliver=print):
+                    pass
+        await asyncio.sleep(1.0)
+
+    async with parts.listening(got):
+        await bridged(got)
+        known = {part for message in got for part in message.topic.split("/")} | {socket.gethostname(), "headset-1"}
+        await take(*(f"{before}{name}" for name in known for before in ("", "local.", f"{socket.gethostname()}.")))
+        assert [message.payload for message in got if message.topic == NOTICE] == [b"1"]
+        await take(SECRET)  # control
+        await until(lambda: [m.payload for m in got if m.topic == NOTICE][-2:] == [b"0", b"1"], PATIENCE_SECONDS)
 
 
 def test_the_bridge_takes_nothing_in_and_names_no_raw_topic() -> None:

@@ -25,7 +25,7 @@ from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import TOXICS, Fault, FaultProxy
-from tests.rigs.sidecar import links_made, raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, links_made, raw_stands, running, settings_for
 from tests.rigs.storms import NAMES, ear, lawful, recovery, settled, stands, traffic, watching
 
 RECOVERY_SECONDS = 5.0
@@ -94,7 +94,8 @@ async def test_sessions_taken_over_under_traffic(mosquitto: Mosquitto, tmp_path:
     settings = settings_for(mosquitto.url, tmp_path)
     async with ear(mosquitto.url) as heard:
         async with running(settings) as sidecar, watching(sidecar) as watch, traffic(mosquitto.url) as load:
-            for identifier in ("sidecar", "sidecar-raw", "sidecar"):
+            private, raw = client_ids(sidecar)
+            for identifier in (private, raw, private):
                 await until(lambda: stands(sidecar, load.publisher))
                 links = sum(links_made(sidecar))
                 async with aiomqtt.Client("127.0.0.1", mosquitto.port, identifier=identifier):

@@ -295,14 +295,15 @@ def test_a_baseline_tells_both_sides() -> None:
     made = guarantee("everyday-klt-anchored-32")
     scopes = {scope.unit: scope for scope in made.scopes}
     for unit in ("gaze event", "second of gaze", "window"):
-        inside, behind = scopes[unit], scopes[f"{unit}, behind the baseline"]
+        inside, outside = scopes[unit], scopes[f"{unit}, in no baseline"]
         assert (inside.loss, inside.chunks, inside.ceiling) == (None, None, 1152.0)
-        assert behind.loss is not None
-        assert behind.loss == {s.unit: s.loss for s in guarantee().scopes}[unit]
+        assert outside.loss is not None
+        assert outside.loss == {s.unit: s.loss for s in guarantee().scopes}[unit]
     words = dict(made.sentences())["baseline"]
     assert "the first 4 chunks of each session (64 s) are never released and cost nothing" in words
     assert "the loss is 0" in words
     assert "every later release of its session, and costs up to the sum over them" in words
+    assert "no gaze event and no second of gaze enters it and a chunk before it" in words
     assert "charged" not in words
     assert "behind the baseline" in made.statement
     assert made.claim()["baseline_chunks"] == 4
@@ -324,4 +325,4 @@ def test_a_baseline_of_another_stream_is_said_of_all_streams() -> None:
     scopes = {scope.unit: scope for scope in scopes_of(loss, 32, beside)}
     assert scopes["gaze event"].loss is not None  # of this stream alone
     assert scopes["gaze event, all streams"].loss is None
-    assert scopes["gaze event, all streams, behind the baseline"].loss is not None
+    assert scopes["gaze event, all streams, in no baseline"].loss is not None

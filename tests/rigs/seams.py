@@ -129,6 +129,7 @@ SEAMS: dict[str, Seam] = {
     "disk": Seam("os", "fdatasync"),
     # Rows to chunks
     "Device.__init__": Seam("eyestream.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)),
+    "Device._refuse": Seam("eyestream.chunking.device:Device", "_refuse", "self, session, last_row", ("_refused",)),
     "Device.feed": Seam("eyestream.chunking.device:Device", "feed", "self, rows, now"),
     "session is over": Seam("eyestream.chunking.device:Device", "_is_over", "self, session"),
     "Session.take": Seam(
@@ -168,6 +169,7 @@ SEAMS: dict[str, Seam] = {
     "stream on its level": Seam(f"{_STREAM}:StreamRelease", "_on_level", "self, granted, session", ("_level", "_cost")),
     "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
     "stream names an error": Seam(_STREAM, "type"),
+    "rows apart": Seam("eyestream.rim.sidecar.description", "_apart", "settings, stream"),
     # The wire
     "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
     "Decoder.feed": Seam("eyestream.wire.mqtt:Decoder", "feed", "self, data"),

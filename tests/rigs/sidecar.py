@@ -25,7 +25,6 @@ from eyestream.rim.config import (
 )
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 
@@ -33,6 +32,7 @@ __all__ = [
     "NO_BROKER",
     "at_work",
     "ceilings_of",
+    "client_ids",
     "links_made",
     "opened",
     "parts_of",
@@ -119,9 +119,8 @@ def opened(
         privacy = settings.stream[0].privacy
         mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
-        identity = ledger_name(ledger.header.ledger_id)
-        made = {settings.stream[0].name: mechanism}
-        yield Sidecar(settings, made, ledger, today=today, identity=identity, givers=ledger.givers)
+        made, ledger_id = {settings.stream[0].name: mechanism}, ledger.header.ledger_id
+        yield Sidecar(settings, made, ledger, today=today, ledger_id=ledger_id, givers=ledger.givers)
 
 
 @contextlib.asynccontextmanager
@@ -147,6 +146,14 @@ async def at_work(sidecar: Sidecar) -> AsyncIterator[None]:
 def parts_of(sidecar: Sidecar) -> tuple[Mechanism, Ceilings]:
     """What it releases with, and what its ledger holds every device to."""
     return next(iter(sidecar._mechanisms.values())), sidecar.pipeline._ledger._ceilings  # type: ignore[attr-defined]
+
+
+def client_ids(sidecar: Sidecar) -> tuple[str, str]:
+    """By which ids the private broker and the raw one know its links."""
+    private, raw = sidecar._private._client_id, sidecar._raw._link._client_id if sidecar._raw is not None else ""
+    assert private is not None
+    assert raw is not None
+    return private, raw
 
 
 def raw_stands(sidecar: Sidecar) -> bool:

@@ -16,7 +16,7 @@ from eyestream.testing.clocks import until
 from eyestream.wire.mqtt_packets import Suback
 from eyestream.wire.topics import raw_topic
 from tests.rigs.mosquitto import Mosquitto
-from tests.rigs.sidecar import running, settings_for
+from tests.rigs.sidecar import client_ids, running, settings_for
 from tests.service.scripted import ScriptedBroker
 
 OWN = "eyestream/v1/sidecar/sidecar/status"
@@ -37,7 +37,7 @@ async def test_a_will_that_comes_after_the_new_status_does_not_stand(
     async with ScriptedBroker(will_delay_s=0.3) as broker, running(settings_for(broker.url, tmp_path)) as sidecar:
         await until(lambda: reason(broker) == "ready")
         await asyncio.sleep(0.4)  # the words of the first link are all said
-        broker.drop("sidecar")
+        broker.drop(client_ids(sidecar)[0])
         await until(lambda: sidecar._private.links == 2 and sidecar.private_stands)
         await until(lambda: reason(broker) == "lost")
         if again_s:
@@ -55,14 +55,13 @@ def test_the_own_status_is_said_again_soon_and_once_more() -> None:
 
 async def test_a_broker_is_asked_to_keep_nothing(tmp_path: Path) -> None:
     """Neither link subscribes to what it would miss: what was released waits in the outbox, raw rows are never kept."""
-    async with ScriptedBroker() as broker, running(settings_for(broker.url, tmp_path)):
+    async with ScriptedBroker() as broker, running(settings_for(broker.url, tmp_path)) as sidecar:
         await until(lambda: reason(broker) == "ready")
-        broker.drop("sidecar")
+        broker.drop(client_ids(sidecar)[0])
         await until(lambda: len(broker.greetings) == 4)
     assert {(greeting.client_id, greeting.clean_session) for greeting in broker.greetings} == {
         ("", True),  # looks whose the devices are
-        ("sidecar", True),
-        ("sidecar-raw", True),
+        *((own, True) for own in client_ids(sidecar)),
     }
 
 
@@ -171,5 +170,5 @@ async def test_links_that_are_lost_over_nothing_name_no_message(
         for links in range(1, 6):
             await until(lambda links=links: sidecar._private.links == links and reason(broker) == "ready")
             await asyncio.sleep(0.05)
-            broker.drop("sidecar")
+            broker.drop(client_ids(sidecar)[0])
     assert "the same message" not in caplog.text

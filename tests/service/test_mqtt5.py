@@ -29,7 +29,7 @@ from tests.rigs.matrix import blocks
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import FaultProxy
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, raw_stands, running, settings_for
 from tests.rigs.spy import spying
 from tests.rigs.storms import NAMES
 from tests.service.scripted import ScriptedBroker
@@ -251,7 +251,7 @@ async def test_who_takes_the_session_over_has_nothing_of_ours(mosquitto: Mosquit
     async with spying(mosquitto.url) as spy:
         async with running(settings_for(mosquitto.url, tmp_path)) as sidecar:
             await until(lambda: reasons(spy.messages)[-1:] == ["ready"])
-            async with aiomqtt.Client("127.0.0.1", mosquitto.port, identifier="sidecar"):
+            async with aiomqtt.Client("127.0.0.1", mosquitto.port, identifier=client_ids(sidecar)[0]):
                 await until(lambda: sidecar.links["private"] == 2 and sidecar.private_stands)
             await until(lambda: reasons(spy.messages)[-1] == "ready")
         await until(lambda: reasons(spy.messages)[-1] == "stopped")

@@ -29,7 +29,9 @@ from eyestream.lab.audit.estimate import lower_bound
 from eyestream.lab.audit.trials import SHARP, TRIALS, Case, cases, count
 from tools.verification.auditing import (
     beside_checks,
+    break_checks,
     claim_checks,
+    faults_baseline,
     faults_beside,
     faults_flow,
     faults_ledger,
@@ -46,8 +48,18 @@ from tools.verification.auditing.planting import FAULTS, Fault, planted
 
 PROCESSES = 2
 
-_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, level_checks, claim_checks, beside_checks)
-_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_beside)  # importing them fills FAULTS
+_CHECKS = (
+    release_checks,
+    noise_checks,
+    ledger_checks,
+    flow_checks,
+    level_checks,
+    break_checks,
+    claim_checks,
+    beside_checks,
+)
+# Importing these fills FAULTS.
+_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_baseline, faults_beside)
 
 FAULTY_CASES = {
     "epsilon cfpa k=1": Case("cfpa", 2, 1, 1.0, 200_000),

@@ -30,7 +30,7 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import TOXICS, Fault, FaultProxy
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, raw_stands, running, settings_for
 from tests.rigs.storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching
 
 KINDS = ("raw killed", "private restarted", "private killed", "session taken over")
@@ -80,10 +80,10 @@ def verdict(sidecar: Sidecar, heard: Ear, watch: Watch, ledger: Path) -> dict[st
     }
 
 
-async def restart(kind: str, raw: Mosquitto, private: Mosquitto) -> None:
-    """One blow."""
+async def restart(kind: str, raw: Mosquitto, private: Mosquitto, name: str) -> None:
+    """One blow; `name` is the client id of the sidecar's private link."""
     if kind == "session taken over":
-        async with aiomqtt.Client("127.0.0.1", private.port, identifier="sidecar"):
+        async with aiomqtt.Client("127.0.0.1", private.port, identifier=name):
             await asyncio.sleep(0.05)
         return
     victim = raw if kind.startswith("raw") else private
@@ -106,7 +106,7 @@ async def storm(restarts: int, folder: Path) -> dict[str, Any]:
                 async with traffic(raw.url, rows=32, pause_s=0.03) as load:
                     for number in range(restarts):
                         kind = KINDS[number % len(KINDS)]
-                        await restart(kind, raw, private)
+                        await restart(kind, raw, private, client_ids(sidecar)[0])
                         await asyncio.sleep(0.05)
                         up = await recovery(lambda: stands(sidecar, load.publisher) and heard.stands, 30)
                         tally.restarts[kind] += 1

@@ -38,7 +38,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
 
 
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[sidecar]``: its name in topics and client ids, and the file that remembers what was spent."""
+    """``[sidecar]``: its name in topics, and the file that remembers what was spent."""
 
     name: Name
     ledger: Path

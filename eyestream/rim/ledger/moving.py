@@ -24,7 +24,7 @@ from eyestream.errors import LedgerError
 from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.snapshot import DeviceLine
 
-__all__ = ["Parcel", "ledger_name", "read_parcel", "write_parcel"]
+__all__ = ["Parcel", "client_id", "ledger_name", "read_parcel", "write_parcel"]
 
 _MOST_BYTES = 1 << 26
 _DIGEST_BYTES = 32
@@ -33,6 +33,16 @@ _DIGEST_BYTES = 32
 def ledger_name(ledger_id: bytes) -> str:
     """A name for the ledger with this id, which says nothing of the id: checksums are keyed with it."""
     return hashlib.blake2b(ledger_id, digest_size=16, person=b"owner").hexdigest()
+
+
+def client_id(ledger_id: bytes, link: str) -> str:
+    """What a broker knows a link of the ledger's sidecar by: the same after a restart, and known to nobody else.
+
+    Who connects with the id of another takes its place. A restart does so with the link of the life before, which the
+    broker may hold for alive; an application must not be able to, whatever it reads. So the id is keyed with that of
+    the ledger. Of 22 characters, as MQTT 3.1.1 (3.1.3.1) lets a broker refuse more than 23.
+    """
+    return hashlib.blake2b(link.encode(), key=ledger_id, digest_size=11, person=b"client id").hexdigest()
 
 
 class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="eyestream device 1"):

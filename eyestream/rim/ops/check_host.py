@@ -154,12 +154,12 @@ def _gaze(settings: Settings) -> Iterator[Finding]:
                 calibration = calibrations.load(stream.privacy.calibration)
                 mark = front_end_mark(profile)
                 same = calibration.check_front_end(mark)
-                behind = "" if calibration.anchor is None else " behind the baseline of its session"
+                which = "" if calibration.anchor is None else " that enters no baseline"
                 touched = stream_spec(settings, stream, ("1",) * len(stream.names)).chunks_touched(calibration.n, 1.0)
                 known = "the very front end" if same else "its detector, on another tracker: see check --recording"
                 yield good(
                     f"{what}: profile {profile.name}, front end {mark.front_end}, {known}; memory "
-                    f"{profile.memory_s:g} s, so one second of gaze{behind} enters up to {touched} chunks, "
+                    f"{profile.memory_s:g} s, so one second of gaze{which} enters up to {touched} chunks, "
                     f"epsilon {touched * stream.privacy.epsilon:g}"
                 )
         except OperatorError as error:

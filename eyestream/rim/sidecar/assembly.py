@@ -20,7 +20,6 @@ from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.ceilings import ceilings_of, lowered, own_ceilings
 from eyestream.rim.sidecar.correlated import correlated_of, kept_below
@@ -29,6 +28,7 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
+from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
 __all__ = ["Assembly", "assemble", "fitting_calibration", "mechanisms_of", "new_ledger", "sources_of"]
@@ -44,7 +44,8 @@ def fitting_calibration(settings: Settings, stream: StreamSettings) -> Calibrati
         gaze which serves the stream: then the message has the remedy.
     ConfigError
         The features are those that describe 30 s of gaze each, and the stream says less: the figures for a gaze event
-        would be too low. Or the stream names a mechanism elsewhere that is not there, or not that of the calibration.
+        would be too low. Or a baseline is taken off each session, and `idle_s` is shorter than what a row describes. Or
+        the stream names a mechanism elsewhere that is not there, or not that of the calibration.
     """
     place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
     named = mechanism_elsewhere(place, where).name if place is not None else None
@@ -59,7 +60,20 @@ def fitting_calibration(settings: Settings, stream: StreamSettings) -> Calibrati
 
         for profile in profiles:
             calibration.check_front_end(front_end_mark(profile))
+    if calibration.anchor is not None:
+        _check_pause(stream_spec(settings, stream, calibration.units), stream.idle_s)
     return calibration
+
+
+def _check_pause(rows: StreamSpec, idle_s: float) -> None:
+    """Raise ConfigError where rows after a pause that ends a session still describe gaze of before it."""
+    reach_s = round(rows.window_s + rows.memory_s, 6)
+    if idle_s < reach_s:
+        raise ConfigError(
+            f"[[stream]] idle_s = {idle_s:g}: expected at least {reach_s:.8g} (window_s = {rows.window_s:g} and "
+            f"memory_s = {rows.memory_s:g}): the calibration takes a baseline off each session, and rows after a "
+            "shorter pause still describe gaze of before it"
+        )
 
 
 def new_ledger(settings: Settings, created: int) -> None:
@@ -229,8 +243,13 @@ def assemble(
                     "a device belongs to one sidecar"
                 )
         served = {**sources_of(settings, mechanisms, base), **sources}
-        identity = ledger_name(ledger.header.ledger_id)
         sidecar = Sidecar(
-            settings, mechanisms, ledger, today=today, sources=served, identity=identity, givers=ledger.givers
+            settings,
+            mechanisms,
+            ledger,
+            today=today,
+            sources=served,
+            ledger_id=ledger.header.ledger_id,
+            givers=ledger.givers,
         )
         yield Assembly(settings, mechanisms, ledger, sidecar)

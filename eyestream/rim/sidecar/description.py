@@ -50,12 +50,18 @@ def served_streams(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> l
                 idle_s=stream.idle_s,
                 jump_chunks=stream.jump_chunks,
                 release=stream.release,
+                apart=_apart(settings, stream) if mechanisms[stream.name].baseline_chunks else 0,
             ),
             mechanisms[stream.name],
         )
         for device in settings.device
         for stream in settings.streams_of(device)
     ]
+
+
+def _apart(settings: Settings, stream: StreamSettings) -> int:
+    """Rows between two that no second of gaze, and so no event, enters both of."""
+    return _without_units(settings, stream).rows_touched(1.0) - 1
 
 
 def deployment_of(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str, Mechanism]) -> Deployment:

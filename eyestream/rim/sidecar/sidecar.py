@@ -2,7 +2,8 @@
 
 The two links are two connections even where there is one broker: the private one has a last will, the two have
 different rights, and neither may stall the other. Both have clean sessions, so a broker keeps nothing for us: raw rows
-must never be kept, and what was released is kept by the outbox.
+must never be kept, and what was released is kept by the outbox. Their client ids are secrets of the ledger: who knew
+one could take the link's place.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings
+from eyestream.rim.ledger.moving import client_id, ledger_name
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
@@ -63,8 +65,8 @@ class Sidecar:
         Days since 1970, UTC: the host's clock, and the only use of it.
     sources
         What serves a stream in this process, by its key; all others come from the raw broker.
-    identity
-        `ledger_name` of the ledger; by default one that nobody else has.
+    ledger_id
+        Of the ledger, a secret; by default one that nobody else has.
     givers
         Names of the ledgers that gave a device away before it came to ours.
 
@@ -86,10 +88,11 @@ class Sidecar:
         *,
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
-        identity: str | None = None,
+        ledger_id: bytes | None = None,
         givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
         name, limits = settings.sidecar.name, settings.limits
+        ledger_id = ledger_id or secrets.token_bytes(16)
         self._mechanisms = mechanisms
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
@@ -117,7 +120,7 @@ class Sidecar:
         self._raw = (
             RawLink(
                 Endpoint.of(settings.raw_broker),
-                f"{name}-raw",
+                client_id(ledger_id, f"raw {name}"),
                 from_broker,
                 self.worker.receive,
                 self._note_change,
@@ -128,7 +131,7 @@ class Sidecar:
         self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
         self._owners = Ownership(
             name,
-            identity or secrets.token_hex(16),
+            ledger_name(ledger_id),
             dict.fromkeys(key.device for key in self.pipeline.keys),
             self._note_dispute,
             givers,
@@ -144,7 +147,7 @@ class Sidecar:
             Endpoint.of(settings.private),
             self._serve_private,
             what="private broker",
-            client_id=name,
+            client_id=client_id(ledger_id, f"private {name}"),
             deliver=self._owners.deliver,
             clean_session=True,  # nothing to keep; and in a kept session the outbox would have to resend with
             # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from eyestream.privacy.memory_ledger import MemoryLedger
 from numpy.typing import NDArray
 
 from eyestream.chunking.settings import Release
@@ -33,6 +32,7 @@ from eyestream.wire.messages import RawRows
 from eyestream.wire.status import decode_status
 from tests.rigs.calibrations import synthetic
 from tests.rigs.logs import silence
+from tests.rigs.memory_ledger import MemoryLedger
 from tests.rigs.neon import FakeNeon
 from tests.rigs.seams import replaced
 from tools.verification.auditing.findings import Finding, first_failure

@@ -217,20 +217,6 @@ def _() -> list[Patch]:
     return [("Account.level", own)]
 
 
-@fault("the first chunk behind a baseline leaves unpaid", "baseline")
-def _() -> list[Patch]:
-    count = original("chunks of a baseline")
-    return [
-        ("chunks of a baseline", property(lambda self: 2 * count.fget(self))),
-        ("stream on its level", lambda self, granted, session: session),
-    ]
-
-
-@fault("a baseline is charged and not released", "baseline")
-def _() -> list[Patch]:
-    return [("chunks of a baseline", property(lambda self: 0))]
-
-
 @fault("what waits when the ledger fails is released", "durable")
 def _() -> list[Patch]:
     def generous(self: Any) -> list[Any]:
