@@ -183,7 +183,7 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
         assert "waiting for chunks" in listening.stderr.readline()  # said when the subscription stands
         assert "baseline: the first 2 chunks of each session (64 s) are never" in listening.stderr.readline()
         deadline = time.monotonic() + 30
-        while f"Sending SUBACK to {config.load(deployment).sidecar.name}-raw" not in mosquitto.log.read_text():
+        while f"{device}/features/raw (QoS" not in mosquitto.log.read_text():  # what it subscribes to, it is sent
             assert time.monotonic() < deadline, "the sidecar does not take raw rows"
             time.sleep(0.02)
         sent = eyestream("replay", recording, recording, *there, "--speed", "max")
