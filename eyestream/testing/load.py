@@ -11,13 +11,13 @@ from typing import Any
 
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.files import calibrations
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, Properties
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.streams.key import StreamKey
 from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.testing.sidecar import NO_BROKER, opened, settings_for
 from eyestream.wire.messages import encode_raw, rows_per_message
-from eyestream.wire.mqtt_packets import NO_PROPERTIES, Properties
 
 __all__ = ["FEATURES", "MOST_ROWS", "Flood", "N", "PrivateLink", "flooding", "hand_over"]
 

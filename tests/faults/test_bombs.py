@@ -14,10 +14,9 @@ from eyestream.testing.payloads import rows_of_a_stranger
 from eyestream.testing.sidecar import running, settings_for
 from eyestream.testing.storms import NAMES
 from eyestream.testing.strangers import connect_packet, publish_packet
-from eyestream.wire.mqtt import MAX_PAYLOAD_KEPT
 from eyestream.wire.topics import raw_topic
 
-MOST_BYTES = 4 * MAX_PAYLOAD_KEPT
+MOST_BYTES = 1 << 23
 TOPIC = raw_topic("hmd-1")
 LARGEST = 2**28 - 1 - len(TOPIC) - 3
 """Of a payload at QoS 0: what remains of the 268,435,455 bytes of a packet, with properties of no length (MQTT 5)."""
