@@ -1,6 +1,7 @@
 """Kill brokers under a sidecar at work, and put every fault on its links for a minute; hours in a nutshell.
 
     python tools/verification/broker_storm.py --restarts 200
+    python tools/verification/broker_storm.py --restarts 200 --version 3.1.1
     python tools/verification/broker_storm.py --faults 60
 
 Restarts go round: SIGKILL of the raw broker, an orderly restart of the private one (which keeps its sessions), SIGKILL
@@ -27,6 +28,7 @@ import aiomqtt
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clients import speaking
 from eyestream.testing.clocks import until
 from eyestream.testing.mosquitto import Mosquitto
 from eyestream.testing.proxy import TOXICS, Fault, FaultProxy
@@ -179,12 +181,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--restarts", type=int, default=0, metavar="N", help="blows to the brokers")
     parser.add_argument("--faults", type=float, default=0, metavar="S", help="seconds of every fault")
+    parser.add_argument("--version", choices=("auto", "5", "3.1.1"), default="auto", help="of MQTT, on every link of ours")
     options = parser.parse_args()
     logging.getLogger("eyestream").setLevel(logging.CRITICAL)
     reports = {}
     for name, amount, run in (("restarts", options.restarts, storm), ("faults", options.faults, faults)):
         if amount:
-            with tempfile.TemporaryDirectory(prefix="broker-storm-") as folder:
+            with tempfile.TemporaryDirectory(prefix="broker-storm-") as folder, speaking(options.version):
                 reports[name] = asyncio.run(run(amount, Path(folder)))
     print(json.dumps(reports, indent=2))
     sys.exit(1 if any(report["wrong"] for report in reports.values()) else 0)

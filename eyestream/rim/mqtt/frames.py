@@ -16,7 +16,7 @@ __all__ = ["CONNACK", "MAX_PROPERTIES_BYTES", "MOST_HELD", "Frames", "broken"]
 
 CONNACK = 0x20
 
-MAX_PROPERTIES_BYTES = 1024
+MAX_PROPERTIES_BYTES = 512
 """Of one message. The library takes time for each property that grows with the whole packet."""
 
 _PUBLISH = frozenset({0x30, 0x31, 0x32, 0x33, 0x3A, 0x3B})
