@@ -1,4 +1,4 @@
-"""One connection: what our client says through paho is judged packet by packet, and what it hears settles what it must."""
+"""One connection: what our client says is judged packet by packet, and what it hears settles what it must."""
 
 import asyncio
 import random

@@ -181,7 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--restarts", type=int, default=0, metavar="N", help="blows to the brokers")
     parser.add_argument("--faults", type=float, default=0, metavar="S", help="seconds of every fault")
-    parser.add_argument("--version", choices=("auto", "5", "3.1.1"), default="auto", help="of MQTT, on every link of ours")
+    parser.add_argument("--version", choices=("auto", "5", "3.1.1"), default="auto", help="of MQTT, on our links")
     options = parser.parse_args()
     logging.getLogger("eyestream").setLevel(logging.CRITICAL)
     reports = {}
