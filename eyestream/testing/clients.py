@@ -41,7 +41,7 @@ class Pipe(asyncio.Transport):
     def __init__(self, hear: Callable[[bytes], None]) -> None:
         super().__init__()
         self._hear = hear
-        self.closed = False
+        self.closed = self.paused = False
 
     def write(self, data: Any) -> None:
         """Hear."""
@@ -57,6 +57,14 @@ class Pipe(asyncio.Transport):
         self.closed = True
 
     abort = close
+
+    def pause_reading(self) -> None:
+        """The client has more to read in its next turn."""
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        """It has read everything."""
+        self.paused = False
 
     def get_write_buffer_size(self) -> int:
         """Everything was heard."""

@@ -13,6 +13,7 @@ import pytest
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.carrier import Carrier, Paho
 from eyestream.rim.mqtt.client import Client
+from eyestream.rim.mqtt.connection import AT_ONCE
 from eyestream.rim.mqtt.messages import Limits, Message, Properties, Will
 from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.testing.clients import WELCOME, Pipe, at_a_pipe
@@ -236,6 +237,19 @@ async def test_a_quiet_client_asks_in_time(welcome: bytes) -> None:
     for pings in (1, 2, 3):
         await until(lambda pings=pings: judge.pings == pings)  # type: ignore[misc]
         client.data_received(b"\xd0\0")
+
+
+async def test_what_comes_at_once_is_read_in_turns() -> None:
+    """In order, each once, and nothing more is taken from the socket meanwhile: others have their turn of the loop."""
+    got: list[Message] = []
+    client, pipe, judge = await joined(deliver=got.append)
+    stream = b"".join(packet(0x30, b"\0\x01m\0%d" % number) for number in range(1000))
+    client.data_received(stream)
+    assert len(got) == AT_ONCE
+    assert pipe.paused
+    await until(lambda: not pipe.paused)
+    assert [int(message.payload) for message in got] == list(range(1000))
+    assert judge.held == b""
 
 
 async def test_ids_in_use_are_not_taken_again() -> None:

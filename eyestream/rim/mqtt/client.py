@@ -108,8 +108,10 @@ class Client(Connection):
         if why := self._too_much(size, retain):
             raise ValueError(why)
         self._at_most_once = True  # paho says that it is written, under a number that may be a packet id at QoS 1 too
-        self._paho.publish(topic, payload, 0, retain, said)
-        self._at_most_once = False
+        try:
+            self._paho.publish(topic, payload, 0, retain, said)
+        finally:
+            self._at_most_once = False
         await self._room.wait()
 
     def _weigh(self, topic: str, payload: bytes, more: Properties, extra: int) -> tuple[Said | None, int]:

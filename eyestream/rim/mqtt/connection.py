@@ -5,7 +5,7 @@ in whole seconds.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from paho.mqtt.client import ConnectFlags, DisconnectFlags, MQTTMessage
@@ -20,13 +20,16 @@ from eyestream.rim.mqtt.messages import TOO_LARGE, Limits, Message
 from eyestream.rim.mqtt.names import topic_bytes
 from eyestream.rim.mqtt.words import heard_limits, heard_properties, reason
 
-__all__ = ["MAX_OWED_PERIODS", "MAX_UNREAD_BYTES", "Connection"]
+__all__ = ["Connection"]
 
 MAX_UNREAD_BYTES = 1 << 20
 """Acknowledgements that wait for a peer which sends and does not read; with more the link is given up."""
 
 MAX_OWED_PERIODS = 6
 """Halves of the keep-alive, one minute in all, for which a broker that is there may owe an acknowledgement."""
+
+AT_ONCE = 64
+"""Packets that are read in one turn of the loop: of rows, some two milliseconds."""
 
 PINGREQ = b"\xc0\x00"
 
@@ -55,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._period_s = greeting.keepalive_s / 2
         self._outgoing = greeting.outgoing
         self._frames = Frames(five=five)
+        self._unread: Iterator[tuple[bytes, bool]] = iter(())
         self._cut = False
         self._at_most_once = False
         self._welcome = False
@@ -85,23 +89,40 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the broker: paho reads each packet, and calls what is below."""
-        assert self._transport is not None
         self._heard = True
+        self._unread = self._frames.feed(data)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read some packets now, and the rest in the next turn of the loop: others have their turn between."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
         self._carrier.hold()
         try:
-            for packet, cut in self._frames.feed(data):
+            for number, (packet, cut) in enumerate(self._unread, 1):
                 self._cut = cut
                 self._read(packet)
-                if self._transport.is_closing():
+                if transport.is_closing():
                     return
+                if number == AT_ONCE:
+                    transport.pause_reading()
+                    asyncio.get_running_loop().call_soon(self._go_on)
+                    break
+            else:
+                transport.resume_reading()
         except LinkError as error:
             self._end(error)
             return
+        self._write(transport)
+
+    def _write(self, transport: asyncio.Transport) -> None:
+        """Write what was published and acknowledged while packets were read."""
         self._outgoing.flush()
-        if self._paho.want_write():  # what was published while it read
+        if self._paho.want_write():
             self._paho.loop_write()
         self._carrier.release()
-        if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+        if transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
             self._end(LinkError("the broker sends and does not read"))
 
     def _read(self, packet: bytes) -> None:

@@ -17,6 +17,7 @@ from eyestream.rim.mqtt.frames import MOST_HELD
 from eyestream.rim.mqtt.messages import Message
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clients import WELCOME, at_a_pipe
+from eyestream.testing.clocks import until
 from eyestream.testing.hostile.corpus import CHECKOUT
 from eyestream.testing.world import CHARGE
 from eyestream.wire.messages import (
@@ -65,6 +66,7 @@ def _heard(pieces: list[bytes], *, five: bool) -> tuple[list[Message], bytes, bo
         for piece in pieces:
             if not pipe.closed:
                 client.data_received(piece)
+                await until(lambda: pipe.closed or not pipe.paused)
                 assert len(client._frames._held) <= MOST_HELD, "it holds more than one message of ours"
         closed = pipe.closed
         client.connection_lost(None)
