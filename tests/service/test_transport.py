@@ -408,7 +408,6 @@ async def test_a_broker_that_sends_and_does_not_read_costs_a_bounded_memory(monk
         got += 1
 
     async def send_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         await reader.readexactly(14)
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(b"\x20\x02\0\0")
@@ -421,6 +420,8 @@ async def test_a_broker_that_sends_and_does_not_read_costs_a_bounded_memory(monk
     async with await asyncio.start_server(send_only, "127.0.0.1") as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkError, match="does not read"):
-            async with asyncio.timeout(120), connect(endpoint(port), client_id=None, deliver=count):
+            async with asyncio.timeout(120), connect(endpoint(port), client_id=None, deliver=count) as link:
+                own = link._client._transport.get_extra_info("socket")
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # what the system holds is not ours
                 await asyncio.Event().wait()
     assert got > 4096
