@@ -417,11 +417,13 @@ async def test_a_broker_that_sends_and_does_not_read_costs_a_bounded_memory(monk
                 await writer.drain()
         writer.close()
 
+    async def body(port: int) -> None:
+        async with asyncio.timeout(120), connect(endpoint(port), client_id=None, deliver=count) as link:
+            own = link._client._transport.get_extra_info("socket")
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # what the system holds is not ours
+            await asyncio.Event().wait()
+
     async with await asyncio.start_server(send_only, "127.0.0.1") as server:
-        port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkError, match="does not read"):
-            async with asyncio.timeout(120), connect(endpoint(port), client_id=None, deliver=count) as link:
-                own = link._client._transport.get_extra_info("socket")
-                own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # what the system holds is not ours
-                await asyncio.Event().wait()
+            await body(server.sockets[0].getsockname()[1])
     assert got > 4096
