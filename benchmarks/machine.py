@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["cores", "facts", "pinned"]
 
-_PACKAGES = ("eyestream", "numpy", "pyfftw", "msgspec", "cryptography")
+_PACKAGES = ("eyestream", "numpy", "pyfftw", "msgspec", "cryptography", "paho-mqtt")
 
 
 def facts() -> dict[str, str]:

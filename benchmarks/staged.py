@@ -18,7 +18,7 @@ from typing import Any
 from eyestream.cli import run as _run  # noqa: F401  so that all of it is there to be wrapped
 from eyestream.cli.main import main
 from eyestream.privacy.mechanism import Session
-from eyestream.rim.mqtt.client import Client
+from eyestream.rim.mqtt.carrier import Carrier
 from eyestream.rim.sidecar import outbox, pipeline, sidecar
 
 STAGES = ("readable", "delivered", "decoded", "due", "released", "encoded", "posted", "written")
@@ -102,7 +102,7 @@ def wrap(notes: Notes) -> None:
     notes.after(Session, "release", lambda *_: notes.note("released"))
     notes.after(pipeline, "encode_private", lambda *_: notes.note("encoded"))
     notes.before(outbox.Outbox, "put", lambda *_: notes.note("posted"))
-    notes.after(Client, "_write", lambda this, data: notes.written(len(data)))
+    notes.after(Carrier, "send", lambda this, data: notes.written(len(data)))
     gc.callbacks.append(notes.collected)
 
 

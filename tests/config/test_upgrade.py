@@ -9,6 +9,7 @@ from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
+from eyestream.rim.mqtt.endpoint import Endpoint
 
 OLD = (Path(__file__).parent / "sidecar-0.1.0.toml").read_text()
 
@@ -140,3 +141,12 @@ day_epsilon = 10.0
     assert settings.stream[1].privacy.given == {"smooth": True}
     assert settings.stream[1].privacy.calibration == str(tmp_path / "mine.npz")
     assert [[s.name for s in settings.streams_of(d)] for d in settings.device] == [["features", "coarse"], ["coarse"]]
+
+
+@pytest.mark.parametrize("client", ["own", "aiomqtt"])
+def test_the_client_of_a_link_that_was_chosen_once_is_read_and_does_nothing(tmp_path: Path, client: str) -> None:
+    chosen = upgraded_text(OLD).replace("[private]", f'[private]\nclient = "{client}"', 1)
+    settings = config.load(write(tmp_path, chosen))
+    assert settings.private.client == client
+    plain = config.load(write(tmp_path, upgraded_text(OLD)))
+    assert Endpoint.of(settings.private) == Endpoint.of(plain.private)

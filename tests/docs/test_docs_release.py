@@ -30,7 +30,7 @@ def test_the_lists(release: ModuleType, tmp_path: Path, monkeypatch: pytest.Monk
     assert ended.value.code == 0
     parts = json.loads((tmp_path / "sbom.cdx.json").read_text())["components"]
     names = {part["name"].lower() for part in parts}
-    assert {"eyestream", "numpy", "pyfftw", "msgspec", "cryptography", "cffi"} <= names
+    assert {"eyestream", "numpy", "pyfftw", "msgspec", "cryptography", "cffi", "paho-mqtt"} <= names
     assert not names & {"pytest", "amqtt", "rich", "scikit-learn"}
     assert len((tmp_path / "licences.txt").read_text().splitlines()) == len(parts)
     assert (tmp_path / "sidecar.txt").read_bytes() == (ROOT / "locks" / "sidecar.txt").read_bytes()

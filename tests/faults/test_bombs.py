@@ -9,7 +9,6 @@ import pytest
 
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
-from eyestream.wire.mqtt import MAX_PAYLOAD_KEPT
 from eyestream.wire.topics import raw_topic
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
@@ -17,7 +16,7 @@ from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import NAMES
 from tests.rigs.strangers import connect_packet, publish_packet
 
-MOST_BYTES = 4 * MAX_PAYLOAD_KEPT
+MOST_BYTES = 1 << 23
 TOPIC = raw_topic("hmd-1")
 LARGEST = 2**28 - 1 - len(TOPIC) - 3
 """Of a payload at QoS 0: what remains of the 268,435,455 bytes of a packet, with properties of no length (MQTT 5)."""

@@ -270,7 +270,7 @@ def test_both_copies_of_the_commented_configuration_are_one() -> None:
 @pytest.mark.parametrize(
     ("limit", "fate"),
     [
-        ("message_size_limit 4000", "packet too large (0x95)"),
+        ("message_size_limit 4000", "Packet too large (0x95)"),
         ("max_packet_size 4000", "it is refused: of"),
     ],
 )

@@ -59,13 +59,13 @@ def grants_unwritten(self: Ledger, requests: Sequence[Request], day: int) -> lis
     return [Granted(request) for request in requests]
 
 
-FEED, COUNT_LATE = original("Decoder.feed"), original("late rows")
+FEED, COUNT_LATE = original("Frames.feed"), original("late rows")
 CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     "a decoder that does not ask for the version": ("payload", {"version of a payload": (b"",)}),
     "a device that forgets which sessions are over": ("life", {"session is over": lambda self, session: False}),
     "a client that forgets where a piece ended": (
         "packets",
-        {"Decoder.feed": lambda self, data: FEED(self, data[:100])},
+        {"Frames.feed": lambda self, data: FEED(self, data[:100])},
     ),
     "a device that forgets what fell due when a session stops": ("life", {"Session.last_row": -1}),
     "a session that counts one row too few": (

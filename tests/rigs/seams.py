@@ -172,7 +172,7 @@ SEAMS: dict[str, Seam] = {
     "rows apart": Seam("eyestream.rim.sidecar.description", "_apart", "settings, stream"),
     # The wire
     "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
-    "Decoder.feed": Seam("eyestream.wire.mqtt:Decoder", "feed", "self, data"),
+    "Frames.feed": Seam("eyestream.rim.mqtt.frames:Frames", "feed", "self, data"),
     # The sidecar
     "pipeline decoder": Seam("eyestream.rim.sidecar.pipeline", "decode_raw", "payload, features, schema"),
     "Outbox.first": Seam("eyestream.rim.sidecar.outbox:Outbox", "first", "self, now", ("_waiting",)),

@@ -24,7 +24,7 @@ from eyestream.wire.topics import raw_topic
 from tests.rigs.listener import reset
 from tests.rigs.storms import NAMES
 
-__all__ = ["Strangers", "connect_packet", "publish_packet"]
+__all__ = ["Strangers", "connect_packet", "packet", "publish_packet"]
 
 _IDS = 100
 """Names that the comers share: most take over somebody's session."""
@@ -35,7 +35,8 @@ def _field(data: bytes) -> bytes:
     return len(data).to_bytes(2, "big") + data
 
 
-def _packet(kind: int, body: bytes) -> bytes:
+def packet(kind: int, body: bytes) -> bytes:
+    """A packet: its first byte, its length, its body."""
     length, digits = len(body), bytearray()
     while True:
         length, digit = divmod(length, 128)
@@ -49,12 +50,12 @@ def connect_packet(name: str, *, will: tuple[str, bytes] | None = None) -> bytes
     flags, last_words = 2, b""
     if will is not None:
         flags, last_words = 6, _field(will[0].encode()) + _field(will[1])
-    return _packet(0x10, _field(b"MQTT") + bytes([4, flags, 0, 60]) + _field(name.encode()) + last_words)
+    return packet(0x10, _field(b"MQTT") + bytes([4, flags, 0, 60]) + _field(name.encode()) + last_words)
 
 
 def publish_packet(topic: str, payload: bytes) -> bytes:
     """PUBLISH at most once."""
-    return _packet(0x30, _field(topic.encode()) + payload)
+    return packet(0x30, _field(topic.encode()) + payload)
 
 
 async def _come(port: int, seen: Counter[str], topic: str) -> None:
@@ -75,7 +76,7 @@ async def _come(port: int, seen: Counter[str], topic: str) -> None:
             async with asyncio.timeout(_PATIENCE_S):
                 await reader.readexactly(4)
         if kind == "subscribes":
-            writer.write(_packet(0x82, b"\0\1" + _field(b"eyestream/v1/+/features/private") + b"\1"))
+            writer.write(packet(0x82, b"\0\1" + _field(b"eyestream/v1/+/features/private") + b"\1"))
         await asyncio.sleep(random.expovariate(2.0))
         if kind in ("aborts", "will"):
             reset(writer)

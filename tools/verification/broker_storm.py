@@ -1,6 +1,7 @@
 """Kill brokers under a sidecar at work, and put every fault on its links for a minute; hours in a nutshell.
 
     python -m tools.verification.broker_storm --restarts 200
+    python -m tools.verification.broker_storm --restarts 200 --version 3.1.1
     python -m tools.verification.broker_storm --faults 60
 
 Restarts go round: SIGKILL of the raw broker, an orderly restart of the private one (which keeps its sessions), SIGKILL
@@ -28,6 +29,7 @@ from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
+from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import TOXICS, Fault, FaultProxy
 from tests.rigs.sidecar import client_ids, raw_stands, running, settings_for
@@ -179,12 +181,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--restarts", type=int, default=0, metavar="N", help="blows to the brokers")
     parser.add_argument("--faults", type=float, default=0, metavar="S", help="seconds of every fault")
+    parser.add_argument("--version", choices=("auto", "5", "3.1.1"), default="auto", help="of MQTT, on our links")
     options = parser.parse_args()
     logging.getLogger("eyestream").setLevel(logging.CRITICAL)
     reports = {}
     for name, amount, run in (("restarts", options.restarts, storm), ("faults", options.faults, faults)):
         if amount:
-            with tempfile.TemporaryDirectory(prefix="broker-storm-") as folder:
+            with tempfile.TemporaryDirectory(prefix="broker-storm-") as folder, speaking(options.version):
                 reports[name] = asyncio.run(run(amount, Path(folder)))
     print(json.dumps(reports, indent=2))
     sys.exit(1 if any(report["wrong"] for report in reports.values()) else 0)

@@ -45,7 +45,10 @@ class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[private]`` and ``[raw]``: where a broker is, how to log in, and which version of MQTT to speak."""
+    """``[private]`` and ``[raw]``: where a broker is, how to log in, and which version of MQTT to speak.
+
+    `client` is of earlier versions, which had two clients to choose from. It is read and does nothing.
+    """
 
     url: Text
     username: Text | None = None

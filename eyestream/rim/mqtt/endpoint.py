@@ -20,8 +20,7 @@ class Endpoint:
     """Where to connect and how to log in.
 
     `host` is a path when `unix` is set. The password is read from its file once, never from argv nor environment.
-    `version` of MQTT is "5", "3.1.1", or "auto" for the latest that the broker speaks;
-    `client` is "own" or "aiomqtt".
+    `version` of MQTT is "5", "3.1.1", or "auto" for the latest that the broker speaks.
     """
 
     host: str
@@ -31,7 +30,6 @@ class Endpoint:
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     version: str = "auto"
-    client: str = "own"
 
     def __str__(self) -> str:
         return self.host if self.unix else f"{self.host}:{self.port}"
@@ -58,7 +56,6 @@ class Endpoint:
             password=None if settings.password_file is None else _secret(settings.password_file),
             tls=_context(settings) if scheme == "mqtts" else None,
             version=settings.version,
-            client=settings.client,
         )
 
 

@@ -1,12 +1,31 @@
-"""What we say of ourselves when a link begins, whichever client says it."""
+"""How a link begins and ends in the words of MQTT: what we say of ourselves, how we take an answer, the goodbye."""
 
 from typing import NamedTuple
 
-from eyestream.errors import LinkError
-from eyestream.rim.mqtt.outgoing import Outgoing
-from eyestream.wire.mqtt_packets import Will
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.reasoncodes import ReasonCode
 
-__all__ = ["Greeting", "OtherVersionError"]
+from eyestream.errors import LinkError
+from eyestream.rim.mqtt.carrier import Paho
+from eyestream.rim.mqtt.frames import CONNACK, broken
+from eyestream.rim.mqtt.messages import Will
+from eyestream.rim.mqtt.names import MAX_TEXT_BYTES, check_text, topic_bytes
+from eyestream.rim.mqtt.outgoing import Outgoing
+from eyestream.rim.mqtt.words import properties
+
+__all__ = ["OTHER_VERSION", "Greeting", "OtherVersionError", "disconnect", "greet", "judge"]
+
+OTHER_VERSION = 0x84
+"""Reason code: unsupported protocol version."""
+
+_FOR_EVER = 0xFFFF_FFFF
+"""Of a session: it does not end by itself (3.1.2.11.2)."""
+
+_WITH_WILL = 0x04
+"""Reason code of a goodbye that does not take back the last will."""
+
+_KEPT = {1: "it does not speak MQTT 3.1.1", 2: "it refuses our client id"}
+"""Codes of CONNACK in 3.1.1 (3.2.2.3) after which paho would connect again in another way, and says nothing."""
 
 
 class Greeting(NamedTuple):
@@ -24,6 +43,64 @@ class Greeting(NamedTuple):
         """So long a session must live on in MQTT 5 for its will to wait (3.1.3.2.2)."""
         return 0 if self.will is None else self.will.delay_s
 
+    @property
+    def clean_start(self) -> bool:
+        """Whether the broker shall forget an earlier session."""
+        return self.clean_session and not self.resume
+
 
 class OtherVersionError(LinkError):
     """The broker may speak 3.1.1."""
+
+
+def greet(paho: Paho, greeting: Greeting, username: str | None, password: str | None) -> None:
+    """Send CONNECT. Raises ValueError for what cannot be written."""
+    for words in (greeting.client_id, username, password):
+        check_text(words or "")
+    if password is not None and username is None:
+        raise ValueError("a password needs a user name")  # 3.1.2-22
+    if username is not None:
+        paho.username_pw_set(username, password)
+    if (will := greeting.will) is not None:
+        topic_bytes(will.topic)
+        if len(will.payload) > MAX_TEXT_BYTES:
+            raise ValueError("longer than a field may be")
+        delay = paho.five and will.delay_s
+        more = properties(PacketTypes.WILLMESSAGE, WillDelayInterval=delay) if delay else None
+        paho.will_set(will.topic, will.payload, 1, True, more)
+    if not paho.five:
+        paho.connect("carrier", keepalive=greeting.keepalive_s)
+        return
+    session_s = greeting.will_delay_s if greeting.clean_session else _FOR_EVER
+    kept = properties(PacketTypes.CONNECT, SessionExpiryInterval=session_s) if session_s else None
+    paho.connect("carrier", keepalive=greeting.keepalive_s, clean_start=greeting.clean_start, properties=kept)
+
+
+def judge(packet: bytes, *, five: bool) -> None:
+    """Raise for a first packet of a broker that is no answer for paho."""
+    if packet[0] != CONNACK:
+        raise broken("something comes before CONNACK")
+    if len(packet) != 4:
+        return
+    if five:  # in the form of 3.1.1
+        raise OtherVersionError("it does not speak MQTT 5")
+    if why := _KEPT.get(packet[3]):
+        raise LinkError(why)
+
+
+def disconnect(paho: Paho, greeting: Greeting, *, in_order: bool) -> None:
+    """Say goodbye before the link is closed; nothing, in 3.1.1, where the last will shall be said.
+
+    A will that the broker would delay we say ourselves: that the link is lost is no question any more.
+    """
+    will = greeting.will
+    forget = None
+    if paho.five and greeting.will_delay_s:  # the session, which waits with the will
+        forget = properties(PacketTypes.DISCONNECT, SessionExpiryInterval=0)
+    if in_order or will is None:
+        paho.disconnect(properties=forget)
+    elif paho.five and not will.delay_s:
+        paho.disconnect(ReasonCode(PacketTypes.DISCONNECT, identifier=_WITH_WILL))
+    elif paho.five:
+        paho.publish(will.topic, will.payload, 0, True)
+        paho.disconnect(properties=forget)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 
 from eyestream.errors import LinkError
-from eyestream.wire.mqtt_packets import Message, Properties
+from eyestream.rim.mqtt.messages import Message, Properties
 
 __all__ = ["Requests", "answer_to"]
 

@@ -1,9 +1,8 @@
 """The thin face of MQTT: connect, subscribe, publish, be handed messages, learn that the link is lost.
 
-The client is our own (`eyestream.rim.mqtt.client`), or aiomqtt (`eyestream.rim.mqtt.foreign`) where the broker's
-settings ask for it; nothing above this module knows which. Messages go straight to the caller's function, in the event
-loop, so that the caller's own bounded buffer is the only one. Nagle's algorithm is off: asyncio turns it off on every
-TCP socket.
+The client is paho-mqtt on asyncio (`eyestream.rim.mqtt.client`); nothing above this module knows that. Messages go
+straight to the caller's function, in the event loop, so that the caller's own bounded buffer is the only one. Nagle's
+algorithm is off: asyncio turns it off on every TCP socket.
 """
 
 import asyncio
@@ -16,15 +15,13 @@ from typing import NoReturn
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt import opening
-from eyestream.rim.mqtt.carrier import Carrier
+from eyestream.rim.mqtt.client import FIVE, Client
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.filters import groups
 from eyestream.rim.mqtt.greeting import Greeting
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, Message, Properties, Will
 from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.requests import Requests, answer_to
-from eyestream.wire import mqtt5
-from eyestream.wire.mqtt5_reasons import reason
-from eyestream.wire.mqtt_packets import NO_PROPERTIES, Message, Properties, Will
 from eyestream.wire.topics import refuse_shared
 
 __all__ = ["Backoff", "Link", "Message", "Properties", "RefusedError", "Will", "connect"]
@@ -45,7 +42,7 @@ class RefusedError(LinkError):
 class Link:
     """An open connection. Made by `connect`."""
 
-    def __init__(self, client: Carrier, requests: Requests) -> None:
+    def __init__(self, client: Client, requests: Requests) -> None:
         self._client, self._requests = client, requests
 
     @property
@@ -79,13 +76,12 @@ class Link:
         for group in groups(topic_filters, self._client.limits.packet_bytes):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    answer = await self._client.subscribe(group, qos)
+                    refusals = await self._client.subscribe(group, qos)
             except TimeoutError:
                 raise LinkError("cannot subscribe: no answer") from None
-            for place, topic_filter in enumerate(group):
-                if not answer.granted[place]:
-                    why = f": {reason(answer.codes[place], answer.words)}" if answer.codes else ""
-                    raise RefusedError(f"the broker refuses the subscription to {topic_filter}{why}")
+            for topic_filter, why in zip(group, refusals, strict=True):
+                if why is not None:
+                    raise RefusedError(f"the broker refuses the subscription to {topic_filter}: {why}")
 
     async def publish(
         self, topic: str, payload: bytes, *, qos: int, retain: bool = False, more: Properties = NO_PROPERTIES
@@ -168,7 +164,7 @@ class Link:
         LinkError
             The broker speaks 3.1.1 and has no word for it; no answer; as `publish` and `subscribe`.
         """
-        if self.version != mqtt5.NAME:
+        if self.version != FIVE:
             raise LinkError(f"a request needs MQTT 5, and the broker speaks {self.version}")
         if respond_at not in self._requests.heard:
             await self.subscribe(respond_at, 1)
@@ -195,7 +191,7 @@ class Link:
         await _lost(self._client)
 
 
-async def _lost(client: Carrier) -> NoReturn:
+async def _lost(client: Client) -> NoReturn:
     await asyncio.shield(client.ended)
     raise AssertionError
 
@@ -236,14 +232,14 @@ async def connect(
     """
     greeting = Greeting(client_id, KEEPALIVE_SECONDS, clean_session, will, outgoing or Outgoing(), resume)
     requests = Requests(deliver)
-    client, leave = await opening.enter(endpoint, greeting, requests.deliver, CONNECT_SECONDS)
+    client = await opening.enter(endpoint, greeting, requests.deliver, CONNECT_SECONDS)
     in_order = False
     try:
         async with _until_lost(client):
             yield Link(client, requests)
         in_order = True
     finally:  # who falls over has not taken back what stands in the will
-        await leave(in_order)
+        await client.leave(CONNECT_SECONDS, in_order=in_order)
 
 
 def _refused(error: ValueError) -> LinkError:
@@ -257,7 +253,7 @@ def _settle(answer: "asyncio.Future[str | None]", refusal: str | None) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _until_lost(client: Carrier) -> AsyncIterator[None]:
+async def _until_lost(client: Client) -> AsyncIterator[None]:
     """Cancel the body when the link is lost, and raise that as one error instead of a group."""
     try:
         async with asyncio.TaskGroup() as group:

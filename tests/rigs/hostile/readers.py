@@ -1,5 +1,6 @@
 """More that the fuzzer drives: what reads bytes that others wrote, and may raise its own error and nothing else."""
 
+import asyncio
 import contextlib
 import tempfile
 from functools import cache
@@ -12,8 +13,10 @@ from eyestream.rim import config
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.mqtt.frames import MOST_HELD
+from eyestream.rim.mqtt.messages import Message
 from eyestream.streams.key import StreamKey
-from eyestream.wire import mqtt, mqtt5
+from eyestream.testing.clocks import until
 from eyestream.wire.messages import (
     decode_budget,
     decode_meta,
@@ -24,12 +27,15 @@ from eyestream.wire.messages import (
     encode_private,
     encode_status,
 )
-from eyestream.wire.mqtt5_properties import MAX_USER
-from eyestream.wire.mqtt_packets import Message, Packet, Properties
+from tests.rigs.clients import WELCOME, at_a_pipe
 from tests.rigs.hostile.corpus import CHECKOUT
 from tests.rigs.world import CHARGE
 
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+_LOOP = asyncio.Runner()
+"""A loop for clients that have no socket: none of them waits for anything."""
 
 
 def read_release(data: bytes) -> None:
@@ -48,27 +54,37 @@ def read_release(data: bytes) -> None:
         assert encode_budget(decode_budget(again)) == again
 
 
-def _packets(pieces: list[bytes], *, five: bool) -> list[Packet] | None:
-    """What a client makes of a broker's bytes, in one of the two versions; None: the link is lost."""
-    decoder = mqtt5.Decoder() if five else mqtt.Decoder()
-    packets: list[Packet] = []
-    decoder.feed(b"\x20\x03\0\0\0" if five else b"\x20\x02\0\0")  # before its greeting nothing else is read
-    try:
+def _heard(pieces: list[bytes], *, five: bool) -> tuple[list[Message], bytes, bool]:
+    """What a client makes of a broker's bytes: messages, and its answers or whether it ended the link."""
+    messages: list[Message] = []
+    written = bytearray()
+
+    async def hear() -> bool:
+        client, pipe, greeting = at_a_pipe(messages.append, written.extend, five=five)
+        await asyncio.sleep(0)
+        client.data_received(WELCOME[five])
         for piece in pieces:
-            packets += decoder.feed(piece)
-            assert len(decoder._held) <= mqtt.MAX_PAYLOAD_KEPT + 2**18, "it holds more than one message of ours"
-    except LinkError:
-        return None
-    return packets
+            if not pipe.closed:
+                client.data_received(piece)
+                await until(lambda: pipe.closed or not pipe.paused)
+                assert len(client._frames._held) <= MOST_HELD, "it holds more than one message of ours"
+        closed = pipe.closed
+        client.connection_lost(None)
+        with contextlib.suppress(LinkError):  # anything else is a find
+            await client.ended
+        await greeting
+        return closed
+
+    ended = _LOOP.run(hear())
+    return messages, b"" if ended else bytes(written), ended
 
 
 def read_packets(data: bytes) -> None:
-    """A broker's bytes are packets or a lost link, in whatever pieces they come; the first byte says in which."""
+    """A broker's bytes are messages or a lost link, in whatever pieces they come; the first byte says in which."""
     size, data = data[0] + 1 if data else 1, data[1:]
     for five in (False, True):
-        whole = _packets([data], five=five)
-        assert whole == _packets([data[at : at + size] for at in range(0, len(data), size)], five=five)
-        assert all(len(packet.more.user) <= MAX_USER for packet in whole or () if isinstance(packet, Message))
+        whole = _heard([data], five=five)
+        assert whole == _heard([data[at : at + size] for at in range(0, len(data), size)], five=five)
 
 
 def read_configuration(data: bytes) -> None:
@@ -121,10 +137,11 @@ def seeds_of(target: str) -> list[bytes]:
             for name in ("private", "meta", "status", "status-last-will", "budget-spent")
         ]
     if target == "packets":
-        message = mqtt.encode_publish("eyestream/v1/d0/features/raw", bytes(40), packet_id=7, retain=True)
+        topic = b"\0\x1ceyestream/v1/d0/features/raw"
+        message = b"\x33\x48" + topic + b"\0\x07" + bytes(40)
         answers = [b"\x90\x04\0\1\1\x80", b"\x40\x02\0\7", b"\xd0\0"]
-        more = Properties(7, "r/t", b"who", (("claim", "x" * 64),))
-        fifth = mqtt5.encode_publish("eyestream/v1/d0/features/raw", bytes(9), packet_id=7, retain=False, more=more)
+        properties = b"\x1c\x02\0\0\0\x07\x08\0\3r/t\x09\0\3who\x26\0\5claim\0\1x"
+        fifth = b"\x32\x46" + topic + b"\0\x07" + properties + bytes(9)
         others = [b"\x90\x05\0\1\0\1\x87", b"\x40\x08\0\7\x97\4\x1f\0\1a", b"\xe0\x06\x8b\4\x1f\0\1a"]
         five = [b"\x03" + fifth + others[0] + others[1], b"\x09" + others[2]]
         return [

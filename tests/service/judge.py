@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tests.wire.mqtt_judge import ViolationError, field_of, must
-
-__all__ = ["Judge5"]
+__all__ = ["Judge", "ViolationError"]
 
 _FOUR, _TWO, _BYTE, _TEXT, _BINARY, _PAIR = "four", "two", "byte", "text", "binary", "pair"
 _FORMS = {
@@ -22,8 +20,21 @@ _OF = {
 }
 
 
+class ViolationError(AssertionError):
+    """A statement of MQTT 5, by its number."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(f"MQTT-{number} is violated")
+        self.number = number
+
+
+def must(holds: bool, number: str) -> None:
+    if not holds:
+        raise ViolationError(number)
+
+
 @dataclass
-class Judge5:
+class Judge:
     """What a broker knows of one connection."""
 
     held: bytes = b""
@@ -217,3 +228,10 @@ def _topic(name: bytes) -> None:
     _text(name)
     must(name != b"", "4.7.3-1")
     must(b"+" not in name and b"#" not in name, "3.3.2-2")
+
+
+def field_of(body: bytes, number: str = "3.1.3-1") -> tuple[bytes, bytes]:
+    """A field with its length before it, and what follows."""
+    end = 2 + int.from_bytes(body[:2], "big")
+    must(len(body) >= max(end, 2), number)
+    return body[2:end], body[end:]
