@@ -18,6 +18,7 @@ import pytest
 from eyestream.rim import config
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.moving import client_id
 from eyestream.rim.ledger.reading import read_ledger
 from tests.rigs.mosquitto import Mosquitto, free_port
 
@@ -182,8 +183,10 @@ def test_replay_run_and_listen_together(deployment: Path, mosquitto: Mosquitto, 
         assert listening.stderr is not None
         assert "waiting for chunks" in listening.stderr.readline()  # said when the subscription stands
         assert "baseline: the first 2 chunks of each session (64 s) are never" in listening.stderr.readline()
+        ours = config.load(deployment).sidecar
+        raw_link = client_id(read_ledger(ours.ledger).header.ledger_id, f"raw {ours.name}")
         deadline = time.monotonic() + 30
-        while f"{device}/features/raw (QoS" not in mosquitto.log.read_text():  # what it subscribes to, it is sent
+        while f"Sending SUBACK to {raw_link}" not in mosquitto.log.read_text():
             assert time.monotonic() < deadline, "the sidecar does not take raw rows"
             time.sleep(0.02)
         sent = eyestream("replay", recording, recording, *there, "--speed", "max")
