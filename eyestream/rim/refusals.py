@@ -22,6 +22,7 @@ REMEDIES: dict[str, str] = {
     "stale_session": "its session number must be larger than that of the session before. A tracker that counted in "
     "nanoseconds and now counts in milliseconds stays below: let it count in nanoseconds since 1970",
     "mark": "its rows have numbers that were released before: begin a new session, with a larger session number",
+    "wearer": "its rows name another wearer than their session did at its beginning: begin a session with each wearer",
     "schema": "the schema number of its messages is another than [[stream]] schema: set one to the other",
     "shape": "its rows have another number of features than [[stream]] names: make the two lists the same",
     "length": "its array has another number of bytes than its shape says: float32, little-endian",
