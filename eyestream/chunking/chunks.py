@@ -23,12 +23,15 @@ class RowSpan:
         Of the chunk, from 0 where this process saw the session begin, also anew.
     first_row, last_row
         Tracker's row numbers, both included; first_row is a multiple of n, whichever of the rows arrive.
+    wearer
+        Who wears the device through the session; 0: not known.
     """
 
     session: int
     index: int
     first_row: int
     last_row: int
+    wearer: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +40,7 @@ class DueChunk:
 
     Attributes
     ----------
-    session, index, first_row, last_row
+    session, index, first_row, last_row, wearer
         As in `RowSpan`.
     t0
         Seconds on the nominal grid from the first row of the session's chunk 0 to the first row of this one.
@@ -58,11 +61,12 @@ class DueChunk:
     values: NDArray[np.float64]
     ends_session: bool
     at: float | None = None
+    wearer: int = 0
 
     @property
     def span(self) -> RowSpan:
         """Its rows: equal to what `Device.open_chunk` said while it was open."""
-        return RowSpan(self.session, self.index, self.first_row, self.last_row)
+        return RowSpan(self.session, self.index, self.first_row, self.last_row, self.wearer)
 
 
 def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
@@ -78,6 +82,7 @@ def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
         values=None if empty else bytes_of(chunk.values),
         ends_session=chunk.ends_session,
         tracker_time=chunk.at,
+        wearer=chunk.wearer,
     )
 
 
@@ -87,7 +92,7 @@ def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
     values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
     values.flags.writeable = False
     where = (state.session, state.index, state.first_row, state.last_row)
-    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time)
+    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer)
 
 
 class ChunkBuffer:

@@ -15,6 +15,8 @@ The rules, in the order in which they are applied to a message (privacy core, se
 5. A session stops after `idle_s` seconds without a row, and at a row more than `jump_chunks` chunks ahead: the open
    chunk falls due, and that row is not taken. Later rows behind the mark begin it anew, as after a restart: the tracker
    may not know that it was not heard. Under ``on_clock`` so it is with a tracker that runs that far ahead of the clock.
+6. A session has one wearer, whom its first row names. Rows that name another one are refused until the session stops:
+   a tracker begins a session with each wearer, and its rows share no gaze with the session before.
 
 A session here is a tracker's session as seen by this process, from where it begins to where it stops: chunk 0 is the
 first chunk of it that a row was taken for, each next chunk follows it on the nominal grid without a hole, and `t0`
@@ -185,13 +187,19 @@ class Device:
         if self._is_over(message.session):
             counters.stale_session += len(rows)
             return
+        current = self._session
+        if current is not None and current.number == message.session and current.wearer != message.wearer:
+            counters.wearer += len(rows)
+            return
         refused = self._count_refused(message)
         counters.refused += refused
         seq, rows, t = seq + refused, rows[refused:], None if t is None else t[refused:]
         while len(rows) > 0:
             if self._session is None or self._session.number != message.session:
                 self._end(message.session - 1)
-                self._session = Session(self.settings, message.session, seq, counters, self._closed)
+                self._session = Session(
+                    self.settings, message.session, seq, counters, self._closed, wearer=message.wearer
+                )
             left = self._session.take(seq, rows, time, t)
             if not left:
                 return

@@ -21,7 +21,7 @@ _SLACK = 1.01  # a tracker may be one per cent slower than it says before rows c
 class Counters:
     """Rows by what became of them; numbers and order decide, never values.
 
-    At any moment ``rows == accepted + duplicate + late + refused + stale_session + jump``.
+    At any moment ``rows == accepted + duplicate + late + refused + stale_session + jump + wearer``.
 
     Attributes
     ----------
@@ -40,6 +40,8 @@ class Counters:
         Of a session that is over, or older than the current one.
     jump
         Stopped their session by their number; or came when too many chunks waited for the clock.
+    wearer
+        Named another wearer than their session did at its beginning.
     """
 
     rows: int = 0
@@ -49,6 +51,7 @@ class Counters:
     refused: int = 0
     stale_session: int = 0
     jump: int = 0
+    wearer: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class Session:
         Of the device; counted into.
     closed
         Where closed chunks go, in order.
+    wearer
+        Who wears the device until the session stops; 0: not known.
     """
 
     def __init__(
@@ -85,8 +90,10 @@ class Session:
         first_row: int,
         counters: Counters,
         closed: deque[Waiting],
+        *,
+        wearer: int = 0,
     ) -> None:
-        self.number = number
+        self.number, self.wearer = number, wearer
         self.last_arrival = 0.0
         self._settings = settings
         self._counters = counters
@@ -113,6 +120,7 @@ class Session:
             due=self._due,
             origin=self._origin,
             buffer=None if self._buffer is None else self._buffer.state(),
+            wearer=self.wearer,
         )
 
     @classmethod
@@ -120,7 +128,7 @@ class Session:
         cls, settings: DeviceSettings, state: SessionState, counters: Counters, closed: deque[Waiting]
     ) -> "Session":
         """The session whose `state` it was; raises ValueError where the settings are others."""
-        session = cls(settings, state.number, state.first * settings.n, counters, closed)
+        session = cls(settings, state.number, state.first * settings.n, counters, closed, wearer=state.wearer)
         session._move_to(state.current)
         session.last_arrival, session._newest = state.last_arrival, state.newest
         session._scheduled, session._due, session._origin = state.scheduled, state.due, state.origin
@@ -178,7 +186,8 @@ class Session:
         span = self._span
         t0 = span.index * self._settings.chunk_s
         at = None if self._origin is None else self._origin + t0
-        chunk = DueChunk(span.session, span.index, span.first_row, span.last_row, t0, values, ends_session, at)
+        where = (span.session, span.index, span.first_row, span.last_row)
+        chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer)
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
         self._move_to(self._current + 1)
@@ -254,4 +263,4 @@ class Session:
         """Make `chunk` the current one."""
         n = self._settings.n
         self._current = chunk
-        self._span = RowSpan(self.number, chunk - self._first, chunk * n, chunk * n + n - 1)
+        self._span = RowSpan(self.number, chunk - self._first, chunk * n, chunk * n + n - 1, self.wearer)

@@ -45,6 +45,7 @@ class SessionState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     due: float
     origin: float | None
     buffer: BufferState | None
+    wearer: int = 0
 
 
 class ChunkState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -59,6 +60,7 @@ class ChunkState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     values: bytes | None
     ends_session: bool
     tracker_time: float | None
+    wearer: int = 0
 
 
 class DeviceState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

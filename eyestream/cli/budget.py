@@ -13,7 +13,7 @@ from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
 from eyestream.privacy.fading import levels_of
-from eyestream.privacy.odometer import Odometer, StreamOdometer
+from eyestream.privacy.odometer import Odometer, StreamOdometer, WearerOdometer
 from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import Settings, load
@@ -196,7 +196,9 @@ def _device_lines(odometer: Odometer) -> list[tuple[str, str]]:
         lines.append(("damaged records", f"{o.unreadable}, counted as spent"))
     if o.wait:
         lines.append(("to be withheld", f"{o.wait} slots, as the window changed"))
-    lines += [(f"wearer {wearer}", _spent(*spent)) for wearer, spent in sorted(o.wearers.items())]
+    for wearer, spent in sorted(o.wearers.items()):
+        lines.append((f"wearer {wearer}", _spent(spent.epsilon, spent.delta)))
+        lines.append(("  on that day", _spent(spent.day_epsilon, spent.day_delta)))
     return lines
 
 
@@ -226,10 +228,7 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
     devices = {}
     for device, odometer in sorted(reading.odometers.items()):
         table = _amounts(odometer)
-        table["wearers"] = {
-            str(wearer): {"epsilon": decimal(epsilon), "delta": decimal(delta, DELTA_UNITS)}
-            for wearer, (epsilon, delta) in sorted(odometer.wearers.items())
-        }
+        table["wearers"] = {str(wearer): _amounts(spent) for wearer, spent in sorted(odometer.wearers.items())}
         table["streams"] = {
             name: _amounts(stream) | _facts(reading.streams[StreamKey(device, name)])
             for name, stream in sorted(odometer.streams.items())
@@ -259,7 +258,7 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
     return told
 
 
-def _amounts(odometer: Odometer | StreamOdometer) -> dict[str, Any]:
+def _amounts(odometer: Odometer | StreamOdometer | WearerOdometer) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for field in dataclasses.fields(odometer):
         value = getattr(odometer, field.name)

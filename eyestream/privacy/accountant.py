@@ -1,5 +1,7 @@
 """What one device has spent over all its streams, and whether it may spend more: exact integers, no clock, no file.
 
+Beneath the device are its wearers, with ceilings of their own: `eyestream.privacy.wearers` says what these mean.
+
 Slots and windows
 -----------------
 Every chunk of a device that falls due takes one *slot*, released or withheld (cost 0). The slots of all its streams
@@ -48,12 +50,12 @@ keeps what is left of it, in slots and in rows; w = 0 (no window) asks for no wa
 
 Announcements
 -------------
-Before a stream takes a slot under another n, w or w', and before it is *granted* one in another session or at a higher
-charge than ever, that is announced; the ledger makes the announcement durable first. So when a record of the ledger is
-damaged, it is known what it can have cost at most, and which session it can have been of, for every stream there is
-(`take_unreadable`). Where the lifetime fades, the lower charge of a level is announced too: records are read in their
-order, so what is damaged in front of that announcement counts as what was announced before it. Until its first slot a
-stream stands at the n and w with which it was announced first.
+Before a stream takes a slot under another n, w or w', and before it is *granted* one in another session, at a higher
+charge than ever or of a new wearer, that is announced; the ledger makes the announcement durable first. So when a
+record of the ledger is damaged, it is known what it can have cost at most, which session of each stream it can have
+been of, and which wearers (`take_unreadable`). Where the lifetime fades, the lower charge of a level is announced too:
+records are read in their order, so what is damaged in front of that announcement counts as what was announced before
+it. Until its first slot a stream stands at the n and w with which it was announced first.
 """
 
 from typing import NamedTuple
@@ -64,6 +66,7 @@ from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.stream_account import Announcement, StreamAccount, StreamState
+from eyestream.privacy.wearers import Wearers, WearerState
 
 __all__ = [
     "LAST_ROW",
@@ -79,12 +82,12 @@ __all__ = [
 
 
 class AccountState(NamedTuple):
-    """An account as plain values: sums over its streams, the streams by name, (wearer, epsilon, delta)."""
+    """An account as plain values: sums over its streams, the streams by name, its wearers."""
 
     unreadable: int
     meter: MeterState
     streams: dict[str, StreamState]
-    wearers: list[tuple[int, int, int]]
+    wearers: list[WearerState]
 
 
 _NO_CEILINGS = Ceilings()
@@ -100,7 +103,7 @@ class Account:
         self._streams: dict[str, StreamAccount] = {}
         self._session_epsilon = self._session_delta = 0
         self._unreadable = 0
-        self._wearers: dict[int, tuple[int, int]] = {}
+        self._wearers = Wearers()
 
     @property
     def day(self) -> int:
@@ -135,7 +138,7 @@ class Account:
         request
             Of this device.
         ceilings, own
-            Of the device, and of the request's stream beneath: each must hold.
+            Of the device with its wearers, and of the request's stream beneath: each must hold.
         today
             Days since 1970, UTC.
         """
@@ -157,7 +160,10 @@ class Account:
         others = (self._session_epsilon - mine[0], self._session_delta - mine[1])
         mine = mine if same_session else (0, 0)
         both = (others[0] + mine[0], others[1] + mine[1])
-        return meter.obstacle(ceilings, charge, both, day) or stream.meter.obstacle(own, charge, mine, day)
+        found = meter.obstacle(ceilings, charge, both, day) or stream.meter.obstacle(own, charge, mine, day)
+        if found is None and request.wearer and self._wearers.forbid(request.wearer, ceilings.wearer, charge, day):
+            return "wearer"
+        return found
 
     def level(self, request: Request, ceilings: Ceilings) -> int:
         """On which level of a lifetime that fades the request is; 0 where it does not fade."""
@@ -176,9 +182,9 @@ class Account:
         granted = granted and not request.unreleased
         if granted and new.epsilon < old.epsilon and self.level(request, ceilings) > 0:
             return new
-        if new[:3] == old[:3] and not (
-            granted and (new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta)
-        ):
+        more = new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta
+        newcomer = request.wearer > 0 and not self._wearers.known(request.wearer)
+        if new[:3] == old[:3] and not (granted and (more or newcomer)):
             return None
         return new._replace(epsilon=max(new.epsilon, old.epsilon), delta=max(new.delta, old.delta))
 
@@ -187,8 +193,9 @@ class Account:
         windows = (ceilings.window_chunks, own.window_chunks)
         return Announcement(request.chunk, *windows, request.session, charge.epsilon, charge.delta)
 
-    def announce(self, stream: str, announced: Announcement) -> None:
-        """Let `announced` hold for the next slots of `stream`, which is new to the device or not."""
+    def announce(self, stream: str, announced: Announcement, wearer: int = 0) -> None:
+        """Let `announced` hold for the next slots of `stream`, and `wearer` be known; either may be new."""
+        self._wearers.announce(wearer)
         if self._meter.window == NO_WINDOW_YET:
             self._meter.turn(announced.window, 0)
         known = self._streams.get(stream)
@@ -225,9 +232,8 @@ class Account:
         known.meter.take(day, epsilon, delta)
         if epsilon:
             self._charge(known, epsilon, delta)
-            if wearer:
-                before = self._wearers.get(wearer, (0, 0))
-                self._wearers[wearer] = (before[0] + epsilon, before[1] + delta)
+        if wearer:
+            self._wearers.take(wearer, day, epsilon, delta)
 
     def take_unreadable(self, count: int = 1) -> None:
         """Count `count` damaged records as spent: each may have been a slot of any stream, as was announced.
@@ -246,8 +252,7 @@ class Account:
             own = (count * stream.announced.epsilon, count * stream.announced.delta)
             stream.meter.merge(*own)
             self._charge(stream, *own)
-        for wearer, (old, old_delta) in self._wearers.items():
-            self._wearers[wearer] = (old + epsilon, old_delta + delta)
+        self._wearers.merge(self._meter.day, epsilon, delta)
 
     def odometer(self) -> Odometer:
         """What has been spent so far."""
@@ -267,15 +272,14 @@ class Account:
             unreadable=self._unreadable,
             window=max(meter.window, 0),
             wait=meter.wait,
-            wearers=dict(self._wearers),
+            wearers=self._wearers.odometers(meter.day),
             streams={name: stream.odometer(meter.day) for name, stream in self._streams.items()},
         )
 
     def state(self) -> AccountState:
         """Everything that it knows."""
         streams = {name: stream.state() for name, stream in self._streams.items()}
-        wearers = [(wearer, *spent) for wearer, spent in self._wearers.items()]
-        return AccountState(self._unreadable, self._meter.state(), streams, wearers)
+        return AccountState(self._unreadable, self._meter.state(), streams, self._wearers.state())
 
     @classmethod
     def restored(cls, state: AccountState) -> "Account":
@@ -286,7 +290,7 @@ class Account:
         for stream in account._streams.values():
             account._session_epsilon += stream.session_epsilon
             account._session_delta += stream.session_delta
-        account._wearers = {wearer: (epsilon, delta) for wearer, epsilon, delta in state.wearers}
+        account._wearers = Wearers.restored(state.wearers, account.day)
         return account
 
     def _charge(self, stream: StreamAccount, epsilon: int, delta: int) -> None:

@@ -122,7 +122,8 @@ class Charge:
 class Ceilings:
     """What epsilon and delta may sum to, in fixed point; None: no such ceiling.
 
-    They hold for a device over all its streams, or for one stream of it (`eyestream.privacy.accountant`).
+    They hold for a device over all its streams, or for one stream of it (`eyestream.privacy.accountant`), or for a
+    wearer of it (`eyestream.privacy.wearers`).
 
     Parameters
     ----------
@@ -138,6 +139,8 @@ class Ceilings:
         Since the ledger began.
     levels
         Of a lifetime that fades (`eyestream.privacy.fading`); 1: epsilon of a chunk stays what it is until the end.
+    wearer
+        Of a device: the ceilings of each of its wearers, on days and lifetimes; None: wearers have none.
     """
 
     window_chunks: int = 0
@@ -150,6 +153,7 @@ class Ceilings:
     day_delta: int | None = None
     lifetime_delta: int | None = None
     levels: int = dataclasses.field(default=1, kw_only=True)
+    wearer: "Ceilings | None" = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not (self.levels == 1 or (1 < self.levels <= 64 and self.lifetime is not None)):
@@ -157,11 +161,17 @@ class Ceilings:
         unlimited = self.window is None and self.window_delta is None
         if not 0 <= self.window_chunks < 2**32 or (self.window_chunks == 0 and not unlimited):
             raise ValueError("expected the ceiling of a window together with its length, at least one chunk")
+        own = self.wearer
+        if own is not None and own != Ceilings(
+            day=own.day, lifetime=own.lifetime, day_delta=own.day_delta, lifetime_delta=own.lifetime_delta
+        ):
+            raise ValueError("expected ceilings of a wearer on a day and a lifetime, and no others")
 
     def within(self, other: "Ceilings") -> bool:
         """Whether these ceilings, of windows of the same length, allow nothing that `other` does not."""
-        ours, theirs = dataclasses.astuple(self)[1:-1], dataclasses.astuple(other)[1:-1]
+        ours, theirs = dataclasses.astuple(self)[1:9], dataclasses.astuple(other)[1:9]
         lower = all(b is None or (a is not None and a <= b) for a, b in zip(ours, theirs, strict=True))
+        lower = lower and (other.wearer is None or (self.wearer or Ceilings()).within(other.wearer))
         return lower and (self.window_chunks, self.levels) == (other.window_chunks, other.levels)
 
     @classmethod
@@ -178,9 +188,10 @@ class Ceilings:
         day_delta: Number | None = None,
         lifetime_delta: Number | None = None,
         levels: int = 1,
+        wearer: "Ceilings | None" = None,
     ) -> "Ceilings":
         """The ceilings in plain numbers, rounded down."""
         epsilons = [None if e is None else ceiling_units(e) for e in (window, session, day, lifetime)]
         deltas = (window_delta, session_delta, day_delta, lifetime_delta)
         limits = (None if d is None else ceiling_units(d, DELTA_UNITS) for d in deltas)
-        return cls(window_chunks, *epsilons, *limits, levels=levels)
+        return cls(window_chunks, *epsilons, *limits, levels=levels, wearer=wearer)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from eyestream.privacy.reservation import RowMark
 
-__all__ = ["Odometer", "StreamOdometer"]
+__all__ = ["Odometer", "StreamOdometer", "WearerOdometer"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,13 +36,23 @@ class StreamOdometer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class WearerOdometer:
+    """What one wearer of a device has spent, in fixed point; of it `day_...` on the device's `day`."""
+
+    epsilon: int
+    delta: int
+    day_epsilon: int
+    day_delta: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Odometer:
     """What one device has spent over all its streams, in fixed point.
 
     `epsilon` and `delta` since the ledger began; of them `session_...` in the current sessions of all streams,
     `window_...` in the last `window` slots, `day_...` on `day` (days since 1970). `unreadable` counts damaged records,
     which are in the sums; `wait` the slots of the device still to be withheld after a change of the window. `wearers`
-    has (epsilon, delta) by wearer, for those that are known.
+    has what each wearer who was named has spent, by handle.
     """
 
     epsilon: int
@@ -59,5 +69,5 @@ class Odometer:
     unreadable: int
     window: int
     wait: int
-    wearers: Mapping[int, tuple[int, int]]
+    wearers: Mapping[int, WearerOdometer]
     streams: Mapping[str, StreamOdometer]

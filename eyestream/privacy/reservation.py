@@ -22,8 +22,9 @@ __all__ = [
 LAST_ROW = 2**64 - 1
 """The largest row number; a mark there closes the session."""
 
-Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime", "owner"]
-"""Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling; another owner."""
+Obstacle = Literal["rows", "change", "window", "session", "day", "lifetime", "wearer", "owner"]
+"""Why a chunk is withheld: its rows were reserved before; another n or w inside a session; a ceiling of the device or
+its stream, by name; one of its wearer; another owner."""
 
 NO_SLOT: frozenset[Obstacle] = frozenset({"rows", "change", "owner"})
 """Obstacles that leave no trace; with any other, the withheld chunk takes its slot."""
@@ -38,7 +39,7 @@ class Request:
     Parameters
     ----------
     key
-        Whose chunk; all streams of a device spend from the device's budget.
+        Whose chunk; all streams of a device spend from the device's budget, whoever wears it.
     session, first_row, last_row
         The tracker's numbers (u64); both rows belong to the chunk.
     chunk
@@ -50,7 +51,8 @@ class Request:
     unreleased
         Nothing is ever released of this chunk by itself: it takes a slot that costs nothing, and no ceiling forbids it.
     wearer
-        Who wears the device, as a number that means nothing outside (u32); 0: not known.
+        Who wears the device through the session, and is charged beneath the device (`eyestream.privacy.wearers`): a
+        handle that means nothing outside (u32); 0: not known.
     write_ahead
         The driver keeps the released bytes in an outbox before it publishes them: until `WriteAheadPort.settle` the
         ledger remembers the span as reserved and not released.

@@ -27,6 +27,7 @@ __all__ = [
     "duration",
     "lasting_s",
     "level_seconds",
+    "limited",
     "scopes_of",
 ]
 
@@ -134,15 +135,15 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = Fa
         *touched,
         *together,
         *window,
-        _limited("session", (deployment.session_epsilon, deployment.session_delta), what, session),
-        _limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
-        _limited(
+        limited("session", (deployment.session_epsilon, deployment.session_delta), what, session),
+        limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
+        limited(
             "day",
             (day, deployment.day_delta),
             f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
             today,
         ),
-        _limited(
+        limited(
             "lifetime",
             (deployment.lifetime_epsilon, deployment.lifetime_delta),
             "the sum over everything since the ledger began" + _fading(loss, levels),
@@ -248,9 +249,8 @@ def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, wha
     """What `seconds` of gaze cost in the chunks of one stream."""
     stream, loss, window = own.stream, own.loss, deployment.window_chunks
     chunks = stream.chunks_touched(own.n, seconds)
-    if (
-        not deployment.beside and chunks <= window and deployment.lifetime_levels == 1
-    ):  # a later level has room for more
+    alone = not deployment.beside and deployment.lifetime_levels == 1  # a later level has room for more
+    if alone and chunks <= window:
         chunks = min(chunks, allowed_chunks(loss, deployment))
     of = " of this stream" if deployment.beside else ""
     reach = f"enters every row of its session within {stream.window_s + stream.memory_s:g} s of it"
@@ -274,7 +274,7 @@ def _window(loss: Loss, deployment: Deployment) -> Scope:
     window = deployment.window_chunks
     ceilings = deployment.window_epsilon, deployment.window_delta
     if deployment.beside or deployment.lifetime_levels > 1:
-        return _limited("window", ceilings, f"in any {window} consecutive chunks of the device, of whichever stream")
+        return limited("window", ceilings, f"in any {window} consecutive chunks of the device, of whichever stream")
     return _counted("window", allowed_chunks(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
 
 
@@ -288,7 +288,7 @@ def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> S
     return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
 
 
-def _limited(unit: str, ceilings: _Pair, why: str, seconds: float | None = None) -> Scope:
+def limited(unit: str, ceilings: _Pair, why: str, seconds: float | None = None) -> Scope:
     """A unit whose chunks are bounded by a ceiling alone, if at all."""
     limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
     enough = "" if seconds is None else f", enough for {duration(seconds)} of releases"

@@ -193,6 +193,7 @@ class ReleaseOrder:
             last_row=span.last_row,
             chunk=self.settings.n,
             charge=self._charge,
+            wearer=span.wearer,
             unreleased=span.index < self._baseline or (span.index - self._baseline) % self._every > 0,
             later=self._later,
         )

@@ -23,6 +23,7 @@ REMEDIES: dict[str, str] = {
     "nanoseconds and now counts in milliseconds stays below: let it count in nanoseconds since 1970",
     "mark": "its rows were released before, or describe the same gaze as some that were: begin a new session, with a "
     "larger session number",
+    "wearer": "its rows name another wearer than their session did at its beginning: begin a session with each wearer",
     "schema": "the schema number of its messages is another than [[stream]] schema: set one to the other",
     "shape": "its rows have another number of features than [[stream]] names: make the two lists the same",
     "length": "its array has another number of bytes than its shape says: float32, little-endian",

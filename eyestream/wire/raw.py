@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from eyestream.wire.arrays import FLOAT32, FLOAT64, from_bin, to_bin
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, Message, open_envelope, refuse
 
-__all__ = ["MAX_ROWS", "RawRows", "decode_raw", "encode_raw", "rows_per_message"]
+__all__ = ["MAX_ROWS", "MAX_WEARER", "RawRows", "decode_raw", "encode_raw", "rows_per_message"]
 
 MAX_ROWS = 4096
 """Most rows in one `raw` message."""
+
+MAX_WEARER = 2**32 - 1
+"""The largest handle of a wearer."""
 
 _OVERHEAD_BYTES = 128  # keys and numbers of the message, at their widest
 
@@ -34,6 +37,8 @@ class RawRows:
         Whether the session ends after these rows.
     t
         (m,) seconds of the tracker's clock at each row, finite; None where the tracker does not tell them.
+    wearer
+        u32, a handle of who wears the device, the same through a session; 0: not known.
     """
 
     session: int
@@ -41,6 +46,7 @@ class RawRows:
     rows: NDArray[np.floating]
     end: bool = False
     t: NDArray[np.float64] | None = None
+    wearer: int = 0
 
 
 class _Raw(Message, frozen=True):
@@ -51,6 +57,7 @@ class _Raw(Message, frozen=True):
     values: bytes
     end: bool | UnsetType = UNSET
     t: bytes | UnsetType = UNSET
+    wearer: int | UnsetType = UNSET
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -70,12 +77,13 @@ def encode_raw(
     end: bool = False,
     *,
     t: NDArray[np.float64] | None = None,
+    wearer: int = 0,
 ) -> bytes:
     """Bytes of some consecutive rows.
 
     Parameters
     ----------
-    session, seq
+    session, seq, wearer
         As in `RawRows`.
     rows
         (m, F), at most `rows_per_message(F)` of them; rounded to float32, where what is too large becomes infinite,
@@ -93,12 +101,13 @@ def encode_raw(
         ``shape``, ``length``, ``range`` or ``oversize``.
     """
     shape, values = to_bin(rows)
-    _check_numbering(session, seq, shape[0])
+    _check_numbering(session, seq, shape[0], wearer)
     times: bytes | UnsetType = UNSET
     if t is not None:
         times = np.asarray(t, FLOAT64).tobytes()
         _times(times, shape[0])
-    payload = _encoder.encode(_Raw(int(schema), int(session), int(seq), shape, values, end or UNSET, times))
+    message = _Raw(int(schema), int(session), int(seq), shape, values, end or UNSET, times, int(wearer) or UNSET)
+    payload = _encoder.encode(message)
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise refuse("oversize")
     return payload
@@ -127,9 +136,10 @@ def decode_raw(payload: bytes | bytearray | memoryview, features: int, schema: i
     rows = from_bin(message.shape, message.values)
     if rows.shape[1] != features:
         raise refuse("shape")
-    _check_numbering(message.session, message.seq, rows.shape[0])
+    wearer = 0 if isinstance(message.wearer, UnsetType) else message.wearer
+    _check_numbering(message.session, message.seq, rows.shape[0], wearer)
     t = None if isinstance(message.t, UnsetType) else _times(message.t, len(rows))
-    return RawRows(message.session, message.seq, rows, message.end is True, t)
+    return RawRows(message.session, message.seq, rows, message.end is True, t, wearer)
 
 
 def _times(data: bytes, m: int) -> NDArray[np.float64]:
@@ -142,9 +152,9 @@ def _times(data: bytes, m: int) -> NDArray[np.float64]:
     return t
 
 
-def _check_numbering(session: int, seq: int, m: int) -> None:
+def _check_numbering(session: int, seq: int, m: int, wearer: int) -> None:
     """Row numbers never wrap: also the one that follows the last row fits."""
     if m > MAX_ROWS:
         raise refuse("shape")
-    if not 0 <= session <= MAX_U64 or not 0 <= seq <= MAX_U64 - m:
+    if not (0 <= session <= MAX_U64 and 0 <= seq <= MAX_U64 - m and 0 <= wearer <= MAX_WEARER):
         raise refuse("range")

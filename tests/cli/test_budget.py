@@ -60,6 +60,7 @@ def test_it_shows_the_exact_sums_of_every_device_and_its_streams_beneath(spent: 
         "day 2024-10-04          epsilon 1.2, delta 0.000000012",
         "slots                   12 released, 2 withheld",
         "wearer 5                epsilon 0.2, delta 0.000000002",
+        "    on that day           epsilon 0.2, delta 0.000000002",
     ):
         assert line in device
     assert features.startswith("/features")
@@ -79,7 +80,8 @@ def test_the_json_form_has_the_same_as_exact_decimals(spent: Path, capsys):
     assert (said["format"], said["created"], list(said["devices"])) == (3, 20_000 * 86_400, ["d1", "d2"])
     device = said["devices"]["d1"]
     assert (device["epsilon"], device["delta"], device["released"]) == ("1.2", "0.000000012", 12)
-    assert device["wearers"] == {"5": {"epsilon": "0.2", "delta": "0.000000002"}}
+    amounts = {"epsilon": "0.2", "delta": "0.000000002"}
+    assert device["wearers"] == {"5": amounts | {f"day_{name}": amount for name, amount in amounts.items()}}
     stream = device["streams"]["features"]
     assert (stream["epsilon"], stream["mark"], stream["chunk"]) == ("1", [8, 191], 32)
     assert (stream["calibration"], stream["unsettled"]) == ("", 0)

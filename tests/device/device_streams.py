@@ -20,11 +20,18 @@ def settings(**changes: Any) -> DeviceSettings:
 
 
 def message(
-    seq: int, m: int = 1, session: int = SESSION, *, end: bool = False, features: int = 3, mark: float = 0.0
+    seq: int,
+    m: int = 1,
+    session: int = SESSION,
+    *,
+    end: bool = False,
+    features: int = 3,
+    mark: float = 0.0,
+    wearer: int = 0,
 ) -> RawRows:
     """Rows `seq` to `seq + m - 1`; feature f of row i holds i + mark + 1000 f."""
     rows = np.arange(m)[:, None] + seq % 2**20 + mark + 1000.0 * np.arange(features)[None, :]
-    return RawRows(session, seq, rows.astype(np.float32), end)
+    return RawRows(session, seq, rows.astype(np.float32), end, wearer=wearer)
 
 
 def columns(chunk: DueChunk) -> list[float | None]:
@@ -35,7 +42,17 @@ def columns(chunk: DueChunk) -> list[float | None]:
 def seen(chunks: Iterable[DueChunk]) -> list[tuple[Any, ...]]:
     """Everything that a chunk says, to be compared."""
     return [
-        (c.session, c.index, c.first_row, c.last_row, c.t0, c.ends_session, c.values.shape, c.values.tobytes())
+        (
+            c.session,
+            c.index,
+            c.first_row,
+            c.last_row,
+            c.t0,
+            c.ends_session,
+            c.wearer,
+            c.values.shape,
+            c.values.tobytes(),
+        )
         for c in chunks
     ]
 
@@ -43,4 +60,4 @@ def seen(chunks: Iterable[DueChunk]) -> list[tuple[Any, ...]]:
 def balanced(device: Device) -> bool:
     """The conservation law of the counters."""
     c = device.counters
-    return c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump
+    return c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump + c.wearer

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -156,6 +157,51 @@ def test_end_closes_the_session_and_the_partial_chunk_is_due(with_rows: bool) ->
     assert device.counters.stale_session == 1
     assert device.feed(message(0, 1, session=6), 0.0) == []
     assert device.session == 6
+
+
+def test_a_session_has_the_wearer_of_its_first_row_until_it_stops() -> None:
+    device = Device(settings())
+    device.feed(message(0, 2, wearer=7), 0.0)
+    assert device.open_chunk == RowSpan(SESSION, 0, 0, 3, wearer=7)
+    for other in (8, 0):
+        assert device.feed(message(2, 2, wearer=other), 0.0) == []
+    (due,) = device.feed(message(2, 4, wearer=7), 1.0)
+    assert (columns(due), due.wearer) == ([0.0, 1.0, 2.0, 3.0], 7)
+    assert counted(device) == {"rows": 10, "accepted": 6, "wearer": 4}
+    (due,) = device.feed(message(0, 3, session=6, wearer=8), 2.0)
+    assert (due.session, due.wearer, due.ends_session) == (SESSION, 7, True)
+    assert device.open_chunk == RowSpan(6, 0, 0, 3, wearer=8)
+
+
+def test_a_wearer_who_goes_on_without_a_session_is_taken_when_the_session_has_stopped() -> None:
+    """For want of rows, as those of another wearer are none of its own; then nothing of the old gaze is in a row."""
+    device = Device(settings(idle_s=30.0))
+    device.feed(message(0, 2, wearer=7), 0.0)
+    for row in range(2, 62):
+        device.feed(message(row, 1, wearer=8), row / 2)
+    assert counted(device) == {"rows": 62, "accepted": 4, "wearer": 58}
+    assert device.open_chunk == RowSpan(SESSION, 0, 60, 63, wearer=8)
+
+
+def test_another_wearer_may_end_the_session() -> None:
+    device = Device(settings())
+    device.feed(message(0, 2, wearer=7), 0.0)
+    (due,) = device.feed(message(2, 0, wearer=0, end=True), 0.0)
+    assert (due.wearer, device.session) == (7, None)
+
+
+def test_a_snapshot_keeps_who_wears_the_device() -> None:
+    """Of the session, of a chunk that waits, and in snapshots of before, which name nobody."""
+    device = Device(settings(release="on_clock"))
+    device.feed(message(0, 6, wearer=7), 0.0)
+    again = Device.restore(settings(release="on_clock"), device.snapshot())
+    assert [span.wearer for span in again.coming] == [7, 7]
+    assert again.feed(message(6, 2, wearer=8), 0.0) == []
+    assert again.counters.wearer == 2
+    *rest, session, closed, ended, refused, counters = msgspec.msgpack.decode(device.snapshot())
+    old = [*rest, session[:-1], [chunk[:-1] for chunk in closed], ended, refused, counters[:-1]]
+    before = Device.restore(settings(release="on_clock"), msgspec.msgpack.encode(old))
+    assert [span.wearer for span in before.coming] == [0, 0]
 
 
 def test_an_end_between_chunks_makes_nothing_due() -> None:

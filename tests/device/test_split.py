@@ -1,5 +1,6 @@
 """How rows arrive does not matter; what matters is which, and when."""
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -18,17 +19,17 @@ times = st.integers(0, 40).map(lambda step: step / 8)
 
 @st.composite
 def arrivals(draw: st.DrawFn) -> list[tuple[float, RawRows]]:
-    """Messages with the time of each: losses, repetitions, disorder, jumps, newer and older sessions, ends."""
+    """Messages with the time of each: losses, repetitions, disorder, jumps, newer and older sessions, ends, wearers."""
     features = draw(st.integers(1, 4))
     now, seq, session, out = 0.0, draw(st.integers(0, 70)), SESSION, []
     for serial in range(draw(st.integers(1, 14))):
         now += draw(st.sampled_from([0.0, 0.0, 0.125, 0.5, 2.0, 9.0]))
         seq = max(0, seq + draw(st.sampled_from([0, 0, 0, 1, 2, -1, -3, -8, 5, 20, 200])))
         session += draw(st.sampled_from([0] * 12 + [1, -1]))
-        m = draw(st.integers(0, 9))
+        m, wearer = draw(st.integers(0, 9)), draw(st.sampled_from([3] * 6 + [0, 4]))
         rows = np.full((m, features), 100 * serial, np.float32) + np.arange(m, dtype=np.float32)[:, None]
         rows[draw(st.lists(st.integers(0, m - 1), max_size=2)) if m else []] = np.nan
-        out.append((now, RawRows(session, seq, rows, draw(st.integers(0, 20)) == 0)))
+        out.append((now, RawRows(session, seq, rows, draw(st.integers(0, 20)) == 0, wearer=wearer)))
         seq += m
     return out
 
@@ -36,16 +37,20 @@ def arrivals(draw: st.DrawFn) -> list[tuple[float, RawRows]]:
 def pieces(message: RawRows, cuts: list[int]) -> list[RawRows]:
     """The message in parts, cut before the rows `cuts`; also into empty parts; the end goes with the last one."""
     edges = [0, *sorted(min(cut, len(message.rows)) for cut in cuts), len(message.rows)]
-    parts = [RawRows(message.session, message.seq + a, message.rows[a:b]) for a, b in itertools.pairwise(edges)]
-    last = parts[-1]
-    return [*parts[:-1], RawRows(last.session, last.seq, last.rows, message.end)]
+    parts = [part(message, a, b) for a, b in itertools.pairwise(edges)]
+    return [*parts[:-1], dataclasses.replace(parts[-1], end=message.end)]
+
+
+def part(message: RawRows, first: int, stop: int) -> RawRows:
+    """Some of its rows, without its end."""
+    rows = message.rows[first:stop]
+    return dataclasses.replace(message, seq=message.seq + first, rows=rows, end=False)
 
 
 def one_by_one(message: RawRows) -> list[RawRows]:
-    ended = [RawRows(message.session, message.seq + len(message.rows), message.rows[:0], True)] if message.end else []
-    return [
-        RawRows(message.session, message.seq + i, message.rows[i : i + 1]) for i in range(len(message.rows))
-    ] + ended
+    m = len(message.rows)
+    ended = [dataclasses.replace(part(message, m, m), end=True)] if message.end else []
+    return [part(message, i, i + 1) for i in range(m)] + ended
 
 
 def run(device: Device, stream: list[tuple[float, list[RawRows]]], ticks: list[float]) -> list[DueChunk]:
@@ -91,26 +96,29 @@ def test_waiting_for_the_clock_changes_the_moment_only(stream: list[tuple[float,
 
 @given(arrivals(), lengths)
 def test_each_row_is_in_one_chunk_as_it_first_arrived(stream: list[tuple[float, RawRows]], n: int) -> None:
-    """Against plain bookkeeping: nothing is invented, moved or given twice; chunks of a session follow one another."""
+    """Against plain bookkeeping: nothing is invented, moved or given twice; chunks of a session follow one another.
+
+    And each row is in a chunk that names its wearer.
+    """
     for _, message in stream:
         np.nan_to_num(message.rows, copy=False, nan=-1.0)  # now NaN is a row that is not there
     device = device_for(stream, n)
     chunks = run(device, [(now, [message]) for now, message in stream], [])
-    first: dict[tuple[int, int], list[float]] = {}
+    first: dict[tuple[int, int, int], list[float]] = {}
     for _, message in stream:
         for i, row in enumerate(message.rows):
-            first.setdefault((message.session, message.seq + i), []).append(float(row[0]))
+            first.setdefault((message.session, message.seq + i, message.wearer), []).append(float(row[0]))
     held = 0
     for chunk in chunks:
         for row, column in zip(range(chunk.first_row, chunk.last_row + 1), chunk.values.T, strict=True):
             if not np.isnan(column[0]):
                 assert (column == column[0]).all()
-                assert column[0] in first[chunk.session, row]
+                assert column[0] in first[chunk.session, row, chunk.wearer]
                 held += 1
     assert held == device.counters.accepted
     for before, after in itertools.pairwise(chunks):
         if after.index > 0:
-            assert after.session == before.session
+            assert (after.session, after.wearer) == (before.session, before.wearer)
             assert (after.index, after.first_row) == (before.index + 1, before.last_row + 1)
             assert not before.ends_session
         else:
@@ -131,7 +139,7 @@ def test_nothing_outside_a_chunk_changes_it(stream: list[tuple[float, RawRows]],
         number = message.seq + np.arange(len(message.rows))
         inside = (number >= kept.first_row) & (number <= kept.last_row) & (message.session == kept.session)
         rows = np.where(inside[:, None], message.rows, np.float32(data.draw(st.sampled_from([np.nan, np.inf, -7.0]))))
-        changed.append((now, [RawRows(message.session, message.seq, rows.astype(np.float32), message.end)]))
+        changed.append((now, [dataclasses.replace(message, rows=rows.astype(np.float32))]))
     others = run(twin, changed, [])
     assert [chunk[:-1] for chunk in seen(others)] == [chunk[:-1] for chunk in seen(chunks)]
     same = next(chunk for chunk in others if chunk.span == kept.span)

@@ -5,7 +5,9 @@ import pytest
 from eyestream.privacy.accountant import LAST_ROW, Account, Announcement, Granted, Request, RowMark, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Meter
+from eyestream.privacy.odometer import WearerOdometer
 from eyestream.privacy.stream_account import StreamAccount
+from eyestream.privacy.wearers import Wearers
 from eyestream.streams.key import StreamKey
 from tests.rigs import budget_lives, memory_ledger
 from tests.rigs.memory_ledger import MemoryLedger
@@ -265,9 +267,9 @@ def test_who_wears_the_device_is_counted_where_it_is_known():
     for wearer, index in ((0, 0), (7, 1), (7, 2), (9, 3)):
         request = Request(KEY, 1, index, index, 1, Charge(2, 1), wearer)
         assert memory_ledger.decide(account, request, FREE, 0) is None
-    assert account.odometer().wearers == {7: (4, 2), 9: (2, 1)}
+    assert account.odometer().wearers == {7: WearerOdometer(4, 2, 4, 2), 9: WearerOdometer(2, 1, 2, 1)}
     account.take_unreadable()
-    assert account.odometer().wearers == {7: (6, 3), 9: (4, 2)}
+    assert account.odometer().wearers == {7: WearerOdometer(6, 3, 6, 3), 9: WearerOdometer(4, 2, 4, 2)}
 
 
 def test_an_account_is_what_its_state_says():
@@ -386,6 +388,7 @@ FAULTS = {
     "the device does not wait": (Meter, "turn", lambda right: lambda self, window, wait: right(self, window, 0)),
     "the day goes back": (Account, "obstacle", goes_back),
     "the sessions of other streams do not count": (Account, "_charge", forgets_other_sessions),
+    "no ceiling of a wearer is looked at": (Wearers, "forbid", lambda right: lambda self, *given: False),
 }
 
 

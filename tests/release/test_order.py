@@ -1,5 +1,6 @@
 """The order of effects: one effect for every due chunk, none before its reservation, and the same after a restore."""
 
+import dataclasses
 import random
 
 import numpy as np
@@ -29,6 +30,16 @@ def test_a_chunk_is_asked_for_when_it_opens_and_released_with_its_last_row() -> 
     assert order.answer([Granted(asked.request)]) == []
     (released,) = order.feed(rows(1, N - 1), 1.0)
     assert isinstance(released, Release)
+
+
+def test_each_request_names_the_wearer_of_its_session() -> None:
+    """Also that of a chunk without a row, and of one that falls due as the next session begins."""
+    order, asked = ReleaseOrder(settings(), CHARGE), []
+    for session, wearer in ((1, 7), (2, 0), (3, 9)):
+        for first in (0, 2 * N):
+            message = dataclasses.replace(rows(first, 1, session), wearer=wearer)
+            asked += requests_of(order.feed(message, float(session)))
+    assert [(r.session, r.wearer) for r in asked] == [(1, 7)] * 3 + [(2, 0)] * 3 + [(3, 9)] * 3
 
 
 def test_a_due_chunk_waits_for_its_answer() -> None:

@@ -84,6 +84,7 @@ class Inputs:
     def __init__(self, luck: random.Random) -> None:
         self._luck = luck
         self._now, self._session, self._seq, self._serial = 0.0, 1, 0, 1
+        self._wearer = luck.randint(0, 2)
 
     def next(self) -> Step:
         """The next input; every row carries a serial number of its own."""
@@ -94,7 +95,7 @@ class Inputs:
             return Step(self._now, None)
         if kind < 0.20:
             self._session += luck.randint(0, 2)
-            self._seq = luck.randint(0, 3)
+            self._seq, self._wearer = luck.randint(0, 3), luck.randint(0, 2)
         elif kind < 0.28:
             self._seq += luck.choice([1, 2, N, 3 * N, 9 * N])
         elif kind < 0.34:
@@ -102,7 +103,7 @@ class Inputs:
         m = luck.randint(0, 2 * N)
         rows = np.arange(self._serial, self._serial + m, dtype=np.float32)[:, None].repeat(2, axis=1)
         self._serial += m
-        message = RawRows(self._session, self._seq, rows, end=luck.random() < 0.03)
+        message = RawRows(self._session, self._seq, rows, end=luck.random() < 0.03, wearer=self._wearer)
         self._seq += m
         return Step(self._now, message)
 

@@ -1,7 +1,7 @@
 """Random lives of a device with one or two streams against a naive book that keeps every slot: no ceiling is passed.
 
-A life has sessions, withheld and released chunks, restarts that lose the slots that were not durable, days that jump
-both ways, and changes of chunk length, window and epsilon.
+A life has sessions, each of which names a wearer or nobody, withheld and released chunks, restarts that lose the slots
+that were not durable, days that jump both ways, and changes of chunk length, window and epsilon.
 """
 
 import bisect
@@ -41,6 +41,7 @@ class Slot:
     day: int
     epsilon: int
     delta: int
+    wearer: int
 
 
 class Life:
@@ -53,6 +54,7 @@ class Life:
         self._account = kind()
         self._rule = _rule(random_, 0, streams)
         self._at = dict.fromkeys(streams, (1, 0))
+        self._wearers = dict.fromkeys(streams, 0)
         self._day = 100
         self.slots: list[Slot] = []
 
@@ -62,6 +64,7 @@ class Life:
             stream, event = self._random.choice(self._streams), self._random.random()
             if event < 0.08:
                 self._at[stream] = (self._at[stream][0] + self._random.randint(1, 3), 0)
+                self._wearers[stream] = self._random.randint(0, 2)
             elif event < 0.13:
                 self._restart()
             elif event < 0.18:
@@ -87,7 +90,8 @@ class Life:
         rule, account, (session, row) = self._rule, self._account, self._at[stream]
         n, own = rule.chunks[stream], rule.own[stream]
         charge = Charge(self._random.randint(1, 4), self._random.randint(0, 3))
-        request = Request(StreamKey("d", stream), session, row, row + n - 1, n, charge)
+        wearer = self._wearers[stream]
+        request = Request(StreamKey("d", stream), session, row, row + n - 1, n, charge, wearer)
         obstacle = account.obstacle(request, rule.ceilings, self._day, own)
         if obstacle == "change":
             self._at[stream] = (session + 1, 0)
@@ -95,14 +99,14 @@ class Life:
         assert obstacle != "rows"
         announced = account.announcement(request, rule.ceilings, own, granted=obstacle is None)
         if announced is not None:
-            self._write("announce", stream=stream, announced=announced)
+            self._write("announce", stream=stream, announced=announced, wearer=wearer)
             self._durable = len(self._written)
         epsilon, delta = (0, 0) if obstacle else (charge.epsilon, charge.delta)
-        day = account.day_of(self._day)
-        last_row = row + n - 1
-        self._write("take", stream=stream, session=session, last_row=last_row, day=day, epsilon=epsilon, delta=delta)
+        day, last_row = account.day_of(self._day), row + n - 1
+        spent = {"day": day, "epsilon": epsilon, "delta": delta, "wearer": wearer}
+        self._write("take", stream=stream, session=session, last_row=last_row, **spent)
         self._durable = len(self._written) if epsilon else self._durable
-        self.slots.append(Slot(rule, stream, session, day, epsilon, delta))
+        self.slots.append(Slot(rule, stream, session, **spent))
         self._at[stream] = (session, row + n)
 
     def _write(self, what: str, **given: Any) -> None:
@@ -113,8 +117,18 @@ class Life:
 def _rule(random_: random.Random, number: int, streams: Sequence[str]) -> Rule:
     """Chunk lengths and ceilings; the same window has the same ceilings, as new ones rule at once."""
     window = random_.choice((1, 2, 3, 5, 8))
+    wearer = Ceilings(day=9, lifetime=20, day_delta=7, lifetime_delta=15)
     ceilings = Ceilings(
-        window, 2 + 5 * window % 7, 24, 36, 60, 3 + window % 4, session_delta=20, day_delta=28, lifetime_delta=44
+        window,
+        2 + 5 * window % 7,
+        24,
+        36,
+        60,
+        3 + window % 4,
+        session_delta=20,
+        day_delta=28,
+        lifetime_delta=44,
+        wearer=wearer,
     )
     own = {}
     for stream in streams:
@@ -131,6 +145,9 @@ def passed(slots: Sequence[Slot]) -> set[str]:
         own = [slot for slot in slots if slot.stream == stream]
         found |= _of_sequence(own, _own, "own ")
         found |= _of_rows(own, _own)
+    for wearer in {slot.wearer for slot in slots} - {0}:
+        named = [slot for slot in slots if slot.wearer == wearer]
+        found |= _of_sequence(named, lambda slot: slot.rule.ceilings.wearer or Ceilings(), "wearer's ")
     if len(streams) == 1:
         found |= _of_rows(slots, lambda slot: slot.rule.ceilings)
     return found

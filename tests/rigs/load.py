@@ -146,7 +146,7 @@ class Flood:
         assert sidecar.worker.received == messages, "messages"
         for device in self.devices:
             c = sidecar.pipeline.rows(StreamKey(device, "features"))
-            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump, "rows"
+            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump + c.wearer, "rows"
         assert counters.due == self.settled if quiet else counters.due >= self.settled, "chunks"
         held = outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
         assert counters.released == held, "released chunks"

@@ -22,7 +22,7 @@ def decide(
         return obstacle
     announced = account.announcement(request, ceilings, own, granted=obstacle is None)
     if announced is not None:
-        account.announce(request.key.stream, announced)
+        account.announce(request.key.stream, announced, request.wearer)
     spent = Granted(request, account.level(request, ceilings)).spent if obstacle is None else None
     epsilon, delta = (spent.epsilon, spent.delta) if spent else (0, 0)
     account.take(

@@ -49,6 +49,7 @@ class Seam:
 
 
 _ACCOUNT = "eyestream.privacy.accountant:Account"
+_WEARERS = "eyestream.privacy.wearers:Wearers"
 _TRANSFORM = "eyestream.privacy.additive.transforms"
 _ORDER = "eyestream.release.order:ReleaseOrder"
 _STREAM = "eyestream.release.stream"
@@ -110,6 +111,10 @@ SEAMS: dict[str, Seam] = {
     ),
     "Account.level": Seam(_ACCOUNT, "level", "self, request, ceilings", ("_meter",)),
     "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
+    "wearers forbid": Seam(_WEARERS, "forbid", "self, wearer, ceilings, charge, day"),
+    "wearers are announced": Seam(_WEARERS, "announce", "self, wearer"),
+    "wearers are charged": Seam(_WEARERS, "merge", "self, day, epsilon, delta"),
+    "Wearers.state": Seam(_WEARERS, "state", "self"),
     "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
     # The ledger
@@ -125,7 +130,7 @@ SEAMS: dict[str, Seam] = {
     ),
     "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
     "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
-    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced"),
+    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced, wearer"),
     "disk": Seam("os", "fdatasync"),
     # Rows to chunks
     "Device.__init__": Seam("eyestream.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)),

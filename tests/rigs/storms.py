@@ -150,7 +150,9 @@ def lawful(sidecar: Sidecar) -> bool:
     rows = [sidecar.pipeline.rows(key) for key in sidecar.pipeline.keys]
     return (
         sidecar.worker.received == messages
-        and all(c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump for c in rows)
+        and all(
+            c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump + c.wearer for c in rows
+        )
         and settled(sidecar) <= counters.due
         and counters.released == released
     )

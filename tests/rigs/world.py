@@ -89,7 +89,7 @@ class World(Rig):
         assert self.received == counters.rejected.total() + counters.taken
         for settings in self.settings:
             c = self.pipeline.rows(settings.key)
-            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump
+            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump + c.wearer
         settled = counters.released + counters.withheld.total() + counters.dropped.total()
         assert counters.due == settled, "a chunk that nobody asked for"
         assert self.pipeline.failed or counters.dropped["ledger"] == 0

@@ -16,8 +16,8 @@ KEYS = [StreamKey("a", "features"), StreamKey("a", "gaze"), StreamKey("b", "feat
 RECORD = 64
 
 
-def ask(key: StreamKey, session: int, index: int, epsilon: int = 3) -> Request:
-    return Request(key, session, 32 * index, 32 * index + 31, 32, Charge(epsilon, epsilon))
+def ask(key: StreamKey, session: int, index: int, epsilon: int = 3, *, wearer: int = 0) -> Request:
+    return Request(key, session, 32 * index, 32 * index + 31, 32, Charge(epsilon, epsilon), wearer)
 
 
 class Deed:
@@ -25,7 +25,12 @@ class Deed:
 
     def __init__(self, path: Path, last: Request) -> None:
         create_ledger(path, created=0)
-        first = [ask(KEYS[0], 1, 0), ask(KEYS[1], 4, 0, 2), ask(KEYS[2], 7, 0, 5), ask(KEYS[0], 1, 1)]
+        first = [
+            ask(KEYS[0], 1, 0, wearer=2),
+            ask(KEYS[1], 4, 0, 2, wearer=3),
+            ask(KEYS[2], 7, 0, 5, wearer=2),
+            ask(KEYS[0], 1, 1, wearer=2),
+        ]
         self.released: list[Request] = []
         with Ledger(path, ceilings=Ceilings(4)) as ledger:
             for request in [*first, last]:
@@ -35,11 +40,18 @@ class Deed:
         self.path, self.data = path, path.read_bytes()
 
     def judge(self, data: bytes) -> None:
-        """The damaged file charges every device and refuses every row that was released."""
+        """The damaged file charges every device and wearer, and refuses every row that was released."""
         self.path.unlink()
         self.path.write_bytes(data)
         self.path.chmod(0o600)
         spent = {device: sum(r.charge.epsilon for r in self.released if r.key.device == device) for device in "ab"}
+        named = {(r.key.device, r.wearer) for r in self.released if r.wearer}
+        worn = {
+            (device, wearer): sum(
+                r.charge.epsilon for r in self.released if (r.key.device, r.wearer) == (device, wearer)
+            )
+            for device, wearer in named
+        }
         known = sum(r.charge.epsilon for r in self.released[:-1])
         for _ in range(2):
             with Ledger(self.path, ceilings=Ceilings(4)) as ledger:
@@ -48,6 +60,9 @@ class Deed:
                     assert odometer.epsilon >= spent[device]
                     assert odometer.delta >= spent[device]
                     assert odometer.unreadable == 1
+                for (device, wearer), epsilon in worn.items():
+                    found = odometers[device].wearers[wearer]
+                    assert min(found.epsilon, found.delta, found.day_epsilon, found.day_delta) >= epsilon
                 assert sum(odometer.epsilon for odometer in odometers.values()) == known + sum(self.largest.values())
                 answers = ledger.reserve(self.released, 100)
                 assert {answer.obstacle for answer in answers} == {"rows"}
@@ -63,6 +78,9 @@ LAST = {
     "another session": ask(KEYS[1], 9, 0, 2),
     "a higher charge": ask(KEYS[2], 7, 1, 8),
     "both, at the end of all numbers": ask(KEYS[0], 2**64 - 1, 5, 10**6),
+    "a new wearer": ask(KEYS[2], 8, 0, 5, wearer=2**32 - 1),
+    "a new wearer in the same session": ask(KEYS[0], 1, 2, wearer=1),
+    "a known wearer": ask(KEYS[0], 1, 2, wearer=3),
 }
 
 

@@ -16,6 +16,8 @@ from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams.key import StreamKey
 
 KEYS = st.sampled_from([StreamKey("a", "s"), StreamKey("a", "t"), StreamKey("b", "s")])
+WEARERS = st.integers(0, 2)
+OF_A_WEARER = Ceilings(day=5, lifetime=24)
 
 
 class LedgerLife(RuleBasedStateMachine):
@@ -28,6 +30,7 @@ class LedgerLife(RuleBasedStateMachine):
         self.rows = defaultdict(set)  # every row that was ever released
         self.slots = defaultdict(list)  # by device: (w, ceiling of the window, epsilon), also of withheld slots
         self.spent = defaultdict(int)  # by stream
+        self.worn = defaultdict(list)  # by device and wearer: (day, epsilon)
         self.unsettled = defaultdict(list)
         self.sessions = {}
         self.day = 0
@@ -44,7 +47,7 @@ class LedgerLife(RuleBasedStateMachine):
         if self.ledger is not None:
             self.ledger.close()
         self.chunk = chunk
-        self.ceilings = Ceilings(window, 3 + window if window else None, session=30, lifetime=80)
+        self.ceilings = Ceilings(window, 3 + window if window else None, session=30, lifetime=80, wearer=OF_A_WEARER)
         writer._MANY_RECORDS, writer._TOO_MANY_RECORDS = (1, 12) if rewritten else self.bounds
         self.ledger = Ledger(self.path, ceilings=self.ceilings, streams={"t": Ceilings(lifetime=20)})
 
@@ -52,16 +55,23 @@ class LedgerLife(RuleBasedStateMachine):
     def restart_as_before(self, rewritten):
         self.restart(self.chunk, self.ceilings.window_chunks, rewritten)
 
-    @rule(asked=st.lists(st.tuples(KEYS, st.integers(0, 2), st.integers(0, 6), st.integers(1, 4)), max_size=5))
+    @rule(asked=st.lists(st.tuples(KEYS, st.integers(0, 2), st.integers(0, 6), st.integers(1, 4), WEARERS), max_size=5))
     def ask_anything(self, asked):
-        self.reserve([self.request(key, session, row, cost) for key, session, row, cost in asked])
+        self.reserve([self.request(*given) for given in asked])
 
-    @rule(key=KEYS, forward=st.integers(0, 1), cost=st.integers(1, 4), times=st.integers(1, 6), ahead=st.booleans())
-    def go_on(self, key, forward, cost, times, ahead):
+    @rule(
+        key=KEYS,
+        forward=st.integers(0, 1),
+        cost=st.integers(1, 4),
+        times=st.integers(1, 6),
+        ahead=st.booleans(),
+        wearer=WEARERS,
+    )
+    def go_on(self, *, key, forward, cost, times, ahead, wearer):
         for _ in range(times):
             mark = self.ledger.mark(key) or (0, -1)
             session, row = (mark[0] + 1, 0) if forward else (mark[0], mark[1] + 1)
-            self.reserve([self.request(key, session, row, cost, ahead)])
+            self.reserve([self.request(key, session, row, cost, wearer, ahead=ahead)], forward)
             forward = 0
 
     @rule(key=KEYS, which=st.integers(0, 20))
@@ -70,11 +80,11 @@ class LedgerLife(RuleBasedStateMachine):
             done = self.unsettled[key].pop(which)
             self.ledger.settle(key, RowMark(done.session, done.last_row), reference=which)
 
-    def request(self, key, session, row, cost, ahead=False):
-        return Request(key, session, row, row + self.chunk - 1, self.chunk, Charge(cost), write_ahead=ahead)
+    def request(self, key, session, row, cost, wearer, *, ahead=False):
+        return Request(key, session, row, row + self.chunk - 1, self.chunk, Charge(cost), wearer, write_ahead=ahead)
 
-    def reserve(self, requests):
-        self.day += 1
+    def reserve(self, requests, days=1):
+        self.day += days
         for answer in self.ledger.reserve(requests, self.day):
             asked, key = answer.request, answer.request.key
             released = isinstance(answer, Granted)
@@ -89,6 +99,8 @@ class LedgerLife(RuleBasedStateMachine):
                 rows = {(asked.session, row) for row in range(asked.first_row, asked.last_row + 1)}
                 assert not rows & self.rows[key], "a row was released twice"
                 self.rows[key] |= rows
+                if asked.wearer:
+                    self.worn[key.device, asked.wearer].append((self.day, cost))
                 self.check_sums(key)
                 if asked.write_ahead:
                     self.unsettled[key].append(asked)
@@ -98,6 +110,9 @@ class LedgerLife(RuleBasedStateMachine):
         assert session <= self.ceilings.session
         assert sum(cost for _, _, cost in self.slots[key.device]) <= self.ceilings.lifetime
         assert key.stream != "t" or self.spent[key] <= 20
+        for slots in self.worn.values():
+            assert sum(cost for _, cost in slots) <= OF_A_WEARER.lifetime
+            assert sum(cost for day, cost in slots if day == self.day) <= OF_A_WEARER.day
 
     @invariant()
     def no_window_is_above_its_ceiling(self):
@@ -112,6 +127,11 @@ class LedgerLife(RuleBasedStateMachine):
             assert odometer == self.ledger.odometer(device)
             assert odometer.epsilon == sum(cost for _, _, cost in self.slots[device])
             assert odometer.released + odometer.withheld == len(self.slots[device])
+            assert odometer.wearers.keys() >= {wearer for worn, wearer in self.worn if worn == device}
+            for wearer, worn in odometer.wearers.items():
+                slots = self.worn[device, wearer]
+                assert worn.epsilon == sum(cost for _, cost in slots)
+                assert worn.day_epsilon == sum(cost for day, cost in slots if day == odometer.day)
             for name, stream in odometer.streams.items():
                 assert stream.epsilon == self.spent[StreamKey(device, name)]
                 assert stream.mark == self.ledger.mark(StreamKey(device, name))

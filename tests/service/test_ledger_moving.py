@@ -25,7 +25,7 @@ CEILINGS = Ceilings.of(2, 1.0, 1.0, 1.0)
 
 
 def ask(index: int, key: StreamKey = MOVED) -> Request:
-    return Request(key, 7, 32 * index, 32 * index + 31, 32, Charge.of(0.25, 0.0))
+    return Request(key, 7, 32 * index, 32 * index + 31, 32, Charge.of(0.25, 0.0), wearer=4)
 
 
 def spend(path: Path, *indices: int, key: StreamKey = MOVED) -> list[bool]:
@@ -67,6 +67,7 @@ def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
         assert ledger.give_away("moved") == parcel  # as often as one likes
     take(new, parcel)
     assert read_ledger(new).odometers["moved"] == before
+    assert before.wearers[4].epsilon == before.epsilon == 2 * Charge.of(0.25).epsilon
     assert read_ledger(old).gone == {"moved"}
     assert read_ledger(new).gone == set()
     with Ledger(new, ceilings=CEILINGS) as ledger:

@@ -39,6 +39,7 @@ class Outsider:
 
     def __init__(self) -> None:
         self.spent: Counter[str] = Counter()
+        self.worn: Counter[tuple[str, int]] = Counter()
         self.rows: dict[str, tuple[int, int]] = {}
 
     def see(self, request: Request) -> None:
@@ -47,13 +48,20 @@ class Outsider:
         )
         self.rows[request.key.device] = (request.session, request.last_row)
         self.spent[request.key.device] += request.charge.epsilon
+        if request.wearer:
+            self.worn[request.key.device, request.wearer] += request.charge.epsilon
 
     def agrees(self, ledger: Ledger) -> bool:
         for device, spent in self.spent.items():
             odometer, mark = ledger.odometer(device), ledger.mark(StreamKey(device, "s"))
             if odometer is None or mark is None or odometer.epsilon < spent or mark < self.rows[device]:
                 return False
-        return True
+        return all(
+            (odometer := ledger.odometer(device)) is not None
+            and wearer in odometer.wearers
+            and odometer.wearers[wearer].epsilon >= spent
+            for (device, wearer), spent in self.worn.items()
+        )
 
 
 def work(ledger: Ledger, trace: list, rng: random.Random, calls: int) -> None:
@@ -66,7 +74,7 @@ def work(ledger: Ledger, trace: list, rng: random.Random, calls: int) -> None:
             if row > LAST_ROW or rng.random() < 0.2:
                 session, row = session + 1, 0
             charge = Charge(rng.randint(1, 3), rng.randint(0, 5))
-            requests.append(Request(StreamKey(device, "s"), session, row, row + 31, 32, charge))
+            requests.append(Request(StreamKey(device, "s"), session, row, row + 31, 32, charge, rng.randint(0, 2)))
         trace += [("seen", a.request) for a in ledger.reserve(requests, 7) if isinstance(a, Granted)]
 
 

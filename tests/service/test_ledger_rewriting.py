@@ -15,6 +15,7 @@ import pytest
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Granted, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.odometer import WearerOdometer
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.book import Book
@@ -183,7 +184,7 @@ def test_everything_that_is_known_survives(path):
     with Ledger(path, ceilings=Ceilings(4), streams={"gaze": Ceilings(3, 99)}) as ledger:
         assert ledger.header.generation >= 2
         assert ledger.unsettled(gaze) == [requests[0], requests[2]]
-        assert ledger.odometer("d").wearers == {3: (6, 3)}
+        assert ledger.odometer("d").wearers == {3: WearerOdometer(6, 3, 6, 3)}
         ledger.settle(gaze, RowMark(1, 7), reference=0)
         ledger.settle(gaze, RowMark(1, 7), reference=0)  # twice: nothing is left to settle
         ledger.reserve([ask(0, key=new)], 19_700)

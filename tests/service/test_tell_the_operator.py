@@ -49,7 +49,13 @@ def test_the_same_is_said_once_in_a_while_with_its_remedy(caplog: pytest.LogCapt
     assert "hmd-1" in said[0]
     assert "(schema): the schema number" in said[0]
     assert "99 times since" in said[3]
-    assert REMEDIES.keys() | GAZE_REMEDIES.keys() <= REASONS | {"stale_session", "mark", "retained", "oversize"}
+    assert REMEDIES.keys() | GAZE_REMEDIES.keys() <= REASONS | {
+        "stale_session",
+        "mark",
+        "wearer",
+        "retained",
+        "oversize",
+    }
 
 
 async def test_a_tracker_with_a_smaller_session_number_is_told_of(

@@ -45,7 +45,8 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
         shown = {"session": raw.session, "seq": raw.seq, "shape": list(raw.rows.shape), "values": numbers(raw.rows)}
         times = {} if raw.t is None else {"t": raw.t.tolist()}
-        return {"v": 1, "schema": INDEX["schema"], **shown, **times, **({"end": True} if raw.end else {})}
+        optional = times | ({"end": True} if raw.end else {}) | ({"wearer": raw.wearer} if raw.wearer else {})
+        return {"v": 1, "schema": INDEX["schema"], **shown, **optional}
     if kind == "gaze":
         t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
         shape = list(values.shape)
@@ -86,7 +87,10 @@ def test_our_encoder_writes_the_same_bytes(name: str) -> None:
     described, payload = entry(name)
     if described["kind"] == "raw":
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
-        assert wire.encode_raw(raw.session, raw.seq, raw.rows, INDEX["schema"], end=raw.end, t=raw.t) == payload
+        again = wire.encode_raw(
+            raw.session, raw.seq, raw.rows, INDEX["schema"], end=raw.end, t=raw.t, wearer=raw.wearer
+        )
+        assert again == payload
     elif described["kind"] == "gaze":
         t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
         assert wire.encode_gaze(t, values, INDEX["schema"]) == payload

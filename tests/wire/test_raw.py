@@ -17,6 +17,7 @@ from eyestream.wire.messages import (
     MAX_PAYLOAD_BYTES,
     MAX_ROWS,
     MAX_U64,
+    MAX_WEARER,
     REASONS,
     decode_raw,
     encode_raw,
@@ -95,6 +96,20 @@ def test_rows_are_written_one_after_the_other_whatever_the_memory_order(order: A
     np.testing.assert_array_equal(decode_raw(encode_raw(5, 8, rows, SCHEMA), FEATURES, SCHEMA).rows, ROWS)
 
 
+@given(st.integers(0, MAX_WEARER))
+def test_a_handle_comes_as_it_was_sent_and_nobody_takes_no_byte(wearer: int) -> None:
+    payload = encode_raw(5, 8, ROWS, SCHEMA, wearer=wearer)
+    assert decode_raw(payload, FEATURES, SCHEMA).wearer == wearer
+    assert msgpack.unpackb(payload).get("wearer", 0) == wearer
+    assert (payload == encode_raw(5, 8, ROWS, SCHEMA)) == (wearer == 0)
+
+
+@pytest.mark.parametrize("wearer", [-1, MAX_WEARER + 1])
+def test_a_handle_that_no_ledger_holds_is_not_sent(wearer: int) -> None:
+    with pytest.raises(PayloadError, match="range"):
+        encode_raw(5, 8, ROWS, SCHEMA, wearer=wearer)
+
+
 def test_what_float32_cannot_hold_is_missing_and_no_error() -> None:
     rows = np.array([[1e308, -1e308, np.nan]])
     np.testing.assert_array_equal(
@@ -153,6 +168,14 @@ def test_what_float32_cannot_hold_is_missing_and_no_error() -> None:
         ({"end": False}, ""),
         ({"end": 1}, "type"),
         ({"end": None}, "type"),
+        ({"wearer": 0}, ""),
+        ({"wearer": MAX_WEARER}, ""),
+        ({"wearer": MAX_WEARER + 1}, "range"),
+        ({"wearer": -1}, "range"),
+        ({"wearer": 7.0}, "type"),
+        ({"wearer": True}, "type"),
+        ({"wearer": "anna"}, "type"),
+        ({"wearer": None}, "type"),
         ({"x": 1}, "unknown_key"),
         ({"": None}, "unknown_key"),
         ({"Seq": 1}, "unknown_key"),
@@ -234,7 +257,8 @@ def test_integers_may_be_written_wide() -> None:
 
 def test_size_is_asked_before_anything_else() -> None:
     fits = rows_per_message(FEATURES)
-    assert len(encode_raw(MAX_U64, MAX_U64 - fits, np.zeros((fits, FEATURES)), 2**31, end=True)) <= MAX_PAYLOAD_BYTES
+    largest = encode_raw(MAX_U64, MAX_U64 - fits, np.zeros((fits, FEATURES)), 2**31, end=True, wearer=MAX_WEARER)
+    assert len(largest) <= MAX_PAYLOAD_BYTES
     with pytest.raises(PayloadError, match="oversize"):
         encode_raw(0, 0, np.zeros((2000, 52)), SCHEMA)
     assert reason(b"\xc1" * (MAX_PAYLOAD_BYTES + 1)) == "oversize"

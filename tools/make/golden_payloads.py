@@ -67,6 +67,8 @@ RAW = {
                 raw([], seq=100, end=True), []),
     "raw-largest-numbers": ("session and row numbers are u64; the number after the last row still fits",
                             raw(ROWS[:1], session=U64, seq=U64 - 1), ROWS[:1]),
+    "raw-wearer": ("rows that name who wears the device; the largest handle",
+                   raw(ROWS[:1], wearer=2**32 - 1), ROWS[:1]),
 }  # fmt: skip
 
 MOMENTS = [1024.5, 1025.0, 1025.5, 1026.125]
@@ -98,6 +100,8 @@ BAD = {
     "bad-time": ("a time that is not finite", "range", pack(raw(ROWS[:1], t=struct.pack("<d", NAN)))),
     "bad-negative": ("a negative row number", "range", pack(raw(ROWS, seq=-1))),
     "bad-wrap": ("row numbers would wrap", "range", pack(raw(ROWS, seq=U64 - 2))),
+    "bad-wearer": ("a handle of more than 32 bits", "range", pack(raw(ROWS[:1], wearer=2**32))),
+    "bad-wearer-text": ("a handle as text", "type", pack(raw(ROWS[:1], wearer="anna"))),
 }  # fmt: skip
 
 TIMES = [5021.25, 5021.254, 5021.258]

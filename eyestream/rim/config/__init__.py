@@ -15,6 +15,7 @@ from eyestream.rim.config.tables import (
     SourceEntry,
     StreamBudgetSettings,
     StreamSettings,
+    WearerBudgetSettings,
 )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "SourceEntry",
     "StreamBudgetSettings",
     "StreamSettings",
+    "WearerBudgetSettings",
     "load",
     "load_login",
 ]

@@ -234,6 +234,8 @@ def _place(where: str, key: str = "") -> str:
     parts = [*where.split(".")[1:], *([key] if key else [])]
     if not parts:
         return "the file"
+    if parts[:2] == ["budget", "wearer"] and len(parts) > 2:
+        parts = ["budget.wearer", *parts[2:]]
     numbered = re.fullmatch(r"(\w+)\[(\d+)\]", parts[0])
     if numbered and len(parts) > 1 and parts[1] in {"privacy", "budget"}:
         return " ".join([f"[{numbered[1]}.{parts[1]}] (number {int(numbered[2]) + 1})", *parts[2:]])

@@ -24,6 +24,7 @@ __all__ = [
     "SourceEntry",
     "StreamBudgetSettings",
     "StreamSettings",
+    "WearerBudgetSettings",
 ]
 
 NAME_PATTERN = rf"\A{NAME}\Z"
@@ -120,6 +121,15 @@ class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: StreamBudgetSettings | None = None
 
 
+class WearerBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[budget.wearer]``: ceilings of each wearer whom a tracker names, beneath those of the device that is worn."""
+
+    day_epsilon: Positive | None = None
+    lifetime_epsilon: Positive | None = None
+    day_delta: Share | None = None
+    lifetime_delta: Share | None = None
+
+
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[budget]``: ceilings on what a device spends over all its streams; a chunk that would pass one is withheld.
 
@@ -137,6 +147,7 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     day_delta: Share | None = None
     lifetime_delta: Share | None = None
     lifetime_mode: Literal["stop", "fade"] = "stop"
+    wearer: WearerBudgetSettings | None = None
 
     @property
     def levels(self) -> int:

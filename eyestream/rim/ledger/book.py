@@ -5,14 +5,14 @@ Damaged records
 At the end of the file a record may be damaged: by an append that was broken off, under which nothing was released, or
 later, by the disk or by somebody, and then something may have been. The file cannot tell which. So **each record there
 that cannot be read counts as spent by every device**, as none of its fields can be believed: for each of its streams at
-the largest charge that the stream announced, with every announced session closed (`Account.take_unreadable`). One
-damaged record of any kind and content - a flipped bit, zeros - is covered by this, also when it was the newest one that
-something was released under: announcements are durable before the first slot that they are for.
+the largest charge that the stream announced, with every announced session closed, and by every announced wearer
+(`Account.take_unreadable`). One damaged record of any kind and content - a flipped bit, zeros - is covered by this,
+also the newest one that something was released under: announcements are durable before the slots that they are for.
 
 What nobody can notice from the file alone: an older whole copy put back in its place; newest records cut off, at the
 border of a record or with a damaged rest of one, which then counts as one; and, where several of the newest records are
-damaged, what an announcement among them said: a device that was new, a session that had just begun, a charge higher
-than any before.
+damaged, what an announcement among them said: a device or a wearer that was new, a session that had just begun, a
+charge higher than any before.
 """
 
 import dataclasses
@@ -219,7 +219,7 @@ class Book:
         elif kind in {records.RELEASED, records.WITHHELD}:
             self.take(entry, records.slot(record))
         elif kind == records.ANNOUNCED:
-            entry.account.announce(entry.key.stream, records.announcement(record))
+            entry.account.announce(entry.key.stream, *records.announcement(record))
         elif kind == records.SETTLED:
             entry.settle(*records.settled(record)[:2])
         elif kind == records.UPGRADED:

@@ -64,7 +64,7 @@ class Ledger:
     path
         A file made by `create_ledger`, or by 0.1.0.
     ceilings
-        The budget of every device, over all its streams.
+        The budget of every device, over all its streams, and of each of its wearers.
     streams
         Ceilings of single streams beneath, by the stream's name; both must hold.
 
@@ -282,7 +282,7 @@ class Ledger:
             return Withheld(request, obstacle)
         announced = account.announcement(request, self._ceilings, own, granted=obstacle is None)
         if announced is not None:
-            writer.announce(entry, announced)
+            writer.announce(entry, announced, request.wearer)
         granted = Granted(request, account.level(request, self._ceilings))
         writer.take(entry, request, account.day_of(day), granted.spent if obstacle is None else None)
         return granted if obstacle is None else Withheld(request, obstacle)

@@ -7,7 +7,7 @@ knows their place (`eyestream.rim.ledger.checksum`). Between them, bytes 8 to 55
 | kind       | what |
 |------------|------|
 | NAME       | one piece of "device/stream": its number, how many pieces, its length (u8), text |
-| ANNOUNCED  | what the next slots may be: session (u64), n, w, w' (u32), 4 bytes, epsilon, delta (u64) |
+| ANNOUNCED  | what the next slots may be: session (u64), n, w, w', wearer (u32), epsilon, delta (u64) |
 | RELEASED   | one slot: session, first row (u64), rows, day, wearer, flags (u32), epsilon, delta (u64) |
 | WITHHELD   | the same, epsilon and delta 0 |
 | SETTLED    | the released bytes of a slot lie in the outbox: session, last row, reference (u64) |
@@ -64,7 +64,7 @@ WRITE_AHEAD = 1
 _HEAD = struct.Struct("<HHI")
 _NAME = struct.Struct("<HHIBBB45s")
 _SLOT = struct.Struct("<HHIQQIIIIQQ")
-_ANNOUNCED = struct.Struct("<HHIQIII4xQQ8x")
+_ANNOUNCED = struct.Struct("<HHIQIIIIQQ8x")
 _SETTLED = struct.Struct("<HHIQQQ24x")
 _UPGRADED = struct.Struct("<HHI16s16s16x")
 _DAY = struct.Struct("<HHII44x")
@@ -131,16 +131,16 @@ def name_piece(record: bytes) -> NamePiece:
     return NamePiece(key, piece, pieces, text[:length])
 
 
-def announced_body(number: int, announced: Announcement) -> bytes:
-    """The body that announces what the next slots of stream `number` may be."""
+def announced_body(number: int, announced: Announcement, wearer: int = 0) -> bytes:
+    """The body that announces what the next slots of stream `number` may be, and whom they may name."""
     chunk, window, own_window, session, epsilon, delta = announced
-    return _ANNOUNCED.pack(ANNOUNCED, 0, number, session, chunk, window, own_window, epsilon, delta)
+    return _ANNOUNCED.pack(ANNOUNCED, 0, number, session, chunk, window, own_window, wearer, epsilon, delta)
 
 
-def announcement(record: bytes) -> Announcement:
-    """The fields of an ANNOUNCED record."""
-    _, _, _, session, chunk, window, own_window, epsilon, delta = _ANNOUNCED.unpack_from(record)
-    return Announcement(chunk, window, own_window, session, epsilon, delta)
+def announcement(record: bytes) -> tuple[Announcement, int]:
+    """What an ANNOUNCED record says, and the wearer in it."""
+    _, _, _, session, chunk, window, own_window, wearer, epsilon, delta = _ANNOUNCED.unpack_from(record)
+    return Announcement(chunk, window, own_window, session, epsilon, delta), wearer
 
 
 def settled_body(number: int, what: Settled) -> bytes:

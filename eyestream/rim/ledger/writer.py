@@ -85,12 +85,12 @@ class Writer:
         self._first += records.name_bodies(key, entry.number)
         return entry
 
-    def announce(self, entry: Entry, announced: Announcement) -> None:
+    def announce(self, entry: Entry, announced: Announcement, wearer: int) -> None:
         """Announce, before the next slots of the stream; what is taken already stays under what ruled it."""
         if entry.number in self._taken:
             self.flush()
-        self._first.append(records.announced_body(entry.number, announced))
-        entry.account.announce(entry.key.stream, announced)
+        self._first.append(records.announced_body(entry.number, announced, wearer))
+        entry.account.announce(entry.key.stream, announced, wearer)
 
     def take(self, entry: Entry, request: Request, day: int, charge: Charge | None) -> None:
         """Take one slot, that of a release or, without a charge, another; its record is written by `flush`."""

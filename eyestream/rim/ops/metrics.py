@@ -14,10 +14,10 @@ __all__ = ["PLANNED", "health", "metrics"]
 
 Sample = tuple[str, int | str]
 
-_WITHHELD = ("owner", "lifetime", "day", "session", "change")
+_WITHHELD = ("owner", "lifetime", "day", "wearer", "session", "change")
 """Conditions in which nothing of a stream is released until something changes: the one that lasts longest first."""
 
-PLANNED = frozenset({"lifetime", "day", "session", "change"})
+PLANNED = frozenset({"lifetime", "day", "wearer", "session", "change"})
 """Words of `health` that no restart mends: the budget works as it should."""
 
 
@@ -69,7 +69,7 @@ def _lines(sidecar: Sidecar) -> Iterator[str]:
     yield from _counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.worker.dropped)])
     rows = {
         kind: sum(getattr(sidecar.pipeline.rows(key), kind) for key in sidecar.pipeline.keys)
-        for kind in ("accepted", "late", "duplicate", "stale_session", "refused", "jump")
+        for kind in ("accepted", "late", "duplicate", "stale_session", "refused", "jump", "wearer")
     }
     yield from _counter("rows", "rows by what became of them", _by("fate", rows))
     yield from _counter("chunks_due", "chunks that fell due", [("", counters.due)])

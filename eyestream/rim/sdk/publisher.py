@@ -57,6 +57,9 @@ class Publisher:
         Name of the stream, as in the sidecar's configuration.
     schema
         Schema number, as in the sidecar's configuration: of its stream, or of its source of gaze.
+    wearer
+        Who wears the device, as a number from 1 to 2^32 - 1 that means nothing outside; 0: not known. When somebody
+        else puts it on, name them with `end_session`.
     wait_s
         How long entering waits for the first connection before it gives up.
 
@@ -83,13 +86,14 @@ class Publisher:
         *,
         stream: str = topics.FEATURE_STREAM,
         schema: int = 1,
+        wearer: int = 0,
         wait_s: float = 10.0,
     ) -> None:
         if names and not 0 < rate < float("inf"):
             raise ConfigError("rate: expected rows a second, above 0")
         self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
         self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
-        self._schema = schema
+        self._schema, self._wearer = schema, _handle(wearer)
         self._wait_s = wait_s
         self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
         self._stack = contextlib.AsyncExitStack()
@@ -154,7 +158,7 @@ class Publisher:
         if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
         self.next_seq = first + len(block)
-        payload = messages.encode_raw(self.session, first, block, self._schema, t=times)
+        payload = messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer)
         return await self._hand_over(self._topic, payload, len(block))
 
     async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
@@ -186,15 +190,17 @@ class Publisher:
         payload = messages.encode_gaze(times, block, self._schema)
         return await self._hand_over(self._gaze_topic, payload, len(block))
 
-    async def end_session(self) -> bool:
-        """Tell the sidecar that the session is over, and number the next rows from 0 in a new one.
+    async def end_session(self, *, wearer: int | None = None) -> bool:
+        """Tell the sidecar that the session is over, and number the next rows from 0 in a new one, of `wearer`.
 
-        Begin the next one with gaze of its own: a row over gaze of the old one would tell of that gaze once more.
+        The next wearer is the same one by default. Begin the next session with gaze of its own: a row over gaze of the
+        old one would tell of that gaze once more. Raises ConfigError for a handle that cannot be one.
         """
+        following = self._wearer if wearer is None else _handle(wearer)
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
-        payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True)
+        payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
-        self.next_seq = 0
+        self.next_seq, self._wearer = 0, following
         return await self._hand_over(self._topic, payload, 0)
 
     async def _hand_over(self, topic: str, payload: bytes, count: int) -> bool:
@@ -232,6 +238,12 @@ class Publisher:
             _answer(entry, taken=False)
             while not self._pending.empty():
                 _answer(self._pending.get_nowait(), taken=False)
+
+
+def _handle(wearer: int) -> int:
+    if not 0 <= wearer <= messages.MAX_WEARER:
+        raise ConfigError(f"wearer: expected a number from 0 to {messages.MAX_WEARER}")
+    return wearer
 
 
 def _answer(entry: _Pending | None, *, taken: bool) -> None:

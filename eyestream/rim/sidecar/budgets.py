@@ -5,6 +5,9 @@ chunks of each stream have become something since (`eyestream.rim.sidecar.spendi
 whether one was missing, nor when it came: a chunk costs what it costs, whatever is in it. It is said when a chunk of
 the device is published, behind the chunk, so that its moment tells nothing either; and at the start, when ceilings are
 lowered, and with a status that says that nothing comes until the next session.
+
+The sums are the device's: nothing is computed from those of a wearer, so no message tells one wearer from another. When
+the budget of a wearer is spent, what is withheld shows it, and the message says no more than that.
 """
 
 import asyncio
@@ -32,6 +35,9 @@ _AT_ONCE = 64
 """Devices of which it is said in one turn of the loop: some milliseconds."""
 
 
+_UNTIL_NEXT_SESSION: frozenset[Condition] = frozenset({"change", "wearer"})
+"""What lets nothing through until the next session, whatever the sums say."""
+
 _NAMES: dict[str, CeilingName] = {"session": "session", "day": "day", "lifetime": "lifetime"}
 
 
@@ -45,7 +51,8 @@ class BudgetBoard:
     mechanisms
         Of its streams, by name.
     condition
-        Of a stream: ``change``, after a change of the chunk length, lets nothing through until the next session.
+        Of a stream: ``change``, after a change of the chunk length, and ``wearer``, when the budget of a wearer is
+        spent, let nothing through until the next session.
     spent
         What a device has spent by chunks that have become something.
     today
@@ -91,7 +98,7 @@ class BudgetBoard:
     def note_changes(self) -> None:
         """The condition of a stream may have changed."""
         for device, keys in self._streams.items():
-            if any(self._condition(key) == "change" for key in keys):
+            if any(self._condition(key) in _UNTIL_NEXT_SESSION for key in keys):
                 self.note(device)
 
     def note(self, device: str) -> None:
@@ -114,7 +121,7 @@ class BudgetBoard:
         for key in self._streams[device]:
             own, charge = self._own.get(key.stream, _NO_CEILINGS), self._charges[key.stream]
             first, *_ = left_of(odometer, self._ceilings, charge, today, stream=key.stream, own=own)
-            if self._condition(key) == "change" and first.chunks:
+            if self._condition(key) in _UNTIL_NEXT_SESSION and first.chunks:
                 first = Left("session", 0, "the tracker's next session")
             self._say(self._topics[key], _payload(first))
 

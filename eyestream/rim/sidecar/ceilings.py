@@ -14,15 +14,23 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, ceiling_units
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.config import BudgetSettings, Settings, StreamBudgetSettings, StreamSettings
+from eyestream.rim.config import (
+    BudgetSettings,
+    Settings,
+    StreamBudgetSettings,
+    StreamSettings,
+    WearerBudgetSettings,
+)
 
 __all__ = ["ceilings_of", "fading", "lowered", "own_ceilings"]
 
 _SCOPES = ("window", "session", "day", "lifetime")
 
+_Table = BudgetSettings | StreamBudgetSettings | WearerBudgetSettings
+
 
 def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceilings:
-    """The ceilings of a device, each of which lets one chunk through, of whichever stream.
+    """The ceilings of a device and of its wearers, each of which lets one chunk through, of whichever stream.
 
     Parameters
     ----------
@@ -42,6 +50,8 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceil
     if charge.delta and settings.budget.lifetime_delta is None:
         raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
     ceilings = _read("[budget]", settings.budget, settings.budget.window_chunks, charge)
+    if settings.budget.wearer is not None:
+        ceilings = dataclasses.replace(ceilings, wearer=_read("[budget.wearer]", settings.budget.wearer, 0, charge))
     if settings.budget.levels == 1:
         return ceilings
     return fading(ceilings, charge, settings.budget.levels, "[budget] lifetime_mode")
@@ -87,7 +97,7 @@ def own_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dic
     return own
 
 
-def _read(where: str, table: BudgetSettings | StreamBudgetSettings, window_chunks: int, charge: Charge) -> Ceilings:
+def _read(where: str, table: _Table, window_chunks: int, charge: Charge) -> Ceilings:
     epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
     deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
     for scope, ceiling in epsilons.items():
@@ -116,6 +126,7 @@ def lowered(old: Settings, new: Settings, mechanisms: Mapping[str, Mechanism]) -
         if _without_ceilings(table, getattr(new, table)) != _without_ceilings(table, getattr(old, table)):
             raise ConfigError(f"[{table}] is another; without a restart only the ceilings of [budget] can be lowered")
     pairs: list[tuple[str, Any, Any]] = [("[budget]", old.budget, new.budget)]
+    pairs.append(("[budget.wearer]", old.budget.wearer, new.budget.wearer))
     pairs += [("[stream.budget]", a.budget, b.budget) for a, b in zip(old.stream, new.stream, strict=True)]
     for where, before, after in pairs:
         for key in _ceiling_keys(before, after):
@@ -125,9 +136,9 @@ def lowered(old: Settings, new: Settings, mechanisms: Mapping[str, Mechanism]) -
     return ceilings_of(new, mechanisms), own_ceilings(new, mechanisms)
 
 
-def _ceiling_keys(*tables: BudgetSettings | StreamBudgetSettings | None) -> list[str]:
+def _ceiling_keys(*tables: _Table | None) -> list[str]:
     fields = {field for table in tables if table is not None for field in table.__struct_fields__}
-    return sorted(fields - {"window_chunks", "lifetime_mode"})
+    return sorted(fields - {"window_chunks", "lifetime_mode", "wearer"})
 
 
 def _without_ceilings(name: str, table: Any) -> Any:

@@ -10,8 +10,17 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.guarantee import Guarantee, guarantee_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
-from eyestream.privacy.scopes import Beside, Deployment, allowed_chunks, duration, level_seconds, scopes_of
-from eyestream.rim.config import Settings, StreamSettings
+from eyestream.privacy.scopes import (
+    Beside,
+    Deployment,
+    Scope,
+    allowed_chunks,
+    duration,
+    level_seconds,
+    limited,
+    scopes_of,
+)
+from eyestream.rim.config import Settings, StreamSettings, WearerBudgetSettings
 from eyestream.rim.sidecar.correlated import correlated_of
 from eyestream.rim.sources.registry import front_end_of
 from eyestream.streams.key import StreamKey
@@ -31,6 +40,7 @@ __all__ = [
     "purpose_words",
     "served_streams",
     "stream_spec",
+    "wearer_scopes",
     "withheld_seconds",
 ]
 
@@ -132,7 +142,31 @@ def guarantee_in(settings: Settings, stream: StreamSettings, mechanisms: Mapping
     claim = correlated_of(settings, stream, mechanism, _without_units(settings, stream))
     made = guarantee_of(mechanism, deployment_of(settings, stream, mechanisms), claim)
     error = error_words(mechanism, settings.budget.levels)
-    return dataclasses.replace(made, purpose=purpose_words(stream, mechanism), error=error)
+    scopes = (*made.scopes, *wearer_scopes(settings.budget.wearer))
+    return dataclasses.replace(made, scopes=scopes, purpose=purpose_words(stream, mechanism), error=error)
+
+
+def wearer_scopes(budget: WearerBudgetSettings | None) -> tuple[Scope, ...]:
+    """What a wearer whom the tracker names costs at most, and what that rests on; nothing without a table."""
+    if budget is None:
+        return ()
+    of = "the sum over the chunks of this device whose sessions name one wearer"
+    why = (
+        f"{of}: a person, by a handle that the tracker gives. The handles are believed: a person under several handles "
+        "has as many budgets, and only the ceilings of the device bound their sum. Chunks without a handle count for "
+        "no wearer. The same handle on another device is another wearer. What is withheld for a ceiling of a wearer "
+        "can be seen: it tells that the person who wears the device has spent that much, and after the end of a "
+        "lifetime each later session of that person can be known by it"
+    )
+    return (
+        Scope("wearer", None, None, None, why),
+        limited("wearer, day", (budget.day_epsilon, budget.day_delta), f"{of}, on a day in UTC by the host's clock"),
+        limited(
+            "wearer, lifetime",
+            (budget.lifetime_epsilon, budget.lifetime_delta),
+            f"{of}, since the ledger began; it does not fade",
+        ),
+    )
 
 
 def error_words(mechanism: Mechanism, levels: int) -> str | None:

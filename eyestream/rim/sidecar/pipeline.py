@@ -190,10 +190,12 @@ class Pipeline:
             return
         self._messages.taken += 1
         known = served.stream.rows
-        stale, refused = known.stale_session, known.refused
+        stale, refused, others = known.stale_session, known.refused, known.wearer
         self._note(served, served.stream.feed(rows, arrival.at))
         if known.stale_session > stale:
             self._refusals.note(settings.key, "stale_session", arrival.at)
+        elif known.wearer > others:
+            self._refusals.note(settings.key, "wearer", arrival.at)
         elif known.refused > refused:
             self._refusals.note(settings.key, "mark", arrival.at)
 
@@ -266,6 +268,7 @@ _RESUMES: dict[str, str] = {
     "session": "with the tracker's next session",
     "day": "at midnight UTC",
     "lifetime": "never, unless [budget] lifetime_epsilon is raised",
+    "wearer": "with a session of another wearer, or at midnight UTC where it was a day's ceiling",
 }
 
 

@@ -26,6 +26,7 @@ _OF_CONDITION: dict[Condition, Status] = {
     "lifetime": Status("exhausted", "lifetime"),
     "owner": Status("degraded", "owner"),
     "change": Status("exhausted", "session"),  # another chunk length or window: from the next session on
+    "wearer": Status("exhausted", "session"),  # which ceiling it was would tell more about who wears the device
 }
 
 

@@ -156,7 +156,7 @@ def _judge(payload: bytes, features: int, schema: int) -> str:
         NESTING_DEPENDS: deepest >= SURELY_FINE,
         "duplicate_key": len(fields) != entries,
         "missing_key": not set(NEEDED) <= set(fields),
-        "unknown_key": bool(set(fields) - {*NEEDED, "end"}),
+        "unknown_key": bool(set(fields) - {*NEEDED, "end", "wearer"}),
     }
     for reason, holds in of_keys.items():
         if holds:
@@ -169,6 +169,7 @@ def _typed(values: dict[str, Any]) -> bool:
     shape = values["shape"]
     return (
         all(_whole(values[key]) for key in ("schema", "session", "seq"))
+        and _whole(values.get("wearer", 0))
         and isinstance(shape, list)
         and all(_whole(number) for number in shape)
         and isinstance(values["values"], bytes)
@@ -187,4 +188,4 @@ def _content(values: dict[str, Any], features: int, schema: int) -> str:
     if shape[1] != features or shape[0] > MAX_ROWS:
         return "shape"
     fine = 0 <= values["session"] <= MAX_U64 and 0 <= values["seq"] <= MAX_U64 - shape[0]
-    return "" if fine else "range"
+    return "" if fine and 0 <= values.get("wearer", 0) < 2**32 else "range"

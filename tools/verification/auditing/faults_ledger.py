@@ -115,10 +115,25 @@ def _() -> list[Patch]:
     """Nothing was announced, so nobody knows what it can have cost."""
     announce = original("ledger announces")
 
-    def unpriced(self: Any, entry: Any, announced: Any) -> None:
-        announce(self, entry, announced._replace(epsilon=0))
+    def unpriced(self: Any, entry: Any, announced: Any, wearer: int) -> None:
+        announce(self, entry, announced._replace(epsilon=0), wearer)
 
     return [("ledger announces", unpriced)]
+
+
+@fault("a damaged record charges no wearer", "torn")
+def _() -> list[Patch]:
+    return [("wearers are charged", lambda self, day, epsilon, delta: None)]
+
+
+@fault("a new wearer is not known before the first chunk", "torn")
+def _() -> list[Patch]:
+    return [("wearers are announced", lambda self, wearer: None)]
+
+
+@fault("a rewritten ledger has lost who wore the device", "rewritten")
+def _() -> list[Patch]:
+    return [("Wearers.state", lambda self: [])]
 
 
 @fault("a rewritten ledger has lost a spend", "rewritten")
@@ -219,6 +234,11 @@ def _() -> list[Patch]:
         return obstacle(self, request, ceilings, today, *own)
 
     return [("Account.obstacle", today_only)]
+
+
+@fault("ceilings of a wearer are not looked at", "window")
+def _() -> list[Patch]:
+    return [("wearers forbid", lambda self, *given: False)]
 
 
 @fault("charges rounded down", "exact")

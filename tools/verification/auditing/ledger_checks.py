@@ -6,6 +6,7 @@ round.
 """
 
 import contextlib
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,8 +33,11 @@ KEY, OTHER_STREAM, OTHER_DEVICE = StreamKey("d", "features"), StreamKey("d", "ga
 
 
 def window() -> Finding:
-    """Random lives of a device with two streams: sessions, gaps, restarts, days that jump; ceilings by plain sums."""
-    ceilings = Ceilings(3, 6, session=30, day=40)
+    """Random lives of a device with two streams: sessions, gaps, restarts, days that jump; ceilings by plain sums.
+
+    Sessions name one of two wearers or nobody; each wearer has ceilings beneath those of the device.
+    """
+    ceilings = Ceilings(3, 6, session=30, day=40, wearer=Ceilings(day=12, lifetime=45))
     worst: Counter[str] = Counter()
     released = 0
     with folder() as place:
@@ -46,12 +50,14 @@ def window() -> Finding:
 
 
 class _Sums:
-    """Costs of the slots of one device, added up again at every slot; a day is the largest so far."""
+    """Costs of the slots of one device and its wearers, added up again at every slot; a day is the largest so far."""
 
     def __init__(self) -> None:
         self.costs: list[int] = []
         self.worst: Counter[str] = Counter()
         self._days: Counter[int] = Counter()
+        self._worn: Counter[int] = Counter()
+        self._worn_days: Counter[tuple[int, int]] = Counter()
         self._sessions: dict[StreamKey, tuple[int, int]] = {}
         self._day = 0
 
@@ -63,6 +69,11 @@ class _Sums:
         self._sessions[request.key] = request.session, cost + (before if current == request.session else 0)
         sessions = sum(spent for _, spent in self._sessions.values())
         now = {"window of 6": sum(self.costs[-3:]), "session of 30": sessions, "day of 40": self._days[self._day]}
+        if request.wearer:
+            self._worn[request.wearer] += cost
+            self._worn_days[request.wearer, self._day] += cost
+            now["wearer's day of 12"] = self._worn_days[request.wearer, self._day]
+            now["wearer's lifetime of 45"] = self._worn[request.wearer]
         self.worst |= Counter(now)
 
 
@@ -81,26 +92,28 @@ def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> _Sums:
 
 
 class _Rows:
-    """The next chunk of one of some streams: sessions begin, and numbers may jump, which takes no slot."""
+    """The next chunk of one of some streams: sessions begin, each with a wearer or nobody; numbers may jump."""
 
     def __init__(self, random_: random.Random, keys: Sequence[StreamKey]) -> None:
         self._random, self._keys = random_, keys
         self._at = dict.fromkeys(keys, (1, 0))
+        self._wearers = dict.fromkeys(keys, 0)
 
     def next(self) -> Request:
         random_, key = self._random, self._random.choice(self._keys)
         session, row = self._at[key]
         if random_.random() < 0.1:
             session, row = session + random_.randint(1, 3), 0
+            self._wearers[key] = random_.randint(0, 2)
         row += 4 * random_.choice((0, 0, 0, 5))
         self._at[key] = session, row + 4
-        return Request(key, session, row, row + 3, 4, Charge(random_.randint(1, 4)))
+        return Request(key, session, row, row + 3, 4, Charge(random_.randint(1, 4)), self._wearers[key])
 
 
 def rewritten() -> Finding:
     """Ledgers that are rewritten every few records say the same, after each restart, as one that is kept in memory."""
     keys = (KEY, OTHER_STREAM, OTHER_DEVICE)
-    ceilings = Ceilings(3, 6, session=30, day=40, lifetime=400)
+    ceilings = Ceilings(3, 6, session=30, day=40, lifetime=400, wearer=Ceilings(day=12, lifetime=45))
     apart = asked = generations = 0
     short = mock.patch.multiple("eyestream.rim.ledger.writer", _MANY_RECORDS=6, _TOO_MANY_RECORDS=6)
     with folder() as place, silence(), short:
@@ -123,25 +136,38 @@ def rewritten() -> Finding:
 
 
 def torn() -> Finding:
-    """A last record that is cut off, changed or zeroed counts for each device, and what it can have been is closed."""
-    short, again, tried = 0, 0, 0
+    """A last record that is cut off, changed or zeroed counts for each device, and what it can have been is closed.
+
+    The devices have had a wearer; the last record is the first that names another one.
+    """
+    short, unworn, again, tried = 0, 0, 0, 0
     with folder() as place:
         for newest in (KEY, OTHER_DEVICE):
             path = place / f"ledger-{newest.device}"
             create_ledger(path, created=0)
             with Ledger(path, ceilings=WIDE) as ledger:
-                for request in (_ask(0), _ask(0, OTHER_DEVICE, 3), _ask(1), last := _ask(0, newest, session=2)):
-                    ledger.reserve([request], 100)
+                last = dataclasses.replace(_ask(0, newest, session=2), wearer=2)
+                for request in (_ask(0), _ask(0, OTHER_DEVICE, 3), _ask(1)):
+                    ledger.reserve([dataclasses.replace(request, wearer=1)], 100)
+                ledger.reserve([last], 100)
             whole = path.read_bytes()
-            spent = {device: odometer.epsilon for device, odometer in read_ledger(path).odometers.items()}
+            whole_sums = read_ledger(path).odometers
+            spent = {device: odometer.epsilon for device, odometer in whole_sums.items()}
+            worn = [(device, wearer) for device, known in whole_sums.items() for wearer in known.wearers]
             for damaged in _damaged(whole):
                 path.write_bytes(damaged)
                 found, tried = read_ledger(path).odometers, tried + 1
                 short += any(found[device].epsilon < epsilon for device, epsilon in spent.items())
+                unworn += any(
+                    wearer not in found[device].wearers
+                    or found[device].wearers[wearer].epsilon < whole_sums[device].wearers[wearer].epsilon
+                    for device, wearer in worn
+                )
                 with Ledger(path, ceilings=WIDE) as ledger:
                     again += isinstance(ledger.reserve([last], 100)[0], Granted)
     return first_failure(
         (short == 0, f"{short} of {tried} damaged ledgers forget a charge"),
+        (unworn == 0, f"{unworn} of {tried} damaged ledgers forget a charge of a wearer"),
         (again == 0, f"{again} of {tried} damaged ledgers grant the damaged rows again"),
     )
 
