@@ -114,7 +114,7 @@ def configurations(draw: st.DrawFn) -> str:
 
 def _choose(draw: st.DrawFn, lines: list[str | None]) -> None:
     name = draw(st.sampled_from(sorted(PLAUSIBLE)))
-    [at] = [number for number in KEYS if LINES[number].startswith(f"{name} = ")]
+    at = draw(st.sampled_from([number for number in KEYS if LINES[number].startswith(f"{name} = ")]))
     lines[at] = f"{name} = {draw(PLAUSIBLE[name])}"
 
 

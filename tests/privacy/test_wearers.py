@@ -172,8 +172,9 @@ def test_an_account_of_a_device_without_handles_is_written_as_ever() -> None:
 class Life:
     """The true charges of a random life with restarts.
 
-    Sessions have one wearer each, or none. In every second life the clock jumps both ways, in the others the newest
-    record may be damaged. A restart reads the bytes of the last snapshot and the records since, and may write another.
+    Sessions name a wearer or nobody, and one that begins anew may name another. In every second life the clock jumps
+    both ways, in the others the newest record may be damaged. A restart reads the bytes of the last snapshot and the
+    records since, and may write another one.
     """
 
     def __init__(self, random_: random.Random) -> None:
@@ -197,6 +198,8 @@ class Life:
             event = self._random.random()
             if event < 0.25:
                 self._session, self._row, self._wearer = self._session + 1, 0, self._random.randint(0, 2)
+            elif event < 0.3:
+                self._wearer = self._random.randint(0, 2)
             elif event < 0.35:
                 self._restart(damaged=False)
             elif event < 0.45:
