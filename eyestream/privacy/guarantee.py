@@ -31,9 +31,6 @@ __all__ = [
 _TRACKER = "the tracker (its rows are of the moments that number and rate say, and its sessions share no gaze)"
 TRUSTED = (_TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
 
-_MOST_NATS = 700.0
-"""A factor of more than e to this is no float: its logarithm alone is said."""
-
 NOT_PROTECTED = (
     "that a device is in use, when and for how long, and its pseudonym",
     "what several chunks tell together beyond the sums of their losses",
@@ -195,10 +192,9 @@ class Guarantee:
         if self.gain is None:
             return None
         nats = leakage(self.gain)
-        told = nats < _MOST_NATS
         return {
-            "chunk": float(self.gain) if told else None,
-            "chunk_exact": str(self.gain) if told else None,
+            "chunk": float(self.gain) if nats < 700.0 else None,  # no float is larger: the logarithm alone is said
+            "chunk_exact": str(self.gain) if nats < 700.0 else None,
             "nats": {
                 "chunk": nats,
                 "window": None if self.window_chunks is None else nats * self.window_chunks,

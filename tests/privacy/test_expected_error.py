@@ -104,6 +104,7 @@ def test_shipped_calibrations_are_of_this_corpus(everyday: list[recordings.Recor
         if "-klt-" not in name:
             calibration = calibrations.load(name)
             assert all(calibration.overlap(person.features) == 1.0 for person in everyday)
+            assert all(calibration.made_from(person.features) for person in everyday[3:6])
             assert all(calibration.overlap(person.features[200:300]) > 0 for person in everyday[3:6])
             assert calibration.names == everyday[0].names
             if calibration.n == 32:
