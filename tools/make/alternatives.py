@@ -31,7 +31,8 @@ from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.frame import Page
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.joint.core import JointCore
-from eyestream.privacy.joint.schedule import STEPS, inverse_root
+from eyestream.privacy.joint.parts import inverse_root
+from eyestream.privacy.joint.schedule import STEPS
 from eyestream.privacy.mechanisms import build
 
 Array = NDArray[np.float64]
