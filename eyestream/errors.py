@@ -4,6 +4,7 @@
 EyestreamError
 ├── OperatorError          somebody at a terminal must change something; the command line ends with exit code 2
 │   ├── ConfigError        a key of the configuration or an argument
+│   │   └── MechanismError a library that gave up while a mechanism was built of them
 │   ├── RecordingError     a file of recorded rows
 │   ├── CalibrationError   a calibration that is unreadable, or made for another stream, chunk or mechanism
 │   ├── SnapshotError      a saved session that is damaged, or of another version or mechanism
@@ -23,6 +24,7 @@ __all__ = [
     "EyestreamError",
     "LedgerError",
     "LinkError",
+    "MechanismError",
     "OperatorError",
     "PayloadError",
     "RecordingError",
@@ -41,6 +43,13 @@ class OperatorError(EyestreamError):
 
 class ConfigError(OperatorError):
     """A key of the configuration, or an argument, is missing, unknown or out of range."""
+
+
+class MechanismError(ConfigError):
+    """A mechanism cannot be built of calibration, epsilon and options: its own code, or a library's, raised something.
+
+    What was raised is its cause.
+    """
 
 
 class RecordingError(OperatorError):

@@ -51,6 +51,7 @@ far apart with the same innovations, the first one backward likewise, and each s
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from itertools import pairwise
 
@@ -75,6 +76,7 @@ __all__ = ["PublishedClass", "session_claim", "side"]
 Array = NDArray[np.float64]
 
 _OUTWARD = 1 + 2.0**-40
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING, traps=[])
 _BLOCKS = 16
 _NEAR = 20_000  # chunks beyond it count like the last one before
 
@@ -179,6 +181,9 @@ def session_claim(
         How many chunks a second of gaze enters; None: it is not known. Then nothing is claimed of a second, nor where
         chunks are withheld or files are cut: it may enter more of them, or ones that lie nearer to the release behind.
 
+    Exponentials and logarithms differ between machines in their last bits. So what is claimed is rounded up to six
+    digits: two machines claim the same.
+
     Raises
     ------
     ConfigError
@@ -190,7 +195,8 @@ def session_claim(
     plain = chunks * epsilon
 
     def told(inside: int) -> float:
-        return min(plain, (max(inside * epsilon + around, between) + cuts * epsilon) * _OUTWARD)
+        most = max(inside * epsilon + around, between) + cuts * epsilon
+        return min(plain, _rounded_up(most * _OUTWARD))
 
     around = _both_sides(mechanism, process, seconds, chunks - 1, every)
     between = max(
@@ -199,7 +205,7 @@ def session_claim(
     return Correlated(
         name=process.name,
         about=process.about,
-        most=process.most(mechanism, seconds),
+        most=_rounded_up(process.most(mechanism, seconds)),
         time_constant_s=process.constant_for(mechanism),
         within=_range_words(mechanism, process),
         chunks=chunks,
@@ -207,6 +213,10 @@ def session_claim(
         chunk=told(1),
         second=None if touched is None or every > 1 or cuts else told(min(touched, chunks)),
     )
+
+
+def _rounded_up(figure: float) -> float:
+    return float(_SIX_DIGITS.create_decimal(figure))
 
 
 def _between(

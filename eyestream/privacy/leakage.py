@@ -146,7 +146,7 @@ def composed_gain(gains: Iterable[Fraction]) -> Fraction:
 
 
 def leakage(gain: Fraction) -> float:
-    """Maximal leakage in nats: the logarithm of a gain, for figures.
+    """Maximal leakage in nats: the logarithm of a gain, for figures; rounded once, the same on every machine.
 
     Raises
     ------
@@ -155,9 +155,9 @@ def leakage(gain: Fraction) -> float:
     """
     if gain < 1:
         raise ValueError("a gain is at least 1")
-    if gain < 2:
-        return math.log1p(float(gain - 1))
-    return math.log(gain.numerator) - math.log(gain.denominator)
+    with localcontext() as context:
+        context.prec = _PRECISION
+        return float((Decimal(gain.numerator) / Decimal(gain.denominator)).ln())
 
 
 def _complements(rate: float, digits: int) -> tuple[Fraction, Fraction]:

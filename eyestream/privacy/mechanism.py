@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from eyestream.privacy import snapshot as stored
 from eyestream.privacy.anchor import Baseline
+from eyestream.privacy.building import building
 from eyestream.privacy.fading import faded
 from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
@@ -159,9 +160,11 @@ class Mechanism:
         """Factor by which the release of one chunk raises the chance of a right guess about it, at most.
 
         On average over releases, for any prior and anything to be guessed (`eyestream.privacy.leakage`). None where the
-        core has no such figure; e^epsilon holds of every pure mechanism.
+        core has no such figure; e^epsilon holds of every pure mechanism. What a library raises meanwhile is a
+        MechanismError.
         """
-        gain: Fraction | None = getattr(self.core, "gain", None)
+        with building(self.name, self.epsilon):
+            gain: Fraction | None = getattr(self.core, "gain", None)
         return gain
 
     @property
@@ -220,13 +223,16 @@ class Mechanism:
         ------
         ConfigError
             when the epsilon of the level cannot be used.
+        MechanismError
+            in place of what a library raises meanwhile (`eyestream.privacy.building`).
         """
         if level == 0:
             return self
         if level not in self._faded:
             make = cast("Callable[..., Mechanism]", type(self))
             epsilon = faded(self.epsilon, level)
-            self._faded[level] = make(self.calibration, epsilon, noise=self.noise, **self.options)
+            with building(self.name, epsilon):
+                self._faded[level] = make(self.calibration, epsilon, noise=self.noise, **self.options)
         return self._faded[level]
 
     def continue_session(self, session: "Session") -> "Session":

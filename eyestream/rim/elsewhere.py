@@ -7,6 +7,7 @@ import importlib
 from typing import TypeVar
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.building import RAISED
 from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entry_of, register
 
@@ -30,7 +31,7 @@ def imported(place: str, wanted: type[Wanted], where: str) -> Wanted:
     Raises
     ------
     ConfigError
-        It cannot be imported, or is something else.
+        It cannot be imported, whatever its module raises, or is something else.
     """
     module, _, name = place.partition(":")
     try:
@@ -39,6 +40,9 @@ def imported(place: str, wanted: type[Wanted], where: str) -> Wanted:
         raise ConfigError(
             f"{where}: there is no {place!r} to import; expected package.module:NAME, installed or in PYTHONPATH"
         ) from None
+    except (SyntaxError, *RAISED) as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(f"{where}: {place!r} cannot be imported: {said}") from error
     if not isinstance(found, wanted):
         raise ConfigError(f"{where}: {place!r} is no {wanted.__name__}")
     return found

@@ -19,10 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.guarantee import guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise.digits import Buffers
 
-__all__ = ["check_any_input", "check_frozen", "check_sessions", "figures", "reachable_arrays", "some_chunks"]
+__all__ = [
+    "check_any_input",
+    "check_frozen",
+    "check_life",
+    "check_sessions",
+    "figures",
+    "reachable_arrays",
+    "some_chunks",
+]
 
 Array = NDArray[np.float64]
 
@@ -102,3 +111,23 @@ def check_any_input(mechanism: Mechanism) -> None:
         assert released.shape == chunk.shape, f"released {released.shape} for a chunk of {chunk.shape}"
         assert np.isfinite(released).all(), "what is released is not finite"
         assert (released[constant] == mechanism.calibration.fill[constant][:, None]).all(), "a constant has changed"
+
+
+def check_life(mechanism: Mechanism, levels: int = 1, turns: int = 2) -> None:
+    """It claims, releases `turns` chunks on each of the levels of a lifetime that fades, and looks back."""
+    calibration = mechanism.calibration
+    assert guarantee_of_recording(mechanism, calibration, levels).text(), "it claims nothing"
+    chunks, session = some_chunks(mechanism, turns), mechanism.session()
+    while session.awaits_baseline:
+        session.anchor(chunks[0])
+    for level in range(levels):
+        own = mechanism.faded(level)
+        assert np.isfinite(own.noise_sd).all(), "an expected error is not finite"
+        assert (own.noise_sd >= 0).all(), "an expected error is below 0"
+        session = session if level == 0 else own.continue_session(session)
+        states, found = [], []
+        for chunk in chunks:
+            found.append(session.release(chunk))
+            states.append(session.state)
+        found += own.hindsight(states) or []
+        assert np.isfinite(found).all(), "what is released is not finite"

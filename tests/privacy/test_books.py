@@ -11,11 +11,14 @@ from eyestream.errors import CalibrationError
 from eyestream.lab.corpus import books as made
 from eyestream.lab.corpus.books import trained
 from eyestream.privacy.calibration import Calibration, JointTables
+from eyestream.privacy.joint import codebook
 from eyestream.privacy.joint.books import Book, books_of, shelved, taken
-from eyestream.privacy.joint.codebook import choose_code, coded_by, keep_probability, quantiser
+from eyestream.privacy.joint.codebook import Codes, coded_by
 from eyestream.privacy.joint.core import JointCore
+from eyestream.privacy.joint.quantisers import quantiser
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.mechanisms import KLT, build
+from eyestream.privacy.noise.response import keep_probability
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from eyestream.testing.noise import SeededNoise, ZeroNoise
@@ -74,12 +77,13 @@ def test_training_in_one_dimension_finds_the_quantiser_of_the_tables(monkeypatch
 
 def test_a_book_leaves_less_unknown_than_quantisers_of_as_many_bits() -> None:
     worth = np.arange(1, 25) ** -0.75
-    scalar = choose_code(worth, 9.6)
+    scalar = Codes(9.6).best(worth)
     assert not scalar.books
-    book = coded_by([one(0, 12, sum(scalar.bits))], 9.6)
-    assert book.removed(worth) > 1.06 * scalar.removed(worth)
-    assert choose_code(worth, 9.6, [book]) is book
-    assert choose_code(worth[::-1], 9.6, [book]).books == ()  # of what is worth little, it says much in vain
+    book = one(0, 12, sum(scalar.bits))
+    assert coded_by([book], 9.6).removed(worth) > 1.06 * scalar.removed(worth)
+    both = Codes(9.6, [[book]])
+    assert both.best(worth).books == (book,)
+    assert both.best(worth[::-1]).books == ()  # of what is worth little, it says much in vain
 
 
 def test_what_is_no_number_has_a_word() -> None:
@@ -89,20 +93,52 @@ def test_what_is_no_number_has_a_word() -> None:
             assert 0 <= book.nearest(np.full(12, value)) < 32
 
 
-@pytest.mark.parametrize("rows", [[(0, 12, 6)], [(0, 6, 7), (6, 16, 7)]])
-def test_slope_and_residual_describe_points_and_response_together(rows: list[tuple[int, int, int]]) -> None:
+ROWS = [[(0, 12, 3)], [(0, 12, 6)], [(0, 6, 7), (6, 16, 7)]]
+"""Of books. The first one has fewer points than scores."""
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_what_a_word_is_read_as_is_the_best_linear_estimate(rows: list[tuple[int, int, int]]) -> None:
+    """What the estimate leaves is uncorrelated with the marks of the word, and its covariance is `known`."""
     rng, own = np.random.default_rng(5), [one(*row) for row in rows]
     epsilon = 0.6 * sum(book.bits for book in own)
     code = coded_by(own, epsilon)
     y = rng.standard_normal((2**15, code.books[-1].end))
     kept = rng.random(len(y)) < keep_probability(epsilon, sum(code.bits))
     words = [np.where(kept, nearest(b, y[:, b.first : b.end]), rng.integers(0, len(b.points), len(y))) for b in own]
-    z = np.concatenate([b.points[word] for b, word in zip(own, words, strict=True)], axis=1)
-    np.testing.assert_allclose(z.T @ y / len(y), code.slope, atol=0.04)
-    rest = z - y @ code.slope.T
-    np.testing.assert_allclose(rest.T @ rest / len(y), code.residual, atol=0.06)
-    without = code.slope - code.slope @ code.slope.T  # as if nothing were ever replaced
-    assert np.abs(rest.T @ rest / len(y) - without).max() > 0.1
+    z = np.concatenate([b.marks[word] for b, word in zip(own, words, strict=True)], axis=1)
+    estimate = z @ code.read.T
+    np.testing.assert_allclose((y - estimate).T @ z / len(y), 0, atol=0.04)
+    np.testing.assert_allclose(estimate.T @ estimate / len(y), code.known, atol=0.04)
+    certain = coded_by(own, 100.0).read  # as if nothing were ever replaced
+    assert np.abs((y - z @ certain.T).T @ z / len(y)).max() > 0.07
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_all_that_is_solved_for_is_regular(rows: list[tuple[int, int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what is solved for and not by a tolerance: the points themselves would not do for the first book."""
+    conditions, plain = [], codebook.solved
+
+    def watched(matrix: Array, right: Array) -> Array:
+        conditions.append(float(np.linalg.cond(matrix)))
+        return plain(matrix, right)
+
+    monkeypatch.setattr(codebook, "solved", watched)
+    for epsilon in (0.01, 0.4, 4.0, 8.8, 16.0, 37.8, 110.0):
+        coded_by([one(*row) for row in rows], epsilon)
+    assert max(conditions) < 100
+    few = one(0, 12, 3)
+    as_points = (few.points * few.shares[:, None]).T @ few.points
+    assert np.linalg.cond(as_points) > 1e15
+
+
+def test_a_book_with_few_points_says_all_that_its_words_can() -> None:
+    """The mean of the scores for each word, by Bayes: no function of the word, linear or not, is nearer to them."""
+    book, epsilon = one(0, 12, 3), 3.0
+    theta = keep_probability(epsilon, 3)
+    code = coded_by([book], epsilon)
+    certain = theta * book.shares / (theta * book.shares + (1 - theta) / 8)
+    np.testing.assert_allclose(code.read @ book.marks.T, (certain[:, None] * book.points).T, rtol=1e-12)
 
 
 def error_over_promise(tables: JointTables, wrong: float = 1.0) -> float:
@@ -143,7 +179,7 @@ def test_the_model_chooses_what_codes(shipped: Calibration, epsilon: float, bits
     if bits is not None:
         assert tuple(book.bits for book in step.books) == bits
     assert math.prod(len(points) for points in step.points) == 2 ** int(np.log2(step.law._masks + 1.0).sum())
-    assert len(step.directions) == sum(1 if points.ndim == 1 else points.shape[1] for points in step.points)
+    assert len(step.directions) == (step.books[-1].end if step.books else len(step.points))
     before = replace(shipped, tables=without_books(shipped.tables))
     old = core_of(before, epsilon)
     assert not any(turn.books for turn in old.schedule.steps)

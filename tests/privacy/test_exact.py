@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -71,8 +72,8 @@ def test_a_rate_that_is_off_by_the_last_bits_is_seen() -> None:
 def spoiled(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
     right = digits_module.digit_thresholds
 
-    def wrong(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
-        first, *others = right(log_p)
+    def wrong(odds: Sequence[Decimal]) -> list[NDArray[np.uint32]]:
+        first, *others = right(odds)
         return [change(first), *others]
 
     monkeypatch.setattr(digits_module, "digit_thresholds", wrong)

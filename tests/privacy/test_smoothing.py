@@ -8,6 +8,7 @@ from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.additive.core import AdditiveStep
 from eyestream.privacy.additive.smoothing import Smoother
+from eyestream.privacy.additive.transforms import DifferenceFourierTransform, FourierTransform, TimeTransform
 from eyestream.privacy.calibration import declared_range
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
@@ -46,6 +47,17 @@ def test_one_feature_by_hand() -> None:
         ours, state = smoother.smooth(np.full((1, 4), seen), turn, state)
         np.testing.assert_allclose(ours, x.sum(), rtol=0, atol=1e-9 if turn < 60 else 0.02)
     assert smoother.sd[0] == pytest.approx(np.sqrt(p.sum()), rel=0.02)
+
+
+@pytest.mark.parametrize("n", [8, 32])
+@pytest.mark.parametrize("k", [1, 3, 5])
+@pytest.mark.parametrize("make", [TimeTransform, FourierTransform, DifferenceFourierTransform])
+def test_levels_are_the_means_of_what_coordinates_stand_for(make: type, k: int, n: int) -> None:
+    """Written down in closed form, for the product with a unit would round in its own way on each machine."""
+    transform = make(np.zeros((1, n))) if make is TimeTransform else make(np.zeros((1, n)), k)
+    levels = transform.levels()
+    means = [transform.chunk(unit[None]).mean() for unit in np.eye(len(levels))]
+    np.testing.assert_allclose(levels, means, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.long

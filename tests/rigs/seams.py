@@ -62,7 +62,7 @@ SEAMS: dict[str, Seam] = {
     "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
     "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
-    "digit thresholds": Seam("eyestream.privacy.noise.digits", "digit_thresholds", "log_p"),
+    "digit thresholds": Seam("eyestream.privacy.noise.digits", "digit_thresholds", "odds"),
     "thresholds verified": Seam("eyestream.privacy.noise.laws", "digits_within", "rate, digits, deviation"),
     "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
     "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),

@@ -1,12 +1,14 @@
 """Releases of version 0.1.0 under a recorded noise tape: which ones, from which inputs, and how they are compared.
 
 The tape is a fixed stream of words (SHAKE-256 of a label), the inputs are made of another one by exact arithmetic, and
-the calibrations are those that 0.1.0 shipped: `tests/tape/calibrations`. What 0.1.0 released from them stands in
-`outputs.json` (hashes of every case) and `outputs.npz` (some columns of every case). `record.py` made both.
+the calibrations are those that 0.1.0 shipped: `tests/tape/calibrations`. `outputs.npz` has some columns of what 0.1.0
+released from them; of `klt`, of what 0.2.0 does, because in 0.1.0 the signs of its directions were LAPACK's, which no
+rule gives. All columns must agree to 1e-9.
 
-Matrix products, FFTs and eigenvectors round differently on another processor. So a fingerprint of this machine's
-arithmetic stands beside the hashes: where it is the same, every bit must be; elsewhere the columns must agree to 1e-9.
-So must those of cases with many coefficients everywhere: FFTW times its plans and chooses another one from run to run.
+`outputs.json` has hashes of what this version releases. Matrix products and FFTs of a release round differently on
+another processor. So a fingerprint of one machine's arithmetic stands beside the hashes, and where it is the same,
+every bit must be; but for cases with many coefficients: FFTW times its plans and chooses another one from run to run.
+`record.py` made both files.
 """
 
 import hashlib

@@ -29,7 +29,8 @@ from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.frame import Page
 from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.joint.core import JointCore
-from eyestream.privacy.joint.schedule import STEPS, inverse_root
+from eyestream.privacy.joint.parts import inverse_root
+from eyestream.privacy.joint.schedule import STEPS
 from eyestream.privacy.mechanisms import build
 from tools.make import everyday
 from tools.make.frontier import explained, groups_in, release

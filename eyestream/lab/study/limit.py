@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.joint.schedule import inverse_root
+from eyestream.privacy.joint.parts import inverse_root
 
 __all__ = ["Target", "causal_limit", "most_information", "water_filling"]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
+from eyestream.privacy.building import building
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
@@ -138,8 +139,8 @@ def privatize(
         RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
         for session, recording in enumerate(recordings, start=first)
     ]
+    made = guarantee_of_recording(mechanism, calibration, levels)  # a level that cannot be is said before the booking
     answers = [_granted(one.requests, booking) for one in planned]
-    made = guarantee_of_recording(mechanism, calibration, levels)
     for recording, one, own in zip(recordings, planned, answers, strict=True):
         charges = [answer.spent for answer in own if answer.spent is not None]
         rows, stretches = one.release(own), _stretches(mechanism, own)
@@ -159,7 +160,8 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
     for recording in recordings:
-        mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
+        with building(FPA.name, epsilon):
+            mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
         made = guarantee_of_recording(mechanism, calibration)
         charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)

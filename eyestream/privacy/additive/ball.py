@@ -17,7 +17,7 @@ __all__ = ["L1Lattice", "L2Lattice", "l1_factor", "l2_factor", "steps_for"]
 
 _GRID_BITS = 20
 _COARSEST_GRID_BITS = 10
-_EXTENT_BITS = 30.5
+_EXTENT_BITS = 30
 _LARGEST_SQUARE = 2**62
 
 
@@ -49,8 +49,10 @@ def steps_for(scale: NDArray[np.float64], extent: NDArray[np.float64]) -> NDArra
     OverflowError
         when that is not enough.
     """
-    fine, fitting = np.floor(np.log2(scale) - _GRID_BITS), np.ceil(np.log2(extent) - _EXTENT_BITS)
-    steps: NDArray[np.float64] = 2.0 ** np.maximum(fine, fitting)
+    fine = np.frexp(scale)[1] - 1 - _GRID_BITS
+    share, power = np.frexp(extent)
+    fitting = power - _EXTENT_BITS - (share * share <= 0.5)  # the least with extent <= 2^(fitting + 30.5)
+    steps: NDArray[np.float64] = np.ldexp(1.0, np.maximum(fine, fitting))
     if (steps > scale / 2.0**_COARSEST_GRID_BITS).any():
         raise OverflowError("the coordinates do not fit into 64-bit integers")
     return steps
@@ -98,7 +100,7 @@ class L2Lattice:
         rho = radius / steps + np.sqrt(weights.sum(axis=1) / 4)
         if not (weights.sum(axis=1) * (rho + 1) ** 2 < _LARGEST_SQUARE).all():  # NaN: refused
             raise OverflowError("the coordinates do not fit into 64-bit integers")
-        self._squares = np.floor(rho**2).astype(np.int64)
+        self._squares = np.floor(rho * rho).astype(np.int64)
         kept = weights > 0
         bound = np.array([math.isqrt(int(s)) for s in self._squares], dtype=np.int64)
         self._highest = (bound[:, None] * kept).astype(np.float64)  # below 2^31: exact

@@ -18,6 +18,7 @@ Derived for this project; checked against the trace of the synthesis matrix and 
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.portable import quarter_sine
 from eyestream.spectrum.fourier import most_coefficients
 
 __all__ = ["cfpa_noise", "dcfpa_noise", "lpa_noise"]
@@ -48,7 +49,8 @@ def dcfpa_noise(n: int) -> NDArray[np.float64]:
         raise ValueError("DCFPA works on chunks of even length")
     k = np.arange(1.0, most_coefficients(n) + 1)
     j = np.arange(1, n // 2)
-    waves = np.concatenate([[0.0], np.cumsum(1.0 / np.sin(np.pi * j / n) ** 2)])
+    sine = quarter_sine(j / n)
+    waves = np.concatenate([[0.0], np.cumsum(1.0 / (sine * sine))])
     waves = np.append(waves, waves[-1])  # the Nyquist coefficient adds 1/2, not a pair of waves
     noise = 2 * k * ((n + 1) * (2 * n + 1) / 6 + 2 * waves)
     noise[-1] += k[-1]

@@ -17,6 +17,7 @@ from eyestream.privacy.additive.smoothing import Smoother
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.frame import Frame
 from eyestream.privacy.noise.laws import COORDINATE_DEVIATION, LaplaceLaw, ideal_rate
+from eyestream.privacy.portable import total
 
 __all__ = ["Columns", "PostProcessing", "core_of", "given", "law_of"]
 
@@ -126,11 +127,7 @@ def core_of(frame: Frame, private: PrivateStep, output: Output, post: PostProces
 def _smoother(columns: Columns, private: PrivateStep) -> Smoother:
     columns.need_corpus()
     components = np.stack([columns.stable_variance, columns.transient_variance], axis=1)
-    coordinate_sd = np.broadcast_to(private.law.sd[:, None] * private.steps, private.law.shape)
-    transform, level = private.transform(), np.zeros(len(components))
-    for index in range(private.law.shape[1]):  # variance of a chunk's mean, coordinate by coordinate
-        unit = np.zeros(private.law.shape)
-        unit[:, index] = coordinate_sd[:, index]
-        level += transform.chunk(unit).mean(axis=1) ** 2
+    moved = np.broadcast_to(private.law.sd[:, None] * private.steps, private.law.shape) * private.transform().levels()
+    level = total((moved * moved).T)  # variance of a chunk's mean
     around = np.maximum(private.noise_sd**2 - level, 0.0)
     return Smoother(columns.mean, components, columns.detail, level, around)

@@ -50,13 +50,14 @@ class Smoother:
         for turn in range(STEPS):
             if turn:
                 state = state * np.multiply.outer(_POLES, _POLES) + drive
-            seen = state.sum(axis=2)  # covariance of (u, v) with their sum
-            gain = seen / np.maximum(seen.sum(axis=1) + level_noise, np.finfo(float).tiny)[:, None]
+            seen = state[:, :, 0] + state[:, :, 1]  # covariance of (u, v) with their sum
+            gain = seen / np.maximum(seen[:, 0] + seen[:, 1] + level_noise, np.finfo(float).tiny)[:, None]
             state = state - gain[:, :, None] * seen[:, None, :]
             gains.append(gain)
         self.gains = tuple(gains)
         left = (1 - self.detail_gain[:, 0]) ** 2 * detail + self.detail_gain[:, 0] ** 2 * detail_noise
-        self.sd = np.sqrt(np.maximum(state.sum(axis=(1, 2)), 0.0) + left)
+        unknown = state[:, 0, 0] + state[:, 1, 1] + (state[:, 0, 1] + state[:, 1, 0])
+        self.sd = np.sqrt(np.maximum(unknown, 0.0) + left)
 
     def smooth(self, released: Array, turn: int, state: Array) -> tuple[Array, Array]:
         """Better estimate (A, n) of chunk `turn` of a session from its plain release (A, n), and the state after it."""

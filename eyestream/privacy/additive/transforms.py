@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.portable import quarter_sine
 from eyestream.spectrum.difference import difference, integrate
 from eyestream.spectrum.fourier import RealFourier, Way, coordinate_count
 
@@ -34,6 +35,10 @@ class Transform(Protocol):
         """(F, n) what coordinates (B, M) stand for."""
         ...
 
+    def levels(self) -> Array:
+        """(M,) how much each coordinate, where it is 1, moves the mean of its chunk; the same on every processor."""
+        ...
+
 
 class TimeTransform:
     """The chunk as it is (LPA): one block per feature, one coordinate per row."""
@@ -53,6 +58,11 @@ class TimeTransform:
     def chunk(self, coordinates: Array) -> Array:
         """The coordinates themselves."""
         return coordinates
+
+    def levels(self) -> Array:
+        """Each coordinate is a row."""
+        rows = self._centre.shape[1]
+        return np.full(rows, 1 / rows)
 
 
 class FourierTransform:
@@ -75,6 +85,12 @@ class FourierTransform:
         """(F, n) inverse transform, the other coefficients zero."""
         return self._fourier.signals(coordinates)
 
+    def levels(self) -> Array:
+        """The first coordinate is the sum; waves have the mean 0."""
+        levels = np.zeros(self._fourier.count)
+        levels[0] = 1 / self._fourier.n
+        return levels
+
 
 class DifferenceFourierTransform(FourierTransform):
     """The same of the difference signal (DCFPA): differences inside the chunk in, cumulative sum out.
@@ -95,3 +111,14 @@ class DifferenceFourierTransform(FourierTransform):
     def chunk(self, coordinates: Array) -> Array:
         """(F, n) cumulative sum of the inverse transform."""
         return coordinates @ self._synthesis
+
+    def levels(self) -> Array:
+        """Of cumulative sums: difference s stands in n - s rows of n, and sum_s s e^(2 pi i j s / n) is
+        -n/2 - i n/2 cot(pi j / n). Of the Nyquist coefficient half as much, as there is one of it."""
+        n, count = self._fourier.n, self._fourier.count
+        frequency = (np.arange(count) + 1) // 2
+        sine = quarter_sine(np.maximum(frequency, 1) / n)
+        levels = np.where(np.arange(count) % 2 == 1, 1.0, -np.sqrt(np.maximum(1 - sine * sine, 0.0)) / sine) / n
+        levels[0] = (n + 1) / (2 * n)
+        levels[2 * frequency == n] = 1 / (2 * n)
+        return levels

@@ -1,5 +1,6 @@
 """Figures that mechanisms are calibrated with: one class for each way of coding."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.privacy.portable import is_positive, product
 
 __all__ = ["STORED_NAMES", "JointTables", "PerFeatureTables", "Tables"]
 
@@ -175,8 +177,9 @@ class JointTables:
         if self.moves.shape != self.covariances.shape:
             raise CalibrationError("the moves of the calibration are not one matrix for each component")
         for move, own in zip(self.moves, self.covariances, strict=True):
-            left = own - move @ own @ move.T
-            if np.linalg.eigvalsh(left + left.T).min() < -1e-6 * np.trace(own):
+            left = own - product(product(move, own), move.T)
+            rounding = 1e-6 * math.fsum(np.diagonal(own)) * np.eye(len(own))
+            if own.any() and not is_positive(left + left.T + rounding):
                 raise CalibrationError("the moves of the calibration leave more of a component than there was")
 
     def _check_maps(self, features: int) -> None:

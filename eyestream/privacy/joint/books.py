@@ -8,15 +8,18 @@ that E q y' = E q q' for what it stands for. Points are public figures that no r
 Usefulness rests on them, privacy does not.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
+from eyestream.privacy.portable import total
 
 __all__ = ["Book", "books_of", "shelved", "taken"]
 
@@ -46,20 +49,39 @@ class Book:
 
     @property
     def end(self) -> int:
-        """Number of the score behind the last."""
+        """Number of the score after the last."""
         return self.first + int(self.points.shape[1])
 
     @cached_property
+    def marks(self) -> Array:
+        """(K, r) as what each word is read, r at most m: its point; or, where that many points span no space of m
+        dimensions, the unit vector with its number, of which everything that is linear in the points is linear too."""
+        return self.points if len(self.points) > self.points.shape[1] else np.eye(len(self.points))
+
+    @cached_property
+    def toward(self) -> Array:
+        """(r, m) E z q' = E z y' of the nearest point q, whose marks are z."""
+        return _second(self.marks * self.shares[:, None], self.points)
+
+    @cached_property
     def power(self) -> Array:
-        """(m, m) E q q' = E q y' of the nearest point."""
-        second: Array = (self.points * self.shares[:, None]).T @ self.points
-        return second
+        """(r, r) E z z' of the nearest point's marks."""
+        return _second(self.marks * self.shares[:, None], self.marks)
 
     @cached_property
     def spread(self) -> Array:
-        """(m, m) mean of q q' over all points alike."""
-        second: Array = self.points.T @ self.points / len(self.points)
-        return second
+        """(r, r) mean of z z' over all words alike."""
+        return _second(self.marks, self.marks) / len(self.marks)
+
+    @cached_property
+    def mean(self) -> Array:
+        """(r,) E z of the nearest point's marks."""
+        return total(self.marks * self.shares[:, None])
+
+    @cached_property
+    def middle(self) -> Array:
+        """(r,) mean of z over all words alike."""
+        return total(self.marks) / len(self.marks)
 
     @cached_property
     def _ahead(self) -> tuple[Array, Array]:
@@ -74,10 +96,14 @@ class Book:
 
 
 def books_of(tables: JointTables) -> tuple[Book, ...]:
-    """The books of a calibration; none where it has none."""
-    if tables.book_shapes is None:
-        return ()
-    return taken(vars(tables))
+    """The books of a calibration, the same ones each time; none where it has none."""
+    if tables not in _KNOWN:
+        _KNOWN[tables] = () if tables.book_shapes is None else taken(vars(tables))
+    return _KNOWN[tables]
+
+
+_KNOWN: WeakKeyDictionary[JointTables, tuple[Book, ...]] = WeakKeyDictionary()
+"""What has been taken out of calibrations that are in use: the moments of books take longer to find than a code."""
 
 
 def taken(shelf: Mapping[str, NDArray[Any]]) -> tuple[Book, ...]:
@@ -91,12 +117,18 @@ def taken(shelf: Mapping[str, NDArray[Any]]) -> tuple[Book, ...]:
             Book(
                 first=first,
                 points=points[at : at + count * size].astype(np.float64).reshape(count, size),
-                shares=own / own.sum(),
+                shares=own / math.fsum(own),
                 weights=weights[score : score + size],
             )
         )
         at, word, score = at + count * size, word + count, score + size
     return tuple(books)
+
+
+def _second(first: Array, second: Array) -> Array:
+    """(r, s) sum over words of the products of (K, r) and (K, s)."""
+    products = first[:, :, None] * second[:, None, :]
+    return total(products.reshape(len(first), -1)).reshape(products.shape[1:])
 
 
 def shelved(books: Sequence[Book]) -> dict[str, NDArray[Any]]:

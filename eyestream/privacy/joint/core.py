@@ -2,6 +2,12 @@
 
 The private step is one line: the code word of the raw chunk meets the draw of the randomised response there. Everything
 before it may be any function of the chunk and of *released* values; everything after it is post-processing.
+
+What a configuration decides (law, code, directions, gains, expected errors) is the same bits on every processor
+(`eyestream.privacy.portable`). What is made of a chunk is not: its scores, the nearest point of a book and the state
+come from products that BLAS adds up in an order of its own. So two machines may find another word for one chunk where
+a score lies within about 1e-13 of a border, and what they release of one word agrees to about as much. Privacy rests
+on neither: the response protects whatever word there is.
 """
 
 from collections.abc import Sequence
@@ -18,6 +24,7 @@ from eyestream.privacy.joint.maps import RankMap
 from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import DIRECT_WORDS
+from eyestream.privacy.portable import product, total, transposed
 from eyestream.privacy.workspaces import room, wide
 
 __all__ = ["JointCore", "JointStep"]
@@ -71,7 +78,7 @@ class JointCore:
         self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
         if tables.knots is not None and tables.levels is not None:
             self.map = RankMap(tables.knots[frame.active], tables.levels[frame.active])
-            whole = self._of_values(frame, tables.covariances.sum(axis=0)) + tables.residual[frame.active]
+            whole = self._of_values(frame, _mixed(np.ones_like(tables.weights), tables)) + tables.residual[frame.active]
             spread = tables.sd[frame.active] * np.sqrt(whole)
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
             levels = (tables.levels[frame.active] - self.mean) / self.sd
@@ -84,14 +91,13 @@ class JointCore:
 
     def _unknown(self, frame: Frame) -> Array:
         """(A,) mean square error of a standardised value, as far as the scores describe it, late in a session."""
-        shed = np.tensordot((1 - self.tables.weights) ** 2, self.tables.covariances, 1)
-        return self._of_values(frame, self.schedule.unknown + shed)
+        return self._of_values(frame, self.schedule.unknown + _mixed((1 - self.tables.weights) ** 2, self.tables))
 
     def _of_values(self, frame: Frame, covariance: Array) -> Array:
         """(A,) variance of a standardised value, over the rows, of scores with this covariance."""
-        blocks = self.tables.expand.T.reshape(len(frame.active), len(self.tables.modes), -1)
-        variance: Array = np.einsum("fmi,ij,fmj->f", blocks, covariance, blocks) / frame.n
-        return variance
+        expand = self.tables.expand
+        modes = total(expand * product(covariance, expand)).reshape(len(frame.active), -1)
+        return total(transposed(modes)) / frame.n
 
     def step(self) -> "JointStep":
         """What releases."""
@@ -102,6 +108,12 @@ class JointCore:
         step, weights, components = self.step(), self.tables.weights, len(self.tables.poles)
         for state, chunk in zip(self.schedule.backward(states), out, strict=True):
             step.chunk(weights @ state.reshape(components, -1), chunk)
+
+
+def _mixed(shares: Array, tables: JointTables) -> Array:
+    """(d, d) sum of the components' covariances times `shares` (J,)."""
+    parts = shares[:, None, None] * tables.covariances
+    return total(parts.reshape(len(parts), -1)).reshape(parts.shape[1:])
 
 
 def _importance(frame: Frame, focus: Sequence[str], modes: int) -> Array | None:

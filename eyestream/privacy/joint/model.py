@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.calibration.corpus import Corpus, in_sequence
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
-from eyestream.privacy.joint.parts import MEMORIES_S, chunk_moments, fitted_parts, positive, row_moments
-from eyestream.privacy.joint.schedule import inverse_root
+from eyestream.privacy.joint.parts import (
+    MEMORIES_S,
+    chunk_moments,
+    fitted_parts,
+    inverse_root,
+    positive,
+    row_moments,
+)
 from eyestream.privacy.joint.standard import Standard
 
 __all__ = ["Model"]

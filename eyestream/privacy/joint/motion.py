@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
+from eyestream.privacy.portable import product, transposed
 
 __all__ = ["Motion"]
 
@@ -21,33 +22,37 @@ class Motion:
     Attributes
     ----------
     stationary : (D, D) covariance of x before anything is known.
+    drive : (D, D) covariance of w.
     stays : (D,) which numbers do not change within a person.
     """
 
     def __init__(self, tables: JointTables) -> None:
-        scores = tables.covariances.shape[1]
-        self.stays = np.repeat(tables.poles == 1.0, scores)
+        self._components, self._scores = tables.covariances.shape[:2]
+        self.stays = np.repeat(tables.poles == 1.0, self._scores)
         self.stationary = _blocks(tables.covariances)
-        self._poles = np.repeat(tables.poles, scores)
-        self._decay = np.multiply.outer(self._poles, self._poles)
+        self._poles = np.repeat(tables.poles, self._scores)
+        self._moves = tables.moves
         self._matrix = None if tables.moves is None else _blocks(tables.moves)
-        self._drive = self.stationary - self._carried(self.stationary)
-        if self._matrix is None:  # as version 0.1.0 rounded it
-            self._drive = self.stationary * (1 - self._decay)
+        self.drive = self.stationary - self._carried(self.stationary)
 
     def forward(self, states: Array) -> Array:
         """(..., D) what is expected of x a chunk later."""
         return states * self._poles if self._matrix is None else states @ self._matrix.T
 
     def spread(self, covariance: Array) -> Array:
-        """(..., D, D) of what is unknown of x a chunk later."""
-        later: Array = self._carried(covariance) + self._drive
+        """(..., D, D) of what is unknown of x a chunk later; the same bits on every processor."""
+        later: Array = self._carried(covariance) + self.drive
         return later
 
+    def onward(self, covariance: Array) -> Array:
+        """(..., D, D) covariance of x a chunk later with x now, from that of x now; the same bits everywhere."""
+        if self._moves is None:
+            return covariance * self._poles[:, None]
+        parts = covariance.reshape(*covariance.shape[:-2], self._components, self._scores, -1)
+        return product(self._moves, parts).reshape(covariance.shape)
+
     def _carried(self, covariance: Array) -> Array:
-        if self._matrix is None:
-            return covariance * self._decay
-        return self._matrix @ covariance @ self._matrix.T
+        return self.onward(transposed(self.onward(covariance)))
 
 
 def _blocks(each: Array) -> Array:

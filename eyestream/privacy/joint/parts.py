@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MEMORIES_S", "chunk_moments", "fitted_parts", "positive", "row_moments"]
+__all__ = ["MEMORIES_S", "chunk_moments", "fitted_parts", "inverse_root", "positive", "row_moments"]
 
 Array = NDArray[np.float64]
 
@@ -87,6 +87,13 @@ def positive(matrix: Array, floor: float) -> Array:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     held: Array = (vectors * np.maximum(values, floor * max(values.max(), 0.0))) @ vectors.T
     return held
+
+
+def inverse_root(covariance: Array) -> Array:
+    """Symmetric inverse square root, directions of no variance held finite."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    root: Array = (vectors * np.maximum(values, 1e-9 * values.max()) ** -0.5) @ vectors.T
+    return root
 
 
 def _shape(memory_s: float, lag_s: Array) -> Array:

@@ -10,6 +10,7 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.additive.fourier import FourierOptions
 from eyestream.privacy.additive.per_feature import PostProcessing
+from eyestream.privacy.building import building
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.joint.calibrate import calibrate_joint
@@ -73,10 +74,14 @@ def build(calibration: Calibration, epsilon: float, *, noise: Noise | None = Non
         when there is no such mechanism.
     ConfigError
         when the mechanism does not take an option, or cannot use epsilon or the value of an option.
+    MechanismError
+        in place of what a library raises meanwhile (`eyestream.privacy.building`).
     """
     entry = entry_of(calibration.mechanism)
     make: Any = entry.mechanism
-    made: Mechanism = make(calibration, epsilon, noise=noise, **entry.checked(options))
+    given = entry.checked(options)
+    with building(entry.name, epsilon):
+        made: Mechanism = make(calibration, epsilon, noise=noise, **given)
     return made
 
 

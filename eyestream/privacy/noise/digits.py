@@ -7,20 +7,23 @@ epsilon.
 **Sampling a digit.** With p = 2^-e q, 1/2 < q <= 1, a digit is one when e random bits are all zero (exact) and one
 32-bit word is below round(2^32 q); for p >= 1/4 the word alone decides, with q = p. Each digit's probability p' is thus
 within a factor 1 +- 2^-31 of p, however small p is. The number of words, comparisons and memory accesses is fixed: it
-depends on nothing that is drawn. Thresholds come from floating point; `eyestream.privacy.noise.exact` verifies them.
+depends on nothing that is drawn. Thresholds come from decimal arithmetic, which every machine rounds alike;
+`eyestream.privacy.noise.exact` verifies them.
 """
 
-import math
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.noise.bits import SPARE_WORDS, Bits
+from eyestream.privacy.noise.exact import digit_odds, exactly
 
 __all__ = ["Buffers", "Digits", "digit_thresholds"]
 
-_WORD = 2.0**32
-_LN2 = math.log(2.0)
+_WORD = 2**32
 
 
 class Digits:
@@ -38,7 +41,9 @@ class Digits:
     """
 
     def __init__(self, rates: NDArray[np.float64], count: int, repeat: int) -> None:
-        own = [digit_thresholds(-np.logaddexp(0.0, rates * 2.0**digit)) for digit in range(count)]
+        with exactly():
+            odds = [list(islice(digit_odds(rate), count)) for rate in rates.tolist()]
+            own = [digit_thresholds(digit) for digit in zip(*odds, strict=True)]
         columns = [thresholds[0] for thresholds in own]
         columns.append(np.full(len(rates), 2**31 - 1, dtype=np.uint32))
         self.words = [[digit] for digit in range(count)]
@@ -97,16 +102,16 @@ class Buffers:
         return geometric.reshape(self._shape)
 
 
-def digit_thresholds(log_p: NDArray[np.float64]) -> list[NDArray[np.uint32]]:
-    """Thresholds of the words of one digit, for every rate, from the log of its probability of being one."""
-    words = []
-    zeros = np.floor(-log_p / _LN2).astype(np.int64)  # e, with 2^-(e+1) < p <= 2^-e
-    if zeros.max() <= 1:
-        zeros[:] = 0
-    q = np.exp(log_p + zeros * _LN2)
-    words.append(np.clip(np.rint(q * _WORD) - 1, 0, _WORD - 1).astype(np.uint32))
-    while zeros.any():
-        here = np.minimum(zeros, 32)
+def digit_thresholds(odds: Sequence[Decimal]) -> list[NDArray[np.uint32]]:
+    """Thresholds of the words of one digit, for every rate, from the odds E against its being one: p = 1 / (1 + E)."""
+    zeros = [int(1 + one).bit_length() - 1 for one in odds]  # e, with 2^-(e+1) < p <= 2^-e
+    if max(zeros) <= 1:
+        zeros = [0] * len(zeros)
+    last = [round(Decimal(_WORD << e) / (1 + one)) - 1 for e, one in zip(zeros, odds, strict=True)]
+    words = [np.array([min(max(one, 0), _WORD - 1) for one in last], dtype=np.uint32)]
+    left = np.array(zeros)
+    while left.any():
+        here = np.minimum(left, 32)
         words.append((2 ** (32 - here) - 1).astype(np.uint32))
-        zeros = zeros - here
+        left = left - here
     return words

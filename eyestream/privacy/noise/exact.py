@@ -13,13 +13,27 @@ squaring at most doubles the relative error and adds a rounding, so after 34 of 
 the tolerance is narrowed by `_SLACK` = 10^-40 for that and for the few products that follow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 
-__all__ = ["digits_within"]
+__all__ = ["digit_odds", "digits_within", "exactly"]
 
 _CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _SLACK = Decimal(10) ** -40
+
+
+def digit_odds(rate: float) -> Iterator[Decimal]:
+    """E of the digits, from the lowest one on: the odds against each being one. To be asked for inside `exactly()`."""
+    power = Decimal(rate).exp()
+    while True:
+        yield power
+        power *= power
+
+
+def exactly() -> AbstractContextManager[Context]:
+    """Decimal arithmetic with 60 digits, whatever the program has set."""
+    return localcontext(_CONTEXT)
 
 
 def digits_within(rate: float, digits: Sequence[Sequence[int]], deviation: float) -> bool:
@@ -35,15 +49,13 @@ def digits_within(rate: float, digits: Sequence[Sequence[int]], deviation: float
     deviation
         D, 0 < D < 1/2.
     """
-    with localcontext(_CONTEXT):
+    with exactly():
         allowed = Decimal(deviation) - Decimal(deviation) ** 2 - _SLACK
-        power = Decimal(rate).exp()
-        for thresholds in digits:
+        for thresholds, power in zip(digits, digit_odds(rate), strict=False):
             hit, words = 1, 0
             for threshold in thresholds:
                 hit *= threshold + 1
                 words += 32
             if abs(Decimal(hit) / (1 << words) * (1 + power) - 1) > allowed:
                 return False
-            power *= power
     return True

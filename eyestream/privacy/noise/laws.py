@@ -9,8 +9,8 @@ law's by at most D = sum_i max(|log p'_i/p_i|, |log (1-p'_i)/(1-p_i)|). Two neig
 directions: 2 D a coordinate, accounted *multiplicatively*, in epsilon. (A total-variation argument would put delta = (1
 + e^epsilon) tau in its place, vacuous for a chunk at epsilon 48.)
 
-The thresholds come from floating point; when a law is made, each is verified against the rate in exact arithmetic
-(`eyestream.privacy.noise.exact`), and so is the margin of the support.
+When a law is made, each threshold is verified against the rate in exact arithmetic (`eyestream.privacy.noise.exact`),
+and so is the margin of the support. All figures of a law come from operations that every machine rounds alike.
 
 **Support.** The noisy integer a + z is clamped to a public interval [-u, u]. With |a| <= A for every input, the digits
 reach T = 2^t >= 2 A + 64 / alpha and u = T - A - ceil(32 / alpha) >= A + 32 / alpha - 1: every value of the interval is
@@ -38,7 +38,8 @@ _LARGEST_DIGITS = 34
 _HALF = 2**31 - 1  # threshold of a word that hits as often as not
 _LEAST_TAIL = Fraction(63, 2)  # of 1 / rate beyond each end: 1 / (1 - e^-31.5) is below 1 + 2 e^-32
 
-COORDINATE_DEVIATION = 2 * _LARGEST_DIGITS * Fraction(DIGIT_DEVIATION) + 4 * Fraction(math.exp(-32) * (1 + 2.0**-50))
+_TAIL = 1.2664165549094176e-14  # e^-32 to the last bit
+COORDINATE_DEVIATION = 2 * _LARGEST_DIGITS * Fraction(DIGIT_DEVIATION) + 4 * Fraction(_TAIL * (1 + 2.0**-50))
 """What one integer of a release may cost beyond its law: its digits and both ends of its interval, both neighbours."""
 
 
@@ -50,7 +51,8 @@ def digits_for(rate: float, largest: int) -> int:
     OverflowError
         when more than 34 digits would be needed.
     """
-    digits = math.ceil(math.log2(2 * largest + _MARGIN / rate + 2))
+    share, power = math.frexp(2 * largest + _MARGIN / rate + 2)
+    digits = power - (share == 0.5)
     if digits > _LARGEST_DIGITS:
         raise OverflowError("the noise does not fit into the integers of the sampler")
     return digits
@@ -73,7 +75,7 @@ def ideal_rate(epsilon: float, sensitivity: float, coordinates: int) -> float:
     OverflowError
         when the deviation alone would use more than a hundredth of `epsilon`.
     """
-    deviation = coordinates * (2 * _LARGEST_DIGITS * DIGIT_DEVIATION + 4 * math.exp(-_MARGIN / 2)) + 2.0**-33
+    deviation = coordinates * (2 * _LARGEST_DIGITS * DIGIT_DEVIATION + 4 * _TAIL) + 2.0**-33
     if deviation > epsilon / 100:
         raise OverflowError("epsilon is too small for the precision of the sampler")
     return (epsilon - deviation) / sensitivity * (1 - 2.0**-40)  # the last factor covers this line's own rounding

@@ -16,7 +16,8 @@ is a matter of taking bits. The law is exactly epsilon-DP, and the work does not
 
 import math
 from collections.abc import Sequence
-from decimal import MIN_EMIN, Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +25,34 @@ from numpy.typing import NDArray
 from eyestream.privacy.leakage import response_gain
 from eyestream.privacy.noise.bits import Bits
 
-__all__ = ["ResponseLaw"]
+__all__ = ["ResponseLaw", "keep_probability"]
 
 _DENOMINATOR = 2**128
+_CONTEXT = Context(prec=120, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_OUTWARD = _CONTEXT.add(1, Decimal(10) ** -100)
+
+
+@lru_cache(maxsize=64)
+def _shrunk(epsilon: float) -> Decimal:
+    """e^-epsilon of the number that the float is, correctly rounded (a property of Python's `decimal`)."""
+    return (-Decimal(epsilon)).exp(_CONTEXT)
 
 
 def _replace_numerator(epsilon: float, bits: int) -> int:
     """rho times 2^128, rounded up; at least 1.
 
-    The exponential is taken of -epsilon, so that a large epsilon cannot overflow; the factor in front is far above the
-    rounding errors of 120 decimal places.
+    The exponential is taken of -epsilon, so that a large epsilon cannot overflow; the last factor is far above the
+    rounding errors of 120 decimal places. Nothing of it is floating point: each machine finds the same integer.
     """
-    with localcontext() as context:
-        context.prec = 120
-        context.Emin = MIN_EMIN
-        shrunk, words = (-Decimal(epsilon)).exp(), Decimal(2) ** bits
-        rho = words * shrunk / (1 + (words - 1) * shrunk) * (1 + Decimal(10) ** -100)
+    with localcontext(_CONTEXT):
+        shrunk, words = _shrunk(epsilon), Decimal(2**bits)
+        rho = words * shrunk / (1 + (words - 1) * shrunk) * _OUTWARD
         return max(1, min(_DENOMINATOR, math.ceil(rho * _DENOMINATOR)))
+
+
+def keep_probability(epsilon: float, bits: int) -> float:
+    """1 - rho of words of so many `bits`: with what probability a word is certainly kept; rounded once."""
+    return (_DENOMINATOR - _replace_numerator(epsilon, bits)) / _DENOMINATOR
 
 
 class ResponseLaw:

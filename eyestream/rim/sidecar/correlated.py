@@ -1,9 +1,11 @@
 """What a whole session tells, by the class of processes that a configuration names, and epsilon that keeps it low."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.building import building
 from eyestream.privacy.charge import ceiling_units, charge_units
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.fading import faded
@@ -57,13 +59,15 @@ def correlated_of(
     # first level does. They are claimed at that; the plain sum stays the ceiling.
     least = faded(mechanism.epsilon, settings.budget.levels - 1)
     chunks, plain = ceiling_units(min(ceilings)) // charge_units(least), min(ceilings)
-    claim = session_claim(
-        mechanism,
-        load_process(stream.privacy.correlation),
-        mechanism.n / stream.rate_hz,
-        chunks=max(chunks, 1),
-        touched=rows.chunks_touched(mechanism.n, 1.0),
-    )
+    process = load_process(stream.privacy.correlation)
+    with building(mechanism.name, mechanism.epsilon):
+        claim = session_claim(
+            mechanism,
+            process,
+            mechanism.n / stream.rate_hz,
+            chunks=max(chunks, 1),
+            touched=rows.chunks_touched(mechanism.n, 1.0),
+        )
     if settings.budget.levels == 1:
         return claim
     lower = {field: min(getattr(claim, field), plain) for field in ("plain", "chunk", "second")}
@@ -106,7 +110,7 @@ def kept_below(
             f"has {found[1].chunk:.3g}. Longer chunks, or a mechanism that adds noise (cfpa, dcfpa), tell less"
         )
     while high > low * _PRECISION:
-        middle = (low * high) ** 0.5
+        middle = math.sqrt(low * high)
         made = build(middle)
         if made[1].chunk <= target:
             low, found = middle, made

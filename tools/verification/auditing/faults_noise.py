@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ def _unverified() -> Patch:
 def _uniform_low(share: float) -> list[Patch]:
     thresholds = original("digit thresholds")
 
-    def uniform_low(log_p: Any) -> Any:
-        return thresholds(np.where(log_p > -math.log(2) - share, -math.log(2), log_p))
+    def uniform_low(odds: Any) -> Any:
+        return thresholds([Decimal(1) if one < 2 * math.exp(share) - 1 else one for one in odds])
 
     return [_unverified(), ("digit thresholds", uniform_low)]
 

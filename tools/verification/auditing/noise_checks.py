@@ -7,7 +7,7 @@ import ctypes
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -55,8 +55,8 @@ def _refused() -> Part:
     """A law whose thresholds are off by a few units of the last word is not made."""
     right = digits.digit_thresholds
 
-    def off(log_p: Array) -> list[NDArray[np.uint32]]:
-        first, *others = right(log_p)
+    def off(odds: Sequence[Decimal]) -> list[NDArray[np.uint32]]:
+        first, *others = right(odds)
         return [first - np.uint32(8), *others]
 
     try:

@@ -111,7 +111,7 @@ class _Reader:
         """(m,) the word whose chunk is the published one; None when none is."""
         lo, hi = self._core.range
         inside = ((published > lo.astype(np.float32)) & (published < hi.astype(np.float32))).reshape(-1)
-        basis = (self._weights @ step.gain).T @ self._to_chunk  # (m, A n)
+        basis = (self._weights @ step.gain).T @ self._to_chunk  # (r, A n)
         levels, scale = self._levels(published.astype(np.float64))
         plain = self._weights @ predicted @ self._to_chunk + np.repeat(self._core.mean[:, 0], published.shape[1])
         rest = (levels - plain) / scale
@@ -137,9 +137,10 @@ class _Reader:
 
 
 def _nearest(step: Step, seen: Array) -> list[int]:
-    """The code word whose points lie nearest to (m,) points."""
+    """The code word whose points lie nearest to (r,) points."""
     if step.books:
-        apart = [book.points - seen[book.first : book.end] for book in step.books]
+        ends = np.cumsum([points.shape[1] for points in step.points])
+        apart = [points - own for points, own in zip(step.points, np.split(seen, ends[:-1]), strict=True)]
         return [int((one**2).sum(axis=1).argmin()) for one in apart]
     return [int(np.abs(p - z).argmin()) for p, z in zip(step.points, seen, strict=True)]
 
