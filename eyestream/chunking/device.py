@@ -191,10 +191,12 @@ class Device:
         if current is not None and current.number == message.session and current.wearer != message.wearer:
             counters.wearer += len(rows)
             return
-        refused = self._count_refused(message)
-        counters.refused += refused
-        seq, rows, t = seq + refused, rows[refused:], None if t is None else t[refused:]
-        while len(rows) > 0:
+        while True:
+            refused = self._count_refused(message.session, seq, len(rows))
+            counters.refused += refused
+            seq, rows, t = seq + refused, rows[refused:], None if t is None else t[refused:]
+            if not len(rows):
+                return
             if self._session is None or self._session.number != message.session:
                 self._end(message.session - 1)
                 self._session = Session(
@@ -209,11 +211,11 @@ class Device:
             done = len(rows) - left + lost
             seq, rows, t = seq + done, rows[done:], None if t is None else t[done:]
 
-    def _count_refused(self, message: RawRows) -> int:
-        """How many rows of `message`, from its first on, lie at or before the mark."""
-        if message.session != self._refused.session:
-            return len(message.rows) if message.session < self._refused.session else 0
-        return min(max(self._refused.last_row + 1 - message.seq, 0), len(message.rows))
+    def _count_refused(self, session: int, seq: int, rows: int) -> int:
+        """How many of so many `rows` of `session`, from number `seq` on, lie at or before the mark."""
+        if session != self._refused.session:
+            return rows if session < self._refused.session else 0
+        return min(max(self._refused.last_row + 1 - seq, 0), rows)
 
     def _is_over(self, session: int) -> bool:
         return session <= self._ended

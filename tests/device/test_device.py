@@ -271,6 +271,16 @@ def test_rows_are_left_out_before_a_session_begins_anew(breaks: str) -> None:
     assert balanced(device)
 
 
+def test_rows_are_left_out_of_the_message_too_whose_number_jumped() -> None:
+    """Row 8 jumps, row 9 lies too near, and rows 10 and 11 begin the session anew."""
+    device = Device(settings(apart=6, jump_chunks=1))
+    device.feed(message(0, 2), 0.0)
+    first, anew = device.feed(message(8, 4), 1.0)
+    assert (columns(first), columns(anew)) == ([0.0, 1.0, None, None], [None, None, 10.0, 11.0])
+    assert (device.counters.jump, device.counters.refused) == (1, 1)
+    assert balanced(device)
+
+
 def test_rows_are_left_out_within_one_session_and_of_no_other() -> None:
     device = Device(settings(apart=6), RowMark(SESSION, 3))
     (due,) = device.feed(message(0, 4, session=SESSION + 1), 0.0)

@@ -147,7 +147,7 @@ def found(
     return faults, stretches
 
 
-@pytest.mark.parametrize("lives", [120, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("lives", [120, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_no_gaze_reaches_further_than_is_claimed(tmp_path: Path, lives: int) -> None:
     """Without baselines too, where `apart` is 0: a break changes nothing there, as each row is in one chunk."""
     faults, stretches = found(tmp_path, lives)
