@@ -27,10 +27,12 @@ import numpy as np
 from auditing import (
     claim_checks,
     faults_flow,
+    faults_gaze,
     faults_ledger,
     faults_noise,
     faults_release,
     flow_checks,
+    gaze_checks,
     ledger_checks,
     level_checks,
     noise_checks,
@@ -44,8 +46,8 @@ from eyestream.offline.audit.trials import SHARP, TRIALS, Case, cases, count
 
 PROCESSES = 2
 
-_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, level_checks, claim_checks)
-_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow)  # importing them fills FAULTS
+_CHECKS = (release_checks, noise_checks, ledger_checks, flow_checks, level_checks, claim_checks, gaze_checks)
+_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_gaze)  # importing them fills FAULTS
 
 FAULTY_CASES = {
     "epsilon cfpa k=1": Case("cfpa", 2, 1, 1.0, 200_000),
