@@ -42,6 +42,9 @@ PART_S = 0.5
 AGREEING_S = 0.2
 """Less than a clock at half its pace moves away in `PART_S`."""
 
+_LARGEST_S = 2.0**33
+"""Of a larger number a float does not hold the microseconds, so that a clock which stands still there seems to run."""
+
 _LEAST_SAMPLES, _MOST_SAMPLES = 3, 4096  # of a part, that have a say
 _ROUNDING_S = 2e-6  # what is believed has come before the row of its moment is made, whatever floats do
 
@@ -88,7 +91,7 @@ class ClockMap:
             the samples from m on are to be taken again.
         """
         with np.errstate(invalid="ignore", over="ignore"):
-            delay = arrived - t
+            delay = np.where(np.abs(t) < _LARGEST_S, arrived - t, np.nan)
             believed = np.abs(delay - (math.nan if self.offset_s is None else self.offset_s)) < BAND_S - _ROUNDING_S
         if believed.all():
             self._part = None

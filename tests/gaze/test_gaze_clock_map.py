@@ -129,6 +129,15 @@ def test_a_clock_that_does_not_run_at_a_second_a_second_is_none(unit: float) -> 
     assert clock.offset_s is None
 
 
+@pytest.mark.parametrize("shown", [0.0, -1e10, 1.7e18, 1e300, np.inf])
+def test_a_clock_that_stands_still_is_none(shown: float) -> None:
+    """Also where a float is too coarse to tell: rows would be made for all of the past."""
+    _, _, arrived = arrivals(20.0)
+    clock = ClockMap()
+    assert taken(clock, np.full(len(arrived), shown), arrived)[1] == []
+    assert clock.offset_s is None
+
+
 @pytest.mark.parametrize("unit", [2.0, 0.5, 0.0, -1.0])
 def test_a_clock_that_ceases_to_run_evenly_is_lost_until_it_runs_again(unit: float) -> None:
     true, t, arrived = arrivals(60.0)
