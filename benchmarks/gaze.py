@@ -31,6 +31,9 @@ __all__ = ["run"]
 RATES_HZ = (60.0, 250.0, 1000.0)
 N = 32
 _TRACKER_HZ = 60.0
+_PAUSE_S, _BURST_S = 0.6, 0.1
+"""Before a session two bursts tell its clock, so that it begins with the sample after them and no other."""
+
 _COMMON: dict[str, Any] = {"benchmark": "gaze", "mechanism": "cfpa", "n": N, "F": len(NAMES)}
 
 
@@ -164,7 +167,7 @@ def _way(result: Result, devices: int, chunks: int) -> None:
             wait()
             relay.line()
             application.line()
-            ends, passed = _track(port, names, WINDOW_S + STEP_S * N * chunks + 1.0)
+            ends, passed = _track(port, names, 2 * _PAUSE_S + WINDOW_S + STEP_S * N * chunks + DELAY_S + 1.0)
             application.tell("")
             arrivals = json.loads(application.line())
             resident = child.resident_mib()
@@ -188,12 +191,13 @@ def _track(port: int, names: list[str], seconds: float) -> tuple[dict[str, list[
     client, person = Client(port, "tracker"), _person(_TRACKER_HZ, 30.0)
     values = np.stack((person.x, person.y, person.pupil_mm), axis=1)
     began = time.monotonic()
-    first = {name: began + i * STEP_S / len(names) for i, name in enumerate(names)}
+    first = {name: began + round(i * STEP_S / len(names) * _TRACKER_HZ) / _TRACKER_HZ for i, name in enumerate(names)}
     passed, number, row = [], 0, np.zeros((1, len(NAMES)))
     while (now := time.monotonic()) < began + seconds:
         for name in names:
-            if now >= first[name]:
-                t = np.array([first[name] + round((now - first[name]) * _TRACKER_HZ) / _TRACKER_HZ])
+            since = round((now - first[name]) * _TRACKER_HZ) / _TRACKER_HZ
+            if since >= 2 * _PAUSE_S or (since >= 0.0 and since % _PAUSE_S < _BURST_S):
+                t = np.array([first[name] + since])
                 client.publish(gaze_topic(name), encode_gaze(t, values[number % len(values)][None], 1))
         if number % int(_TRACKER_HZ / 2) == 0:
             passed.append(time.monotonic_ns())
@@ -204,7 +208,9 @@ def _track(port: int, names: list[str], seconds: float) -> tuple[dict[str, list[
     client.close()
     step = int(STEP_S * 1e9)
     ends = {
-        name: [int(1e9 * (at + WINDOW_S)) + step * (N * (i + 1) - 1) for i in range(int(seconds / STEP_S))]
+        name: [
+            int(1e9 * (at + 2 * _PAUSE_S + WINDOW_S)) + step * (N * (i + 1) - 1) for i in range(int(seconds / STEP_S))
+        ]
         for name, at in first.items()
     }
     return ends, passed

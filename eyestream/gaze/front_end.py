@@ -64,6 +64,8 @@ class FrontEnd:
     longest_step_s
         A sample further ahead of the last one, or of the clock, is dropped. A recording may have longer gaps than live
         gaze, where `advance` goes on with the clock.
+    origin_s
+        Where the grid of the rows begins on the tracker's clock; by default at the first sample.
 
     Raises
     ------
@@ -71,9 +73,9 @@ class FrontEnd:
         when the profile leaves its rate open.
     """
 
-    def __init__(self, profile: Profile, longest_step_s: float = LONGEST_STEP_S) -> None:
+    def __init__(self, profile: Profile, longest_step_s: float = LONGEST_STEP_S, origin_s: float | None = None) -> None:
         self.profile = profile
-        self._timeline = Timeline(longest_step_s)
+        self._timeline = Timeline(longest_step_s, origin_s)
         self._detector, self._window = Detector(profile), Window(profile)
         self._frozen, self._gap = ticks(profile.detection.frozen_s), profile.gap_ticks
         self._still = (np.nan, np.nan, -(10**15), 0)  # x and y of the last tracked sample, its tick, unchanged since
@@ -85,6 +87,11 @@ class FrontEnd:
     def counters(self) -> TimeCounters:
         """What became of the samples that have been worked on; the last few wait for the next row."""
         return self._timeline.counters
+
+    @property
+    def came(self) -> int:
+        """How many samples lie in the window of the last row, tracked or not."""
+        return self._window.came
 
     def feed(self, samples: Samples) -> Rows:
         """Take samples, any number; returns the rows that are due at the time of the last one."""

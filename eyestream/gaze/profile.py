@@ -18,8 +18,14 @@ A profile fixes the detector, so it fixes the detector's memory. With period p =
   saccade_max + 2 (guard + l + p) + 3 g + h.
 - A row's share of frozen samples reads `frozen_s` + g before its window.
 
-The memory M is the largest of these: a row over the window (te - W, te] is a function of the samples in
-(te - W - M, te] alone. It is bounded for every input, because nothing above depends on the input.
+- **Live**, samples come out of order, twice, and too many (`Waiting`). Whether one is taken depends on those of its own
+  place, 1 / `PLACES_PER_PERIOD` of a period, and on whether one that is up to v = 1.5 p later, the first of its place,
+  came before it. So a sample carries one place w back and v + w forward: v + 2 w.
+
+The memory M is the largest of those of the detector, and v + 2 w. A row over the window (te - W, te] is a function of
+the samples in (te - W - M + v + w, te + v + w] alone, of a recording in (te - W - M, te]; in both cases d seconds of
+gaze enter at most ceil(r (W + d + M)) rows, r a second. M is bounded for every input, because nothing above depends on
+the input: not on how many samples come, nor on how late.
 """
 
 import dataclasses
@@ -30,10 +36,13 @@ from typing import Literal
 from eyestream.errors import ConfigError
 from eyestream.gaze.tables import Camera, Columns, Detection
 
-__all__ = ["TICKS_PER_S", "Profile", "ticks"]
+__all__ = ["PLACES_PER_PERIOD", "TICKS_PER_S", "Profile", "ticks"]
 
 TICKS_PER_S = 1_000_000
 """All times inside the front end are whole microseconds since the session's first sample: comparisons are exact."""
+
+PLACES_PER_PERIOD = 8
+"""Live samples that are closer to each other than such a part of a period may count as one."""
 
 VELOCITY_HALF_S = 0.012
 LONGEST_RATE_HZ, SHORTEST_RATE_HZ = 5_000.0, 20.0
@@ -162,6 +171,16 @@ class Profile:
         return max(ticks(self.detection.blink_min_s), self.gap_ticks - self.period_ticks)
 
     @property
+    def overtaken_ticks(self) -> int:
+        """A live sample that comes after one of a time up to so much later is dropped: its time went backward."""
+        return 3 * self.period_ticks // 2
+
+    @property
+    def ahead_ticks(self) -> int:
+        """How far after a row's window live samples may lie that bear on the row."""
+        return self.overtaken_ticks + math.ceil(TICKS_PER_S / (PLACES_PER_PERIOD * self.fixed_rate_hz))
+
+    @property
     def memory_ticks(self) -> int:
         """M, as derived above."""
         d, gap = self.detection, self.gap_ticks
@@ -170,12 +189,18 @@ class Profile:
         blink = ticks(d.blink_max_s) + self.period_ticks + self.delay_ticks
         beside = ticks(d.blink_guard_s) + self.loss_ticks + self.period_ticks
         saccade = ticks(d.saccade_max_s) + 2 * beside + gap + judged
-        return max(fixation, blink, saccade, ticks(d.frozen_s) + gap)
+        back = self.ahead_ticks - self.overtaken_ticks
+        return max(fixation, blink, saccade, ticks(d.frozen_s) + gap) + back + self.ahead_ticks
 
     @property
     def memory_s(self) -> float:
-        """M in seconds: samples further before a row's window have no influence on the row."""
+        """M in seconds: samples that are further from a row's window have no influence on the row."""
         return self.memory_ticks / TICKS_PER_S
+
+    @property
+    def ahead_s(self) -> float:
+        """In seconds, the part of the memory that lies after a row's window: live gaze alone has it."""
+        return self.ahead_ticks / TICKS_PER_S
 
     @property
     def lag_s(self) -> float:

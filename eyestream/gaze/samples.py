@@ -59,6 +59,10 @@ class Samples:
     def __getitem__(self, which: slice) -> "Samples":
         return Samples(self.t[which], self.x[which], self.y[which], self.pupil_mm[which], self.valid[which])
 
+    def picked(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> "Samples":
+        """Those of a mask, or of indices in their order."""
+        return Samples(self.t[which], self.x[which], self.y[which], self.pupil_mm[which], self.valid[which])
+
     def copy(self) -> "Samples":
         """The same in arrays of its own."""
         return Samples(self.t.copy(), self.x.copy(), self.y.copy(), self.pupil_mm.copy(), self.valid.copy())

@@ -43,18 +43,20 @@ class Timeline:
     ----------
     longest_step_s
         A sample further ahead of the time reached is dropped.
+    origin_s
+        Where the session begins on the tracker's clock; by default at its first sample.
 
     Attributes
     ----------
     origin_s
-        The tracker's clock at the session's first sample; None before.
+        The tracker's clock where the session begins; None before that is known.
     clock
         The tick that was reached, by samples or by the clock; -1 before the session.
     """
 
-    def __init__(self, longest_step_s: float = LONGEST_STEP_S) -> None:
+    def __init__(self, longest_step_s: float = LONGEST_STEP_S, origin_s: float | None = None) -> None:
         self._longest = ticks(longest_step_s)
-        self.origin_s: float | None = None
+        self.origin_s = origin_s
         self.clock = -1
         self.counters = TimeCounters()
 

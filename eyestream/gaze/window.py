@@ -74,6 +74,11 @@ class Window:
         self._inside: deque[list[int]] = deque([[0, 0, 0]] * (WINDOW // STEP))
         self._samples = [0, 0, 0]
 
+    @property
+    def came(self) -> int:
+        """How many samples are in the window, tracked or not."""
+        return self._samples[0]
+
     def count(self, t: NDArray[np.int64], tracked: NDArray[np.bool_], sized: NDArray[np.bool_]) -> None:
         """Samples at the ticks `t`, in order: which of them were tracked, and which have a diameter."""
         if len(t) == 0:

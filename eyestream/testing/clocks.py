@@ -1,10 +1,15 @@
-"""Time in tests: a clock that is moved by hand, and waiting for a condition on the real one."""
+"""Time in tests: a clock moved by hand, a loop that does not wait, and waiting for a condition on the real clock."""
 
 import asyncio
-from collections.abc import Callable
+import math
+import selectors
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-__all__ = ["Clock", "until"]
+__all__ = ["Clock", "simulated", "until"]
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -32,6 +37,45 @@ class Clock:
     def today(self) -> int:
         """The day, for what asks by a call."""
         return self.day
+
+
+def simulated(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run what waits for time alone on a loop whose clock, from 0 on, goes on to what is awaited next, at once.
+
+    The clock counts nanoseconds, so that it shows a whole number of microseconds exactly, however often it was read.
+
+    Raises
+    ------
+    RuntimeError
+        Nothing is awaited any more that time brings.
+    """
+    with asyncio.Runner(loop_factory=_SimulatedLoop) as runner:
+        return runner.run(work)
+
+
+class _Passing(selectors.DefaultSelector):
+    """Lets time pass instead of waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ns = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise RuntimeError("expected something that time brings")
+        if not ready and timeout is not None and timeout > 0:
+            self.now_ns += math.ceil(1e9 * timeout - 1e-3)
+        return ready
+
+
+class _SimulatedLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._passing = _Passing()
+        super().__init__(self._passing)
+
+    def time(self) -> float:
+        return self._passing.now_ns / 1e9
 
 
 async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:

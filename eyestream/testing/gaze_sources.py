@@ -70,13 +70,16 @@ class Heard:
         return np.concatenate([getattr(part, name) for part in self.records])
 
     def mapped(self) -> NDArray[np.float64]:
-        """Every sample's time on the loop's clock; NaN where it is not believed."""
-        clock = ClockMap()
-        parts = [
-            clock.take(part.time, np.full(len(part.time), at))
-            for part, at in zip(self.records, self.arrived, strict=True)
-        ]
-        return np.concatenate(parts)
+        """Every sample's time on the loop's clock, by the map of its session; NaN where it is not believed."""
+        clock, mapped = ClockMap(), []
+        for part, at in zip(self.records, self.arrived, strict=True):
+            t = part.time
+            while len(t):
+                believed = clock.take(t, np.full(len(t), at))
+                offset = clock.offset_s if believed.any() else None
+                mapped.append(np.where(believed, t[: len(believed)] + (offset or 0.0), np.nan))
+                t = t[len(believed) :]
+        return np.concatenate(mapped)
 
 
 @contextlib.asynccontextmanager

@@ -129,9 +129,10 @@ def test_the_hash_names_profile_and_algorithm(monkeypatch: pytest.MonkeyPatch) -
 def test_memory_and_delay_as_derived() -> None:
     made = profile(60.0)
     gap, hysteresis = 2.5 / 60, 0.04
-    assert made.memory_s == pytest.approx(0.85 + 0.35 + 0.06 + 4 * gap + hysteresis, abs=2e-5)
+    live = 1.5 / 60 + 2 / (8 * 60)
+    assert made.memory_s == pytest.approx(0.85 + 0.35 + 0.06 + 4 * gap + hysteresis + live, abs=2e-5)
     assert made.lag_s == pytest.approx(max(0.1 + gap, 0.06 + 2 * gap), abs=2e-5)
     long_blinks = profile(60.0, blink_max_s=3.0)
-    assert long_blinks.memory_s == pytest.approx(3.0 + 1 / 60 + gap, abs=2e-5)
-    assert profile(60.0, frozen_s=2.0).memory_s == pytest.approx(2.0 + gap, abs=2e-5)
+    assert long_blinks.memory_s == pytest.approx(3.0 + 1 / 60 + gap + live, abs=2e-5)
+    assert profile(60.0, frozen_s=2.0).memory_s == pytest.approx(2.0 + gap + live, abs=2e-5)
     assert [profile(rate).memory_s <= 1.5 for rate in (60.0, 62.5, 120.0, 200.0, 250.0, 500.0, 1000.0)] == [True] * 7

@@ -13,7 +13,7 @@ import pytest
 
 from eyestream.errors import ConfigError, PayloadError, RecordingError
 from eyestream.gaze.intake import take_in
-from eyestream.gaze.live import LiveFrontEnd, LiveRows
+from eyestream.gaze.live import DELAY_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.outlets import Channel, Outlet, Wanted, taking
 from eyestream.gaze.profile_text import parse_profile, profile_text
 from eyestream.gaze.samples import Samples
@@ -64,7 +64,13 @@ def changed(samples: Samples, how: dict[str, Any]) -> tuple[Samples, np.ndarray]
     if "unit" in how:
         t *= how["unit"]
     if "step" in how:
-        t[arrived > 10.0] += how["step"]
+        t[arrived > 40.0] += how["step"]
+    if "pace" in how:
+        t += (how["pace"] - 1.0) * np.maximum(t - 40.0, 0.0)
+    if how.get("twice"):
+        return _kept(
+            Samples(t, x, samples.y, samples.pupil_mm, valid), np.repeat(np.arange(len(t)), 2)
+        ), arrived.repeat(2)
     if how.get("lost"):
         valid[:] = False
     if how.get("frozen"):
@@ -99,9 +105,14 @@ def test_times(case: dict[str, Any]) -> None:
     if says == "no session":
         assert made == []
         return
-    assert [rows.number for _, rows in made if not rows.end] == list(range(len(made) - sum(r.end for _, r in made)))
+    sessions = 2 if says == "two sessions" else 1
+    assert sum(rows.end for _, rows in made) == sessions - 1
+    for session in range(sessions):
+        own = [(now, rows.number) for now, rows in made if rows.session == session and not rows.end]
+        assert [number for _, number in own] == list(range(len(own)))
+        assert len(own) > 15
+        np.testing.assert_allclose(np.diff([now for now, _ in own]), 0.5, atol=0.101)
     ends = [now for now, rows in made if not rows.end]
-    np.testing.assert_allclose(np.diff(ends), 0.5, atol=0.101)
     lost = np.array([np.isnan(rows.values).all() for _, rows in made if not rows.end])
     if says == "nan":
         assert lost[6:].all()  # what came in the first seconds is in the first windows
@@ -109,9 +120,12 @@ def test_times(case: dict[str, Any]) -> None:
         assert lost.any()
         assert not lost[0]
         assert not lost[-1]
+    elif says == "nan later":  # half of a window, and what samples are given for their way
+        assert not lost[np.array(ends) < 40.0 + DELAY_S].any()
+        assert lost[np.array(ends) > 57.0 + DELAY_S].all()
     else:
         assert not lost.any()
-    assert len(ends) > (40 if "repeat" in how or "backward" in how or "unit" in how else 130)
+    assert len(ends) > (70 if sessions == 2 else 130)
 
 
 @pytest.mark.parametrize("case", of("neon"))

@@ -132,6 +132,15 @@ SEAMS: dict[str, Seam] = {
     "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
     "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced, wearer"),
     "disk": Seam("os", "fdatasync"),
+    # Gaze to rows
+    "live gaze taken": Seam("eyestream.gaze.live:LiveFrontEnd", "take", "self, samples, arrived"),
+    "live gaze put": Seam(
+        "eyestream.gaze.live:LiveFrontEnd", "_put", "self, samples, arrived, believed", ("_began", "_origin")
+    ),
+    "ClockMap.take": Seam("eyestream.gaze.clock_map:ClockMap", "take", "self, t, arrived"),
+    "Waiting.put": Seam(
+        "eyestream.gaze.waiting:Waiting", "put", "self, samples", ("_samples", "_tick", "_place", "_order", "_places")
+    ),
     # Rows to chunks
     "Device.__init__": Seam("eyestream.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)),
     "Device._refuse": Seam("eyestream.chunking.device:Device", "_refuse", "self, session, last_row", ("_refused",)),

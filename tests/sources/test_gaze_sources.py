@@ -18,6 +18,7 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, columns_of, widt
 from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import front_end_of, make_source
 from eyestream.streams.spec import StreamSpec
+from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
 
 SPEC = StreamSpec("features", 1, NAMES, ("1",) * 52, rate_hz=2.0, window_s=30.0)
@@ -96,35 +97,65 @@ def test_columns_follow_the_profile() -> None:
     assert columns_of(neon, np.array([1.0]), np.array([[800.0, 600.0]])).pupil is None
 
 
-class Once:
-    """Delivers what it is given, and ends."""
+class Played:
+    """Delivers a part each 50 ms, and ends."""
 
-    def __init__(self, *parts: GazeColumns) -> None:
+    def __init__(self, parts: list[GazeColumns]) -> None:
         self.parts = parts
 
     async def run(self, deliver: DeliverGaze) -> None:
         for part in self.parts:
             deliver(part)
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.05)
 
 
-async def test_records_of_several_forms_and_floods_are_taken(tmp_path: Path) -> None:
-    t, gaze = np.arange(10) / 200.0, np.zeros((10, 2))
-    parts = [
-        GazeColumns(t, gaze),
-        GazeColumns(t + 0.05, gaze, pupil=np.full((10, 1), 3.0)),
-        GazeColumns(t + 0.1, gaze, valid=np.zeros(10)),
-        GazeColumns(t[:0], gaze[:0]),
-        GazeColumns(np.full(10, np.nan), np.full((10, 2), 1e308), valid=np.ones(10)),
-    ]
-    feeder = GazeFeeder(Once(*parts), load_profile("mqtt").at_rate(200.0))
-    heard: list[RawRows] = []
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+async def lived(parts: list[GazeColumns], most: int = 10**9) -> tuple[GazeFeeder, list[RawRows]]:
+    """A feeder at its end, and what it delivered; at no moment did more samples wait than `most`."""
+    feeder, heard = GazeFeeder(Played(parts), load_profile("mqtt").at_rate(200.0)), []
+
+    def take(records: GazeColumns) -> None:
+        feeder.take(records)
+        assert feeder._held <= most
+
+    async with asyncio.TaskGroup() as group:
         group.create_task(feeder.rows(heard.append))
-        group.create_task(feeder.run(feeder.take))
-    assert [(message.seq, len(message.rows), message.end) for message in heard] == [(0, 0, True)]
-    flood = GazeFeeder(Once(), load_profile("mqtt").at_rate(200.0))
-    for _ in range(1000):
-        flood.take(GazeColumns(t, gaze))
-    assert flood.dropped >= 9000
-    assert flood._held <= 2 * 200 + 64
+        group.create_task(feeder.run(take))
+    return feeder, heard
+
+
+def test_records_of_several_forms_are_taken() -> None:
+    parts = []
+    for begin in np.arange(0.0, 40.0, 0.05):
+        t, gaze = begin + np.arange(10) / 200.0, np.zeros((10, 2))
+        parts.append(
+            [
+                GazeColumns(t, gaze),
+                GazeColumns(t, gaze, pupil=np.full((10, 1), 3.0)),
+                GazeColumns(t, gaze, valid=np.zeros(10)),
+                GazeColumns(t[:0], gaze[:0]),
+                GazeColumns(np.full(10, np.nan), np.full((10, 2), 1e308), valid=np.ones(10)),
+            ][len(parts) % 5]
+        )
+    feeder, heard = simulated(lived(parts))
+    *rows, end = heard
+    assert [message.seq for message in rows] == list(range(len(rows)))
+    assert len(rows) > 15
+    assert (end.seq, len(end.rows), end.end) == (len(rows), 0, True)
+    assert feeder.live.clock.unbelieved > 1600
+
+
+def test_a_flood_pushes_nothing_out() -> None:
+    """Of a second that has a hundred times the samples, all others go on: the rows differ no longer than they may."""
+    rng = np.random.default_rng(1)
+    quiet, flood = [], []
+    for begin in np.arange(0.0, 40.0, 0.05):
+        t = begin + np.arange(10) / 200.0
+        gaze = 5.0 * np.round(rng.normal(0.0, 1.0, (10, 2)))
+        quiet.append(GazeColumns(t, gaze))
+        many = np.repeat(quiet[-1:], 1000) if 4.0 < begin < 5.0 else quiet[-1:]
+        flood.append(GazeColumns(*(np.concatenate([getattr(one, name) for one in many]) for name in ("time", "gaze"))))
+    (_, wanted), (feeder, found) = (simulated(lived(parts, 1024)) for parts in (quiet, flood))
+    assert feeder.live.waiting.crowded > 150_000
+    assert len(found) == len(wanted) > 15
+    for one, other in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(one.rows, other.rows)

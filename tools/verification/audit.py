@@ -34,10 +34,12 @@ from tools.verification.auditing import (
     faults_baseline,
     faults_beside,
     faults_flow,
+    faults_gaze,
     faults_ledger,
     faults_noise,
     faults_release,
     flow_checks,
+    gaze_checks,
     ledger_checks,
     level_checks,
     noise_checks,
@@ -57,9 +59,10 @@ _CHECKS = (
     break_checks,
     claim_checks,
     beside_checks,
+    gaze_checks,
 )
 # Importing these fills FAULTS.
-_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_baseline, faults_beside)
+_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_baseline, faults_beside, faults_gaze)
 
 FAULTY_CASES = {
     "epsilon cfpa k=1": Case("cfpa", 2, 1, 1.0, 200_000),

@@ -1,16 +1,15 @@
 """Gaze of one tracker in, rows of one stream out, in this process: what all kinds of sources of gaze have in common.
 
 A source of gaze hands over what its tracker says, in the units of a profile and with the tracker's own time. What
-waits for the front end is bounded, and of too much the oldest goes first. Rows come from `LiveFrontEnd`, at moments
-that the clock decides; a source that is away, or silent, gives rows of NaN.
+waits for the front end is bounded: more is handed on at once, and nothing is dropped here, because what a number of
+samples pushes out would be other samples. Rows come from `LiveFrontEnd`, at moments that the clock decides; a source
+that is away, or silent, gives rows of NaN.
 """
 
 import asyncio
 import contextlib
 import itertools
-import math
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -33,6 +32,9 @@ __all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "colu
 
 _PORTION = 256
 """Samples of one portion: a few make most of the cost of a portion, many make a row late."""
+
+_MOST = 4 * _PORTION
+"""When so many wait, they do not wait for their portion's time."""
 
 
 def pulse_s(profile: Profile) -> float:
@@ -104,19 +106,17 @@ class GazeFeeder(Feeder):
     ----------
     source : where it comes from.
     live : the front end, to be read.
-    dropped : samples that were forgotten because too many waited.
     """
 
     def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0) -> None:
         self.source, self._profile, self._speed = source, profile, speed
-        self._inbox: deque[tuple[float, GazeColumns]] = deque()
+        self._inbox: list[tuple[float, GazeColumns]] = []
         self._pulse_s = pulse_s(profile)
-        self._held, self._most = 0, math.ceil(2 * profile.fixed_rate_hz) + 64
+        self._held = 0
         self._came = asyncio.Event()
         self._over = asyncio.Event()
         self._number, self._session = -1, 0
         self.live = LiveFrontEnd(profile)
-        self.dropped = 0
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
@@ -131,10 +131,8 @@ class GazeFeeder(Feeder):
             return
         self._inbox.append((self._now(), records))
         self._held += len(records.time)
-        while self._held > self._most and len(self._inbox) > 1:
-            _, oldest = self._inbox.popleft()
-            self._held -= len(oldest.time)
-            self.dropped += len(oldest.time)
+        if self._held > _MOST:
+            self._work()
         self._came.set()
 
     async def rows(self, deliver: Deliver) -> None:
@@ -166,8 +164,7 @@ class GazeFeeder(Feeder):
 
     def _work(self) -> None:
         """Hand what waits to the front end; records of one form together."""
-        parts, self._held = list(self._inbox), 0
-        self._inbox.clear()
+        parts, self._inbox, self._held = self._inbox, [], 0
         for _, group in itertools.groupby(parts, key=lambda part: _form(part[1])):
             arrivals, records = zip(*group, strict=True)
             samples = self.samples_of(_joined(records))

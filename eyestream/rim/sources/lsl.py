@@ -1,8 +1,9 @@
 """``kind = "lsl"``: an outlet of the Lab Streaming Layer, through pylsl.
 
 LSL finds outlets by broadcast, and its sockets listen on every interface, whatever is configured; what flows is clear
-text without a login. Use it on a network that nobody else is on. liblsl blocks, so a thread of ours pulls; what it
-has pulled is bounded, and the oldest goes first.
+text without a login. Use it on a network that nobody else is on. liblsl blocks, so a thread of ours pulls. It pulls no
+more while much waits for the loop: what a number of samples pushes out would be others. So what is dropped at last is
+what liblsl drops, after `HELD_S`, and then it is too late for its row.
 
 The outlet is looked for again and again: it stands for as long as it answers, and its connection is not lost. What it
 sends has no part in that.
@@ -29,9 +30,12 @@ __all__ = ["LSL", "LslSource", "outlet_of", "pylsl_module"]
 
 RESOLVE_S = 1.0
 PULL_S = 0.25
+HELD_S = 10
+"""So much liblsl holds for us, at the outlet's nominal rate; a hundred samples a second where it has none."""
 
 _MOST_A_PULL = 256
 _MOST_PULLS = 64
+_WAIT_S = 0.01
 _CONFIGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")
 
 
@@ -99,7 +103,7 @@ class _Puller:
     ) -> None:
         self._options, self._profile, self._wanted = options, profile, wanted
         self._loop, self._deliver = loop, deliver
-        self._pulled: deque[GazeColumns] = deque(maxlen=_MOST_PULLS)
+        self._pulled: deque[GazeColumns] = deque()
         self._stopping = threading.Event()
         self.began: asyncio.Future[str] = loop.create_future()
         """The outlet's own name, when it is taken; fails with LinkError when it is not."""
@@ -124,7 +128,7 @@ class _Puller:
 
     def _pull(self, pylsl: Any) -> None:
         found = self._found(pylsl)
-        inlet = pylsl.StreamInlet(found, max_buflen=1, recover=False)
+        inlet = pylsl.StreamInlet(found, max_buflen=HELD_S, recover=False)
         try:
             outlet = outlet_of(inlet.info(RESOLVE_S))
             try:
@@ -160,9 +164,10 @@ class _Puller:
             self._hand_over(_records(np.array([stamp, *stamps]), np.array([sample, *more], dtype=np.float64), channels))
 
     def _hand_over(self, records: GazeColumns) -> None:
-        idle = not self._pulled
+        while len(self._pulled) >= _MOST_PULLS and not self._stopping.wait(_WAIT_S):
+            pass
         self._pulled.append(records)
-        if idle:
+        if len(self._pulled) == 1:  # asked after: the loop may have taken all others just now
             self._call(self._give)
 
     def _give(self) -> None:

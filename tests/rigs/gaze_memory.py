@@ -1,0 +1,159 @@
+"""A hunt for memory in live gaze: streams that differ in one event, lived side by side, and rows that tell it later.
+
+Both go through the whole live path of the sidecar, `GazeFeeder`, on a loop whose clock is simulated. Rows further from
+the event than the stated memory must then be the same to the last bit, and all rows must come at the same moments.
+"""
+
+import asyncio
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyestream.gaze.features import STEP_S, WINDOW_S
+from eyestream.gaze.profile import Profile
+from eyestream.gaze.tables import Columns, Detection
+from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
+from eyestream.testing.clocks import simulated
+from eyestream.wire.messages import RawRows
+from tests.rigs.gaze_streams import RATES_HZ, Event, Sent, neighbour, stream
+
+__all__ = ["Made", "Trace", "degrees", "hunt", "lived", "origin_of", "trace"]
+
+_EVENTS = 3
+"""Neighbours of one stream."""
+
+_LEAST_ROWS = 8
+_AT_ONCE_S = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Rows of one message, and when they were delivered."""
+
+    moment: float
+    rows: RawRows
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What an event has left in the rows.
+
+    Attributes
+    ----------
+    rows
+        From the first row that differs to the last one.
+    spare
+        How many more may differ, as `StreamSpec.rows_touched` counts them.
+    escape
+        What must not be so; empty when all holds.
+    """
+
+    rows: int
+    spare: int
+    escape: str
+
+
+def degrees(rate_hz: float) -> Profile:
+    """Gaze in degrees, pupils in mm, frozen values a loss."""
+    columns = Columns("t_s", ("x_deg", "y_deg"), pupil=("pupil_mm",))
+    return Profile("hunted", rate_hz, "s", "deg", "up", columns, detection=Detection(frozen_s=1.0), pupil_unit="mm")
+
+
+def lived(profile: Profile, sent: Sent) -> list[Made]:
+    """The rows of a sidecar's source, until two seconds after the last sample's arrival."""
+    edges = [0, *(np.flatnonzero(np.diff(sent.arrived)) + 1).tolist(), len(sent.t)]
+    parts = [
+        (float(sent.arrived[a]), GazeColumns(sent.t[a:b], sent.gaze[a:b], pupil=sent.pupil[a:b, None]))
+        for a, b in itertools.pairwise(edges)
+    ]
+    return simulated(_life(profile, parts))
+
+
+async def _life(profile: Profile, parts: list[tuple[float, GazeColumns]]) -> list[Made]:
+    made: list[Made] = []
+    loop, feeder = asyncio.get_running_loop(), GazeFeeder(_Played(parts), profile)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(feeder.rows(lambda rows: made.append(Made(loop.time(), rows))))
+        group.create_task(feeder.run(feeder.take))
+    return made
+
+
+class _Played:
+    """A source that delivers portions at their moments."""
+
+    def __init__(self, parts: list[tuple[float, GazeColumns]]) -> None:
+        self._parts = parts
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        loop = asyncio.get_running_loop()
+        for at, records in self._parts:
+            loop.call_at(at, deliver, records)
+        await asyncio.sleep(self._parts[-1][0] + 2.0)
+
+
+def origin_of(made: list[Made]) -> float:
+    """The time of the session's first sample, by the tracker; RuntimeError where there is no row."""
+    t = made[0].rows.t if made else None
+    if t is None or len(t) == 0:
+        raise RuntimeError("expected a row")
+    return float(t[0]) - WINDOW_S
+
+
+def trace(before: list[Made], after: list[Made], event: Event, profile: Profile) -> Trace:
+    """Compare the rows of two streams that differ in an event after the session's first sample."""
+    spare = math.ceil((WINDOW_S + event.end - event.begin + profile.memory_s) / STEP_S)
+    one, other = ([made for made in life if not made.rows.end] for life in (before, after))
+    wrong = _otherwise(before, after)
+    if wrong:
+        return Trace(0, spare, wrong)
+    differ = [a.rows.rows.tobytes() != b.rows.rows.tobytes() for a, b in zip(one, other, strict=True)]
+    which = np.flatnonzero(differ)
+    if len(which) == 0:
+        return Trace(0, spare, "")
+    ends = _ends(one)
+    rows, early = int(which[-1] - which[0]) + 1, event.begin - ends[which[0]]
+    late = ends[which[-1]] - WINDOW_S - event.end
+    if rows > spare:
+        wrong = f"{rows} rows, {spare} claimed; the window of the last one begins {late:.2f} s after the event"
+    elif late >= profile.memory_s - profile.ahead_s:
+        wrong = f"the window of a row that differs begins {late:.2f} s after the event"
+    elif early > profile.ahead_s:
+        wrong = f"a row that differs ends {early:.2f} s before the event"
+    return Trace(rows, spare - rows, wrong)
+
+
+def _otherwise(before: list[Made], after: list[Made]) -> str:
+    """What differs beside the values of rows, of which there must be some; empty: nothing."""
+    one, other = ([made for made in life if not made.rows.end] for life in (before, after))
+    if len(one) < _LEAST_ROWS or before[-1] is one[-1]:
+        return f"only {len(one)} rows, or no end"
+    if any(made.rows.end for life in (before, after) for made in life[:-1]):
+        return "a session ended in the middle"
+    if [made.rows.seq for made in one] != [made.rows.seq for made in other]:
+        return "other rows"
+    moved = max(abs(a.moment - b.moment) for a, b in zip(one, other, strict=True))
+    if moved > _AT_ONCE_S:
+        return f"a row comes {1e3 * moved:.3f} ms earlier or later"
+    return "" if _ends(one) == _ends(other) else "a window ends at another time"
+
+
+def _ends(made: list[Made]) -> list[float]:
+    return [float(one.rows.t[0]) for one in made if one.rows.t is not None]
+
+
+def hunt(times: int, seed: int, rates_hz: tuple[float, ...] = RATES_HZ) -> list[Trace]:
+    """The traces of so many events."""
+    rng, found = np.random.default_rng(seed), list[Trace]()
+    while len(found) < times:
+        rate_hz = float(rng.choice(rates_hz))
+        whole = rate_hz < 100.0  # all rows that an event enters; of more samples those at the end, where memory shows
+        profile, sent = degrees(rate_hz), stream(rng, rate_hz, 73.0 if whole else 39.5)
+        before = lived(profile, sent)
+        for _ in range(min(times - len(found), _EVENTS)):
+            begin = origin_of(before) + rng.uniform(0.1, 2.0) + 32.0 * whole
+            event = Event(begin, begin + float(rng.choice([0.05, 0.3, 1.0])))
+            found.append(trace(before, lived(profile, neighbour(rng, sent, event, rate_hz)), event, profile))
+    return found
