@@ -17,15 +17,14 @@ A profile fixes the detector, so it fixes the detector's memory. With period p =
   or begins as shortly after it; that a loss is one is known l = max(blink_min, g - p) after its beginning:
   saccade_max + 2 (guard + l + p) + 3 g + h.
 - A row's share of frozen samples reads `frozen_s` + g before its window.
-
 - **Live**, samples come out of order, twice, and too many (`Waiting`). Whether one is taken depends on those of its own
   place, 1 / `PLACES_PER_PERIOD` of a period, and on whether one that is up to v = 1.5 p later, the first of its place,
   came before it. So a sample carries one place w back and v + w forward: v + 2 w.
 
-The memory M is the largest of those of the detector, and v + 2 w. A row over the window (te - W, te] is a function of
-the samples in (te - W - M + v + w, te + v + w] alone, of a recording in (te - W - M, te]; in both cases d seconds of
-gaze enter at most ceil(r (W + d + M)) rows, r a second. M is bounded for every input, because nothing above depends on
-the input: not on how many samples come, nor on how late.
+The memory M is the largest of the detector's, plus v + 2 w. A live row over the window (te - W, te] is a function of
+the samples in (te - W - M + v + w, te + v + w] alone, so d seconds of gaze enter at most ceil(r (W + d + M)) rows, r
+a second. A row of a recording needs none after te, and no more before. M is bounded for every input, because nothing
+above depends on the input: not on how many samples come, nor on how late.
 """
 
 import dataclasses

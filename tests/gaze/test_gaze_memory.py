@@ -49,7 +49,13 @@ def test_no_event_is_left_in_rows_after_the_memory() -> None:
 
 @pytest.mark.long
 def test_no_event_of_many_is_left_in_rows_after_the_memory() -> None:
-    check(times=400, seed=2)
+    check(times=150, seed=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_three_thousand_events() -> None:
+    check(times=3000, seed=5)
 
 
 @pytest.mark.parametrize("name", ["core", "neon", "invisible", "mqtt", "smi-glasses"])
