@@ -4,8 +4,9 @@ The map decides one thing of a sample: whether its time can be true. It places n
 tracker's own times. So a latency, which may depend on the eye, has no way into a row.
 
 - **How it is found.** The delays ``arrived - t`` of samples tell the difference between the clocks (host minus
-  tracker). When their medians in two parts in succession, each of `PART_S`, agree to `AGREEING_S`, the clock runs, and
-  the later median is the map. Single wrong times, jitter, portions, and what had waited before have no say.
+  tracker). When their medians in two parts in succession, each of `PART_S`, agree to `AGREEING_S`, and so do three
+  quarters of the delays of each part, the clock runs, and the later median is the map. Single wrong times, jitter,
+  portions, and what had waited before have no say.
 - **What is believed.** A sample whose delay lies within `BAND_S` of the map. Each sample is judged by its own time and
   arrival. What arrives later, or has a time too far ahead, is lost.
 - **Another clock.** When no sample was believed for two such parts, and these agree, the tracker's clock was set, or
@@ -46,12 +47,16 @@ _LARGEST_S = 2.0**33
 """Of a larger number a float does not hold the microseconds, so that a clock which stands still there seems to run."""
 
 _LEAST_SAMPLES, _MOST_SAMPLES = 3, 4096  # of a part, that have a say
+_STEADY = 0.75  # of a part's delays, that lie at its median; times that take turns have a median between them
 _ROUNDING_S = 2e-6  # what is believed has come before the row of its moment is made, whatever floats do
 
 
 @dataclass(slots=True)
 class _Part:
-    """A while without a sample that is believed: since when, the delays in it, and the median of the while before."""
+    """A while without a sample that is believed: since when, the delays in it, and the median of the while before.
+
+    That is None where the while before had no steady delay.
+    """
 
     began: float
     delays: list[float]
@@ -121,9 +126,11 @@ class ClockMap:
                 part.delays.append(delay)
             return False
         offset = median(part.delays)
-        runs = part.before is not None and abs(part.before - offset) <= AGREEING_S
+        near = sum(abs(other - offset) <= AGREEING_S for other in part.delays)
+        steady = offset if near >= _STEADY * len(part.delays) else None
+        runs = steady is not None and part.before is not None and abs(part.before - steady) <= AGREEING_S
         if not runs or abs(delay - offset) >= BAND_S:  # a single wrong time begins nothing
-            self._part = _Part(now, [delay], offset)
+            self._part = _Part(now, [delay], steady)
             return False
         self.offset_s, self._part = offset, None
         return True

@@ -21,9 +21,9 @@ A profile fixes the detector, so it fixes the detector's memory. With period p =
   place, 1 / `PLACES_PER_PERIOD` of a period, and on whether one that is up to v = 1.5 p later, the first of its place,
   came before it. So a sample carries one place w back and v + w forward: v + 2 w.
 
-The memory M is the largest of the detector's, plus v + 2 w. A live row over the window (te - W, te] is a function of the
-samples in (te - W - M + v + w, te + v + w] alone, so d seconds of gaze enter at most ceil(r (W + d + M)) rows, r a
-second. A row of a recording needs none after te, and no more before. M is bounded for every input, because nothing
+The memory M is the largest of the detector's, plus v + 2 w. A live row over the window (te - W, te] is a function of
+the samples in (te - W - M + v + w, te + v + w] alone, so d seconds of gaze enter at most ceil(r (W + d + M)) rows, r
+a second. A row of a recording needs none after te, and no more before. M is bounded for every input, because nothing
 above depends on the input: not on how many samples come, nor on how late.
 """
 

@@ -14,7 +14,7 @@ _PER_S = {"hours": 3600.0, "minutes": 60.0}
 
 def test_moments_and_limits_are_those_of_the_front_end() -> None:
     assert f"is made {DELAY_S:g} s after its end" in PAGE
-    assert f"After {SILENCE_S:g} s without any sample the session ends" in PAGE
+    assert f"It ends {SILENCE_S:g} s after the last answer or sample" in PAGE
     assert DELAY_S == 1.0  # the page says "a second"
 
 
