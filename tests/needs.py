@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.rigs.mosquitto import program
+from tests.tape.environments import answer, environments
 
 __all__ = ["DATA", "FIXTURES", "NEEDS", "Need", "declared", "missing", "packages", "pupil_python", "require", "summary"]
 
@@ -66,6 +67,13 @@ def _may_mount() -> bool:
         return _runs("mount", "-t", "tmpfs", "none", place) and _runs("umount", "-l", place)
 
 
+def _kernels_differ() -> bool:
+    """Whether two kernels of BLAS that this processor can run round differently."""
+    words = "import json; from tests.tape.decided import fingerprint; print(json.dumps({'is': fingerprint()}))"
+    kernels = [own for name, own in environments().items() if name.startswith("OpenBLAS")]
+    return len({answer(own, "-c", words)["is"] for own in kernels}) > 1
+
+
 NEEDS = {
     "mosquitto": Need(program, f"{_APT}mosquitto"),
     "systemd-sysusers": Need(partial(shutil.which, "systemd-sysusers"), f"{_APT}systemd"),
@@ -84,6 +92,8 @@ NEEDS = {
     "namespaces": Need(
         partial(_runs, "unshare", "-rn", "true"), "allow network namespaces to the user", of_the_machine=True
     ),
+    "kernels": Need(_kernels_differ, "run on a processor whose kernels of BLAS round differently", of_the_machine=True),
+    "apt": Need(partial(shutil.which, "apt-get"), "run on Debian, with network", of_the_machine=True),
     "recordings": Need(DATA.is_dir, "put the recordings beside the checkout, in ../shared/data", of_the_machine=True),
 }
 

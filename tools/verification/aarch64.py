@@ -1,6 +1,6 @@
 """What configurations decide on an emulated aarch64, compared with the digests that are stored.
 
-    python tools/verification/aarch64.py [--folder DIR] [FEW|ALL]
+    python -m tools.verification.aarch64 [--folder DIR] [FEW|ALL]
 
 Needs a Debian host with apt, and network. Its packages for arm64, qemu's user-mode emulation and wheels of the
 libraries are unpacked in a folder of their own; nothing of this system is changed. Half a minute for FEW

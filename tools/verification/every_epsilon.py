@@ -1,6 +1,6 @@
 """Every shipped calibration, at every epsilon: it builds, claims, releases, fades through all levels and looks back.
 
-    python tools/verification/every_epsilon.py [--levels 8] [--step 0.01] [--jobs 2] [CALIBRATION ...]
+    python -m tools.verification.every_epsilon [--levels 8] [--step 0.01] [--jobs 2] [CALIBRATION ...]
 
 From one step to 110. On level j a mechanism is that of epsilon / 2^j, so each epsilon that a level comes to is built
 once; that a session goes on from level to level is tried at every hundredth epsilon. A failure is one line, and the
