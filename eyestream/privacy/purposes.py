@@ -8,6 +8,7 @@ configuration may name a purpose instead of a calibration (`eyestream.rim.config
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any
 
 from eyestream.errors import ConfigError
@@ -126,12 +127,17 @@ def choose(wish: Wish, rows: Sequence[Row]) -> Choice:
     return Choice(chosen, epsilon, int(above["n"]), rate_hz, expected, above)
 
 
+def _log(ratio: float) -> float:
+    """Rounded once, so that one wish has one answer on every machine."""
+    return float(Decimal(ratio).ln(Context(prec=30)))
+
+
 def _between(rows: Sequence[Row], name: str, minute: float) -> tuple[Row, Row]:
     """Utility at `minute`, and the row of the next larger epsilon that was measured, or of this one."""
     own = sorted((row for row in rows if row["calibration"] == name), key=lambda row: float(row["minute"]))
     above = next(row for row in own if row["minute"] >= minute)
     below = next(row for row in reversed(own) if row["minute"] <= minute)
-    share = 0.0 if above is below else math.log(minute / below["minute"]) / math.log(above["minute"] / below["minute"])
+    share = 0.0 if above is below else _log(minute / below["minute"]) / _log(above["minute"] / below["minute"])
 
     def mix(low: float | None, high: float | None) -> float | None:
         return None if low is None or high is None else (1 - share) * low + share * high

@@ -1,7 +1,7 @@
 """The randomised response: its probability against exact arithmetic, its draws against its probability."""
 
 import math
-from decimal import Decimal, localcontext
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -56,6 +56,20 @@ def test_wrong_probabilities_are_seen(wrong) -> None:
     law = ResponseLaw([4], 1.0)
     law._threshold = int(wrong(1.0, 16) * 2**128)
     assert worst_odds(law, 4) > exponential(1.0)
+
+
+def test_the_law_is_the_same_integers_whatever_the_program_has_set_for_decimals() -> None:
+    """And they are the least multiples of 2^-128 that keep to epsilon, but for the margin of 10^-100."""
+    for epsilon, bits in [*CASES, (0.1 + 0.2, 9), (37.8 / 128, 4)]:
+        threshold = law_of(epsilon, bits)._threshold
+        with localcontext() as context:
+            context.prec, context.rounding = 4, ROUND_FLOOR
+            assert law_of(epsilon, bits)._threshold == threshold
+        with localcontext() as context:
+            context.prec = 400
+            power = Decimal(epsilon).exp()
+            rho = Decimal(2**bits) / (power + 2**bits - 1) * 2**128
+            assert 0 <= threshold - rho <= 1 + rho * Decimal(10) ** -99
 
 
 def test_a_vanishing_or_enormous_epsilon_stays_in_range() -> None:
