@@ -4,8 +4,9 @@ The map decides one thing of a sample: whether its time can be true. It places n
 tracker's own times. So a latency, which may depend on the eye, has no way into a row.
 
 - **How it is found.** The delays ``arrived - t`` of samples tell the difference between the clocks (host minus
-  tracker). When their medians in two parts in succession, each of `PART_S`, agree to `AGREEING_S`, the clock runs, and
-  the later median is the map. Single wrong times, jitter, portions, and what had waited before have no say.
+  tracker). When their medians in two parts in succession, each of `PART_S`, agree to `AGREEING_S`, and most delays lie
+  near to theirs, the clock runs, and the later median is the map. Single wrong times, jitter, portions, and what had
+  waited before have no say.
 - **What is believed.** A sample whose delay lies within `BAND_S` of the map. Each sample is judged by its own time and
   arrival. What arrives later, or has a time too far ahead, is lost.
 - **Another clock.** When no sample was believed for two such parts, and these agree, the tracker's clock was set, or
@@ -46,6 +47,7 @@ _LARGEST_S = 2.0**33
 """Of a larger number a float does not hold the microseconds, so that a clock which stands still there seems to run."""
 
 _LEAST_SAMPLES, _MOST_SAMPLES = 3, 4096  # of a part, that have a say
+_TOGETHER = 0.75
 _ROUNDING_S = 2e-6  # what is believed has come before the row of its moment is made, whatever floats do
 
 
@@ -56,6 +58,13 @@ class _Part:
     began: float
     delays: list[float]
     before: float | None
+
+    def runs(self) -> bool:
+        """Whether these are delays of a clock that runs, as it did in the while before."""
+        middle = median(self.delays)
+        near = sum(abs(delay - middle) <= PART_S for delay in self.delays)
+        together = near >= _TOGETHER * len(self.delays)  # not so where times are any
+        return together and self.before is not None and abs(self.before - middle) <= AGREEING_S
 
 
 class ClockMap:
@@ -121,8 +130,7 @@ class ClockMap:
                 part.delays.append(delay)
             return False
         offset = median(part.delays)
-        runs = part.before is not None and abs(part.before - offset) <= AGREEING_S
-        if not runs or abs(delay - offset) >= BAND_S:  # a single wrong time begins nothing
+        if not part.runs() or abs(delay - offset) >= BAND_S:  # a single wrong time begins nothing
             self._part = _Part(now, [delay], offset)
             return False
         self.offset_s, self._part = offset, None
