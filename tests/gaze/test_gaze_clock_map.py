@@ -149,6 +149,14 @@ def test_a_clock_that_ceases_to_run_evenly_is_lost_until_it_runs_again(unit: flo
     assert believed[began[1] :].all()
 
 
+@pytest.mark.parametrize("times", [(0.0, -1.0), (0.0, -0.5, -1.0), (3.0, 1e6), (0.0, 1e308, np.nan)])
+def test_times_that_are_any_are_no_clock(times: tuple[float, ...]) -> None:
+    _, _, arrived = arrivals(60.0)
+    for seed in range(5):
+        t = np.random.default_rng(seed).choice(times, len(arrived))
+        assert taken(ClockMap(), t, arrived)[1] == []
+
+
 @pytest.mark.parametrize("portion_s", [0.1, 0.25, 0.5])
 def test_portions_are_no_clock_that_runs_unevenly(portion_s: float) -> None:
     true, t, _ = arrivals(20.0)

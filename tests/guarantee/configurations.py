@@ -21,7 +21,7 @@ from eyestream.streams.key import StreamKey
 __all__ = ["configurations", "judge"]
 
 EXAMPLE = (Path(eyestream.__file__).parent / "data" / "sidecar.toml").read_text(encoding="utf-8")
-LINES = re.sub(r"^# (\[\w+\]|\w+ = )", r"\1", EXAMPLE, flags=re.MULTILINE).splitlines()
+LINES = re.sub(r"^# (\[[\w.]+\]|\w+ = )", r"\1", EXAMPLE, flags=re.MULTILINE).splitlines()
 KEYS = [number for number, line in enumerate(LINES) if re.match(r"\w+ = ", line)]
 TABLES = [number for number, line in enumerate(LINES) if line.startswith("[")]
 OPTIONAL = [number for number, line in enumerate(LINES) if line not in EXAMPLE.splitlines()]
