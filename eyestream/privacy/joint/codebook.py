@@ -51,7 +51,7 @@ class Code:
     bits : of each coordinate of the code word: a score's quantiser, or a book.
     read : (m, r) takes the marks of a released word to the best linear estimate of the scores.
     known : (m, m) covariance of that estimate, and with the scores.
-    books : that give the scores points one behind the other; none: each has a quantiser.
+    books : that give the scores points, one after the other; none: each has a quantiser.
     """
 
     scores: NDArray[np.intp]
@@ -60,13 +60,9 @@ class Code:
     known: Array
     books: tuple[Book, ...] = ()
 
-    def removed(self, worth: Array) -> float:
-        """The error that a release removes, of scores whose perfect knowledge would remove `worth` (d,) each."""
-        return float(total((worth[self.scores] * np.diagonal(self.known))[:, None])[0])
-
 
 def coded_by(books: Sequence[Book], epsilon: float) -> Code:
-    """The code of books that give the scores from 0 on their points, one book behind the other."""
+    """The code of books that give the scores from 0 on their points, one book after the other."""
     bits = tuple(book.bits for book in books)
     theta = keep_probability(epsilon, sum(bits))
     ends = np.cumsum([0, *(book.marks.shape[1] for book in books)])
