@@ -99,17 +99,23 @@ def test_a_small_step_gives_the_rows_of_the_recording(step_s: float) -> None:
     assert not lost(rows).any()
 
 
+@pytest.mark.parametrize("ahead_s", [0.0, 0.9])
 @pytest.mark.parametrize("step_s", [-7200.0, -30.0, 2.0, 7200.0])
-def test_a_step_ends_the_session_and_none_of_its_rows_has_both_clocks(step_s: float) -> None:
+def test_a_step_ends_the_session_and_none_of_its_rows_has_both_clocks(step_s: float, ahead_s: float) -> None:
     samples, arrived = person(130.0)
-    samples = dataclasses.replace(samples, t=np.where(samples.t > 60.0, samples.t + step_s, samples.t))
+    t = np.where(samples.t > 60.0, samples.t + step_s, samples.t + ahead_s * (samples.t > 40.0))
+    samples = dataclasses.replace(samples, t=t)
     life = live_of(samples, arrived)
     check(samples, life)
+    seldom = live_of(samples, arrived, pulse_s=3.0).made[: len(life.made)]  # asked seldom: the same rows
+    for (_, row), (_, other) in zip(seldom, life.made, strict=True):
+        assert (row.session, row.number, row.end) == (other.session, other.number, other.end)
+        np.testing.assert_array_equal(row.values, other.values)
     (_, before), (_, after) = life.sessions()
     assert [rows.end for _, rows in life.made].count(True) == 1
     assert not lost(before).any()
     assert not lost(after).any()
-    assert before[-1].t[0] < 60.5
+    assert before[-1].t[0] < 61.5
     assert after[0].t[0] - 30.0 > 60.0 + step_s
     assert len(after) > 70
 

@@ -119,6 +119,16 @@ def test_a_single_wrong_time_is_lost_and_changes_nothing_else(wrong: float) -> N
     assert not found[later & singles & (np.abs(t_wrong - t) > 1.1)].any()
 
 
+def test_no_session_begins_with_a_wrong_time() -> None:
+    _, t, arrived = arrivals(5.0)
+    for shift in range(20):
+        t_wrong = t.copy()
+        t_wrong[shift::20] += 1e6
+        believed, (began, *others) = taken(ClockMap(), t_wrong, arrived)
+        assert believed[began]
+        assert others == []
+
+
 @pytest.mark.parametrize("unit", [1e3, 1e-3, 1e9, 2.0, 0.5, 0.0, -1.0])
 def test_a_clock_that_does_not_run_at_a_second_a_second_is_none(unit: float) -> None:
     true, _, arrived = arrivals(20.0)

@@ -56,7 +56,7 @@ def test_what_is_kept_is_what_the_definition_says_however_it_is_handed_over(rate
                 waiting.put(samples(t)[begin:end])
                 begin = end
                 complete = float(t[begin:].min()) if begin < len(t) else 5.0  # nothing that comes later is earlier
-                found += waiting.until(complete - 1e-6 - rng.uniform(0.0, 0.1)).y.tolist()
+                found += waiting.until(complete - rng.choice([1e-6, rng.uniform(0.0, 0.1)])).y.tolist()
             found += waiting.until(5.0).y.tolist()
             assert found == wanted
             assert waiting.crowded + waiting.overtaken == len(t) - len(wanted)
