@@ -102,7 +102,8 @@ def test_zeros_noise_and_a_part_of_it(tmp_path, name):
         if rest != deed.data[64:128]:
             deed.judge(good + rest)
     for length in range(1, RECORD):
-        deed.judge(deed.data[: len(good) + length])
+        if any(deed.data[len(good) + length :]):  # zeros that are lost are read as zeros: that is the record
+            deed.judge(deed.data[: len(good) + length])
     with pytest.raises(LedgerError, match="record 0 stands at place"):
         deed.judge(good + deed.data[64:128])
 
