@@ -6,10 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from eyestream.rim.config import load
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of
-from eyestream.rim.sidecar.description import guarantee_in
+from eyestream.rim.plan import load
 
 __all__ = ["add_parser", "main"]
 
@@ -34,10 +31,7 @@ def main(options: argparse.Namespace) -> None:
     ConfigError, CalibrationError
         The configuration or its calibration cannot be used.
     """
-    settings = load(options.config)
-    mechanisms = mechanisms_of(settings)
-    ceilings_of(settings, mechanisms)  # what `run` refuses has no guarantee
-    guarantees = {stream.name: guarantee_in(settings, stream, mechanisms) for stream in settings.stream}
+    guarantees = {name: stream.guarantee for name, stream in load(options.config).streams.items()}
     if options.json:
         print(json.dumps({name: guarantee.claim() for name, guarantee in guarantees.items()}))
         return

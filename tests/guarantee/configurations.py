@@ -15,7 +15,9 @@ from eyestream.privacy.charge import EPSILON_UNITS, Charge, spendable
 from eyestream.privacy.mechanisms import CFPA, DCFPA, KLT, LPA
 from eyestream.rim import config
 from eyestream.rim.config import Settings
-from eyestream.rim.sidecar.assembly import Assembly, assemble, new_ledger
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.plan import resolved
+from eyestream.rim.sidecar.assembly import Assembly, assemble
 from eyestream.streams.key import StreamKey
 
 __all__ = ["configurations", "judge"]
@@ -154,7 +156,7 @@ def judge(text: str, folder: Path) -> str:
     ledger = folder / f"ledger-{secrets.token_hex(4)}"
     try:
         settings = _with_ledger(settings, ledger)
-        with assemble(settings, today=lambda: 20_000) as made:
+        with assemble(resolved(settings), today=lambda: 20_000) as made:
             _check_made(made, settings)
     except OperatorError as error:
         line = str(error)
@@ -170,7 +172,7 @@ def _with_ledger(settings: Settings, ledger: Path) -> Settings:
     """The same settings with a ledger that is there."""
     own = msgspec.structs.replace(settings.sidecar, ledger=ledger)
     settings = msgspec.structs.replace(settings, sidecar=own)
-    new_ledger(settings, created=0)
+    create_ledger(ledger, created=0)
     return settings
 
 
@@ -183,7 +185,7 @@ def _check_line(line: str, path: Path) -> None:
 
 def _check_made(made: Assembly, settings: Settings) -> None:
     """One of our mechanisms, at the configured price, under ceilings that are finite and hold."""
-    [mechanism], ceilings, budget = made._mechanisms.values(), made._ledger._ceilings, settings.budget
+    [mechanism], ceilings, budget = made.plan.mechanisms.values(), made._ledger._ceilings, settings.budget
     assert type(mechanism) in {LPA, CFPA, DCFPA, KLT}
     assert 0 < mechanism.epsilon < np.inf
     assert mechanism.epsilon == spendable(settings.stream[0].privacy.epsilon)

@@ -24,7 +24,7 @@ from typing import Any
 from eyestream.errors import ConfigError, meant
 from eyestream.privacy.purposes import PURPOSES, Row, Wish, choose
 
-__all__ = ["load_table", "resolved", "within_window"]
+__all__ = ["answered", "load_table", "within_window"]
 
 _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _INSTEAD = ("calibration", "epsilon", "mechanism")
@@ -41,7 +41,7 @@ def load_table() -> dict[str, Any]:
     return table
 
 
-def resolved(table: dict[str, Any], rows: Callable[[], list[Row]] = lambda: load_table()["rows"]) -> dict[str, Any]:
+def answered(table: dict[str, Any], rows: Callable[[], list[Row]] = lambda: load_table()["rows"]) -> dict[str, Any]:
     """The configuration's table with a calibration and an epsilon wherever a purpose stands; the purpose stays.
 
     Parameters

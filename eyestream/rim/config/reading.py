@@ -15,7 +15,7 @@ import msgspec
 
 from eyestream.errors import ConfigError, meant
 from eyestream.rim.config import tables
-from eyestream.rim.config.purposes import resolved
+from eyestream.rim.config.purposes import answered
 from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
 from eyestream.wire.topics import refuse_shared
@@ -61,9 +61,9 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
 
 
 def _with_purposes(path: Path, table: dict[str, Any]) -> dict[str, Any]:
-    """As `resolved`; errors name the file."""
+    """As `answered`; errors name the file."""
     try:
-        return resolved(table)
+        return answered(table)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
