@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,11 @@ def main(options: argparse.Namespace) -> None:
     ConfigError, CalibrationError
         The configuration or its calibration cannot be used.
     """
-    guarantees = {name: stream.guarantee for name, stream in load(options.config).streams.items()}
+    streams = load(options.config).streams
+    for name, stream in streams.items():
+        for line in stream.warnings:
+            print(f"eyestream guarantee: warning: {name}: {line}", file=sys.stderr)
+    guarantees = {name: stream.guarantee for name, stream in streams.items()}
     if options.json:
         print(json.dumps({name: guarantee.claim() for name, guarantee in guarantees.items()}))
         return

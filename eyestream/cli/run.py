@@ -72,6 +72,8 @@ def _log_streams(plan: Plan) -> None:
         sent = ", ".join(key.device for key in plan.served if key.stream == name)
         _LOG.info("%s of %s: %s", name, sent or "no device", stream.mechanism.guarantee)
         _LOG.info("%s: the ceilings allow a device: %s", name, stream.lasting)
+        for line in stream.warnings:
+            _LOG.warning("%s: %s", name, line)
         if stream.front_ends:
             from eyestream.gaze.profile_text import front_end_hash  # noqa: PLC0415  for who has gaze
 

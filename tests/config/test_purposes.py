@@ -73,25 +73,28 @@ def test_what_cannot_be_meant_is_one_line(tmp_path: Path, lines: str, said: str)
     path.write_text(path.read_text().replace('purpose = "trends"\nepsilon_per_minute = 18', lines))
     worse = [row | {"area": 1.0 if row["minute"] == 36.0 else row["area"]} for row in load_table()["rows"]]
     with pytest.raises(ConfigError) as caught:
-        answered(config_table(path), lambda: worse) if "people" in said else config.load(path)
+        answered(privacy_of(path), "[stream.privacy] 'features'", lambda: worse) if "people" in said else config.load(
+            path
+        )
     assert said in str(caught.value)
-    assert "[stream.privacy] (number 1) " in str(caught.value)
+    assert "[stream.privacy] 'features' " in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def config_table(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text())
+def privacy_of(path: Path) -> dict[str, Any]:
+    privacy: dict[str, Any] = tomllib.loads(path.read_text())["stream"][0]["privacy"]
+    return privacy
 
 
 def test_no_figures_of_a_newer_version_raise_the_price_of_a_minute(tmp_path: Path) -> None:
     """Whatever they say is best: calibrations change, and what a minute costs on average stays as it is written."""
-    table, rng, seen = config_table(made(tmp_path / "a", "trends")), np.random.default_rng(5), set()
+    table, rng, seen = privacy_of(made(tmp_path / "a", "trends")), np.random.default_rng(5), set()
     rows = load_table()["rows"]
     for minute in (9.0, 18.0, 20.7, 36.0):
-        table["stream"][0]["privacy"]["epsilon_per_minute"] = minute
+        table["epsilon_per_minute"] = minute
         for _ in range(10):
             newer = [row | {"distinct": float(rng.uniform())} for row in rows]
-            privacy = answered(table, lambda newer=newer: newer)["stream"][0]["privacy"]
+            privacy = answered(table, "-", lambda newer=newer: newer)
             n = int(privacy["calibration"].rpartition("-")[2])
             assert privacy["epsilon"] * 2.0 * 60 / n <= minute * (1 + 1e-12)
             assert privacy["epsilon"] * 2.0 * 60 / n > minute * 0.999
@@ -162,7 +165,7 @@ def test_a_reload_after_an_upgrade_of_the_package_takes_the_figures_of_the_proce
     path = made(tmp_path / "a", "trends")
     settings, table = config.load(path), load_table()
     newer = [row | {"distinct": 1.0 if row["n"] == 32 else 0.0} for row in table["rows"]]
-    other = answered(config_table(path), lambda: newer)["stream"][0]["privacy"]
+    other = answered(privacy_of(path), "-", lambda: newer)
     assert other["calibration"] != settings.stream[0].privacy.calibration
     (tmp_path / "advice.json").write_text(json.dumps(table | {"rows": newer}))
     monkeypatch.setattr(purposes, "_ADVICE", tmp_path / "advice.json")

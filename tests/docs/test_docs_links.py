@@ -66,6 +66,7 @@ def test_version_of_the_citation() -> None:
 def test_hours_of_the_usual_configuration() -> None:
     settings = load(ROOT / "config" / "sidecar.toml")
     (stream,) = settings.stream
+    assert stream.rate_hz is not None
     chunk_s = eyestream.load_calibration(stream.privacy.calibration).n / stream.rate_hz
     for ceiling, unit in ((settings.budget.session_epsilon, "a session"), (settings.budget.day_epsilon, "a day")):
         minutes = int(ceiling / stream.privacy.epsilon + 1e-9) * chunk_s // 60

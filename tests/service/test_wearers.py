@@ -184,9 +184,9 @@ def test_the_table_is_optional_and_its_ceilings_let_one_chunk_through(path: Path
     ("line", "complaint"),
     [
         ("session_epsilon = 48.0", r"\[budget.wearer\] session_epsilon: unknown key"),
-        ("day_epsilon = -1.0", r"\[budget.wearer\] day_epsilon: expected float > 0"),
+        ("day_epsilon = -1.0", r"\[budget.wearer\] day_epsilon: expected a number above 0"),
         ('lifetime_mode = "fade"', r"\[budget.wearer\] lifetime_mode: unknown key"),
-        ("day_delta = 2", r"\[budget.wearer\] day_delta: expected float <= 1"),
+        ("day_delta = 2", r"\[budget.wearer\] day_delta: expected a number, 0 to 1"),
     ],
 )
 def test_what_no_wearer_can_have_is_one_line(path: Path, line: str, complaint: str) -> None:

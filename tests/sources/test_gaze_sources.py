@@ -61,7 +61,7 @@ async def test_a_recording_of_gaze_gives_the_rows_of_its_front_end(tmp_path: Pat
         (entry("mqtt", "no-such-profile", 200.0), "not one of"),
         (entry("mqtt", "neon", 50.0), "made for 200 samples a second, not 50"),
         (entry("mqtt", rate_hz=200.0, schema=-1), "schema"),
-        (entry("mqtt", rate_hz=200.0, host="x"), "unknown field `host`"),
+        (entry("mqtt", rate_hz=200.0, host="x"), "host: unknown key"),
         (entry("recording", rate_hz=200.0, file="g.csv"), "without a profile is no source of gaze"),
         (entry("recording", "degrees", 250.0, file="g.csv"), "made for 250 samples a second, not 100"),
         (entry("recording", "degrees", 100.0, file="none.csv"), "no such file"),

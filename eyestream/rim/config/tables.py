@@ -6,11 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from eyestream.privacy.fading import LEVELS
-from eyestream.wire.topics import NAME
+from eyestream.strict import NAME, ONE_LINE
 
 __all__ = [
-    "NAME_PATTERN",
-    "ONE_LINE",
     "BrokerSettings",
     "BudgetSettings",
     "DeviceEntry",
@@ -27,10 +25,7 @@ __all__ = [
     "WearerBudgetSettings",
 ]
 
-NAME_PATTERN = rf"\A{NAME}\Z"
-ONE_LINE = r"\A[^\x00-\x1f\x7f]*\Z"
-
-Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
+Name = Annotated[str, msgspec.Meta(pattern=NAME)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -41,8 +36,8 @@ Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[sidecar]``: its name in topics, and the file that remembers what was spent."""
 
-    name: Name
-    ledger: Path
+    name: Name = "sidecar"
+    ledger: Path = Path("ledger")
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,17 +100,22 @@ class StreamBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[[stream]]``: what the trackers send, and how it is released; rows of another schema or width are refused."""
+    """``[[stream]]``: what the trackers send, and how it is released; rows of another schema or width are refused.
 
-    name: Name
-    schema: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
-    rate_hz: Positive
-    window_s: NotNegative
-    names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=4096)]
-    grace_s: NotNegative
-    idle_s: Positive
-    release: Literal["on_row", "on_clock"]
+    `names` and `rate_hz` that are not given are those of the calibration. `window_s` is that of the front end that
+    makes such rows; rows that no front end makes must say it. `idle_s` is 60 s, or what a row describes if that is
+    longer.
+    """
+
     privacy: PrivacySettings
+    name: Name = "features"
+    schema: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 1
+    rate_hz: Positive | None = None
+    window_s: NotNegative | None = None
+    names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=4096)] | None = None
+    grace_s: NotNegative = 1.0
+    idle_s: Positive | None = None
+    release: Literal["on_row", "on_clock"] = "on_row"
     memory_s: NotNegative = 0.0
     jump_chunks: Count = 16
     budget: StreamBudgetSettings | None = None
@@ -135,12 +135,15 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `lifetime_mode`: what becomes of chunks as `lifetime_epsilon` nears: ``stop``: they cost what they cost, until it is
     reached; ``fade``: epsilon of a chunk halves, level by level (`eyestream.privacy.fading`).
+
+    A window that is not given costs what `window_chunks` of the dearest chunks cost, and never withholds one. Where a
+    stream has a purpose, it is three times `epsilon_per_minute`, which no newer version of the program changes.
     """
 
-    window_chunks: Count
-    window_epsilon: Positive
-    session_epsilon: Positive
-    day_epsilon: Positive
+    window_chunks: Count = 2
+    window_epsilon: Positive | None = None
+    session_epsilon: Positive = 1152.0
+    day_epsilon: Positive = 2304.0
     lifetime_epsilon: Positive | None = None
     window_delta: Share | None = None
     session_delta: Share | None = None
@@ -208,11 +211,11 @@ class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    sidecar: SidecarSettings
-    private: BrokerSettings
     stream: Annotated[tuple[StreamSettings, ...], msgspec.Meta(min_length=1)]
-    budget: BudgetSettings
     device: Annotated[tuple[DeviceEntry, ...], msgspec.Meta(min_length=1)]
+    sidecar: SidecarSettings = SidecarSettings()
+    private: BrokerSettings = BrokerSettings("mqtt://localhost:1883")
+    budget: BudgetSettings = BudgetSettings()
     raw: BrokerSettings | None = None
     source: tuple[SourceEntry, ...] = ()
     limits: LimitSettings = LimitSettings()

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.problems import Problems
 from eyestream.rim.files.delimited import opened, read_columns, read_header
 from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.package_data import DATA, path_of
 from eyestream.rim.files.recordings import Recording
+from eyestream.strict import read
 
 __all__ = ["SHIPPED", "Layout", "Table", "labels_of", "load_features", "load_layout", "read_table"]
 
@@ -98,13 +100,15 @@ def load_layout(name: str) -> Layout:
     """
     path = path_of("layout", name, _FOLDER, SHIPPED)
     try:
-        layout = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Layout)
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the layout: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {str(error).replace('`', '')}") from None
+    problems = Problems()
+    layout = read(Layout, table, problems)
+    problems.refuse(f"{path}: ")
+    assert layout is not None
     _check(layout, str(path))
     return layout
 

@@ -44,7 +44,7 @@ def host_findings(
         *_files(settings, path),
         _memory(),
         _clock(wall, monotonic, pause),
-        fit,
+        *fit,
         *(() if plan is None else (*_hours(plan), *_gaze(plan))),
         *_ledger(settings, plan, int(wall()) // _SECONDS_A_DAY),
     ]
@@ -53,7 +53,7 @@ def host_findings(
 def configuration_findings(settings: Settings, path: Path) -> list[Finding]:
     """Whether a sidecar can be made of the configuration at `path`: what needs neither ledger, machine nor broker."""
     fit, plan = _plan(settings, path)
-    return [fit, *(() if plan is None else (*_hours(plan), *_gaze(plan)))]
+    return [*fit, *(() if plan is None else (*_hours(plan), *_gaze(plan)))]
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
     return good(what)
 
 
-def _plan(settings: Settings, path: Path) -> tuple[Finding, Plan | None]:
+def _plan(settings: Settings, path: Path) -> tuple[list[Finding], Plan | None]:
     """Whether all is there that `run` needs, and the plan where it is."""
     what = "calibration, epsilon, budget and sources fit"
     try:
@@ -118,8 +118,9 @@ def _plan(settings: Settings, path: Path) -> tuple[Finding, Plan | None]:
         plan.sources()
         _ = plan.metas
     except OperatorError as error:
-        return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]"), None
-    return good(what), plan
+        remedy = "Correct [[stream]], [stream.privacy], [budget] or [[source]]"
+        return [bad(what, line, remedy) for line in str(error).splitlines()], None
+    return [good(what)], plan
 
 
 def _hours(plan: Plan) -> Iterator[Finding]:
@@ -128,6 +129,8 @@ def _hours(plan: Plan) -> Iterator[Finding]:
         if stream.purpose is not None:
             yield good(f"the purpose of {name} comes to: {stream.purpose}")
         yield good(f"the ceilings of {name} last: {stream.lasting}")
+        for line in stream.warnings:
+            yield good(f"{name} can be released, but its {line}")
 
 
 def _gaze(plan: Plan) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, ceiling_units
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.problems import Problems
 from eyestream.rim.config import (
     BudgetSettings,
     Settings,
@@ -60,23 +61,30 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> AllC
         A ceiling is below the charge of one chunk; or a mechanism has a delta, and nothing bounds the sum of deltas.
         The lifetime is to fade, and has no ceiling, or one below two chunks, or a mechanism has a delta.
     """
+    problems = Problems()
     charges = {name: Charge.of(mechanism.epsilon, mechanism.delta) for name, mechanism in mechanisms.items()}
     own = {
-        stream.name: _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charges[stream.name])
+        stream.name: _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charges[stream.name], problems)
         for stream in settings.stream
         if stream.budget is not None
     }
-    return AllCeilings(_of_device(settings.budget, charges.values()), own)
+    device = _of_device(settings.budget, charges.values(), problems)
+    problems.refuse()
+    return AllCeilings(device, own)
 
 
-def _of_device(budget: BudgetSettings, charges: Collection[Charge]) -> Ceilings:
+def _of_device(budget: BudgetSettings, charges: Collection[Charge], problems: Problems) -> Ceilings:
     charge = Charge(max(c.epsilon for c in charges), max(c.delta for c in charges))
     if charge.delta and budget.lifetime_delta is None:
-        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    ceilings = _read("[budget]", budget, budget.window_chunks, charge)
+        problems.add("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
+    ceilings = _read("[budget]", budget, budget.window_chunks, charge, problems)
     if budget.wearer is not None:
-        ceilings = dataclasses.replace(ceilings, wearer=_read("[budget.wearer]", budget.wearer, 0, charge))
-    return ceilings if budget.levels == 1 else fading(ceilings, charge, budget.levels, "[budget] lifetime_mode")
+        wearer = _read("[budget.wearer]", budget.wearer, 0, charge, problems)
+        ceilings = dataclasses.replace(ceilings, wearer=wearer)
+    if budget.levels > 1:
+        with problems.gathered():
+            return fading(ceilings, charge, budget.levels, "[budget] lifetime_mode")
+    return ceilings
 
 
 def fading(
@@ -109,20 +117,18 @@ def fading(
     return dataclasses.replace(ceilings, levels=levels)
 
 
-def _read(where: str, table: _Table, window_chunks: int, charge: Charge) -> Ceilings:
+def _read(where: str, table: _Table, window_chunks: int, charge: Charge, problems: Problems) -> Ceilings:
     epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
     deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
     for scope, ceiling in epsilons.items():
         if ceiling is not None and ceiling_units(ceiling) < charge.epsilon:
             least = f"{charge.epsilon / EPSILON_UNITS:.15g}"
-            raise ConfigError(
+            problems.add(
                 f"{where} {scope}_epsilon: expected at least the epsilon of one chunk as it is booked, {least}"
             )
     for key, ceiling in deltas.items():
         if ceiling is not None and ceiling_units(ceiling, DELTA_UNITS) < charge.delta:
-            raise ConfigError(
-                f"{where} {key}: expected at least the delta of one chunk, {charge.delta / DELTA_UNITS:g}"
-            )
+            problems.add(f"{where} {key}: expected at least the delta of one chunk, {charge.delta / DELTA_UNITS:g}")
     return Ceilings.of(window_chunks, **epsilons, **deltas)
 
 

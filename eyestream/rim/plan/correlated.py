@@ -68,7 +68,7 @@ def correlated_of(
         claim = session_claim(
             mechanism,
             process,
-            mechanism.n / stream.rate_hz,
+            mechanism.n / rows.rate_hz,
             chunks=max(chunks, 1),
             touched=rows.chunks_touched(mechanism.n, 1.0),
         )

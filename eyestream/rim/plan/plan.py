@@ -4,39 +4,34 @@ Calibrations, profiles, classes of processes and mechanisms are loaded here and 
 compute (words of guarantees above all) is computed when it is first asked for, and kept: a plan never changes.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.errors import ConfigError, OperatorError
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.charge import EPSILON_UNITS, Charge, ceiling_units
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.scopes import Beside, Deployment
-from eyestream.rim.config import DeviceEntry, Settings, StreamSettings
-from eyestream.rim.config import load as load_tables
+from eyestream.problems import Problems
+from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
-from eyestream.rim.elsewhere import mechanism_elsewhere
-from eyestream.rim.files import calibrations
-from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.plan.ceilings import AllCeilings, ceilings_of, check_lowered
-from eyestream.rim.plan.correlated import correlated_of, kept_below
+from eyestream.rim.plan.resolve import alone, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
-from eyestream.rim.sources.registry import front_end_of, make_source
+from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
-from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
-if TYPE_CHECKING:
-    from eyestream.gaze.profile import Profile
+__all__ = ["Plan", "load", "resolved"]
 
-__all__ = ["Plan", "fitting", "load", "resolved"]
+_MINUTES = 3.0
+"""A window that is not given costs at most what so many minutes of a purpose cost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +95,10 @@ class Plan:
         ConfigError
             The other one differs in anything else, or a ceiling is higher, or too low for one chunk.
         """
+        parts = {name: stream.parts for name, stream in self.streams.items()}
+        settings = _filled(settings, parts)
         check_lowered(self.settings, settings)
-        plan = _planned(settings, self.base, {name: stream.parts for name, stream in self.streams.items()})
+        plan = _planned(settings, self.base, parts)
         assert plan.ceilings
         return plan
 
@@ -112,13 +109,15 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Plan:
     Raises
     ------
     ConfigError, CalibrationError
-        As `eyestream.rim.config.load` and `resolved`; the message begins with the file.
+        As `eyestream.rim.config.load` and `resolved`; a line for each mistake, which begins with the file.
     """
-    settings = load_tables(path, notice)
-    try:
-        return resolved(settings, path.parent)
-    except OperatorError as error:
-        raise type(error)(f"{path}: {error}") from None
+    reading = read_tables(path, notice)
+    problems = Problems()
+    problems.found += reading.problems.found
+    plan = _resolved(reading.settings, path.parent, SecureNoise, problems, reading.wrong)
+    problems.refuse(f"{path}: ")
+    assert plan is not None
+    return plan
 
 
 def resolved(
@@ -149,33 +148,71 @@ def resolved(
         Epsilon, an option or a ceiling cannot be used. The features are those that describe 30 s of gaze each, and the
         stream says less. A baseline is taken off each session, and `idle_s` is shorter than what a row describes. A
         mechanism elsewhere is not there, or not that of the calibration. A purpose comes to more than a window may
-        cost.
+        cost. Several mistakes are a line each.
     """
     if mechanisms is not None:
-        return _planned(settings, base, {s.name: _given(settings, s, mechanisms[s.name]) for s in settings.stream})
+        parts = {s.name: Parts((), spec_of(s, None, ()), mechanisms[s.name]) for s in settings.stream}
+        return _planned(_filled(settings, parts), base, parts)
+    problems = Problems()
+    plan = _resolved(settings, base, noise, problems)
+    problems.refuse()
+    assert plan is not None
+    return plan
+
+
+def _resolved(
+    settings: Settings,
+    base: Path,
+    noise: Callable[[], Noise],
+    problems: Problems,
+    wrong: frozenset[str] = frozenset(),
+) -> Plan | None:
+    """The plan, or None where there is a problem; what rests on a top table that is `wrong` is not looked at."""
     parts: dict[str, Parts] = {}
     for stream in settings.stream:
-        try:
-            parts[stream.name] = _parts(settings, stream, noise())
-        except OperatorError as error:
-            raise error if len(settings.stream) == 1 else type(error)(f"stream {stream.name!r}: {error}") from None
-    plan = _planned(settings, base, parts)
-    _ = plan.ceilings  # refused now, where one is too low
+        with problems.gathered(f"stream {stream.name!r}: "):
+            parts[stream.name] = parts_of(settings, stream, noise())
+    if not parts or "budget" in wrong:
+        return None
+    whole = msgspec.structs.replace(settings, stream=tuple(s for s in settings.stream if s.name in parts))
+    plan = _planned(_filled(whole, parts), base, parts)
+    for planned in plan.streams.values():
+        with problems.gathered():
+            _check_price(planned)
+    with problems.gathered():
+        _ = plan.ceilings
     return plan
+
+
+def _check_price(stream: StreamPlan) -> None:
+    """Raise ConfigError where a purpose comes to more than a window may cost."""
+    purpose, window = stream.settings.privacy.purpose, stream.budget.window_epsilon
+    if purpose is not None and window is not None:
+        within_window(purpose, stream.mechanism.epsilon, stream.touched, window)
+
+
+def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
+    """The tables with a ceiling of the window, where none is given."""
+    budget = settings.budget
+    if budget.window_epsilon is not None:
+        return settings
+    chunks = budget.window_chunks * max(Charge.of(one.mechanism.epsilon).epsilon for one in parts.values())
+    window = chunks / EPSILON_UNITS
+    if ceiling_units(window) < chunks:
+        window = math.nextafter(window, math.inf)
+    minutes = [stream.privacy.epsilon_per_minute for stream in settings.stream]
+    window = max([window, *(_MINUTES * minute for minute in minutes if minute is not None)])
+    return msgspec.structs.replace(settings, budget=msgspec.structs.replace(budget, window_epsilon=window))
 
 
 def _planned(settings: Settings, base: Path, parts: Mapping[str, Parts]) -> Plan:
     streams = {
         stream.name: StreamPlan(
-            stream, settings.budget, parts[stream.name], _deployment(settings, stream, parts), _alone(settings)
+            stream, settings.budget, parts[stream.name], _deployment(settings, stream, parts), alone(settings)
         )
         for stream in settings.stream
     }
     return Plan(settings, base, streams)
-
-
-def _alone(settings: Settings) -> bool:
-    return all(len(settings.streams_of(device)) < 2 for device in settings.device)
 
 
 def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, Parts]) -> Deployment:
@@ -187,7 +224,7 @@ def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, 
     return Deployment(
         stream=parts[stream.name].spec,
         window_chunks=budget.window_chunks,
-        window_epsilon=budget.window_epsilon,
+        window_epsilon=budget.window_epsilon or 0.0,
         session_epsilon=budget.session_epsilon,
         day_epsilon=budget.day_epsilon,
         lifetime_epsilon=budget.lifetime_epsilon,
@@ -201,103 +238,3 @@ def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, 
             for one in beside
         ),
     )
-
-
-def _given(settings: Settings, stream: StreamSettings, mechanism: Mechanism) -> Parts:
-    return Parts((), _spec(settings, stream, ("1",) * len(stream.names)), mechanism)
-
-
-def _spec(settings: Settings, stream: StreamSettings, units: tuple[str, ...], memory_s: float = 0.0) -> StreamSpec:
-    """What the rows of a stream are; the longer memory holds, of the configuration and of a front end here."""
-    return StreamSpec(
-        name=stream.name,
-        schema=stream.schema,
-        names=stream.names,
-        units=units,
-        rate_hz=stream.rate_hz,
-        window_s=stream.window_s,
-        memory_s=max(stream.memory_s, memory_s),
-    )
-
-
-def fitting(settings: Settings, stream: StreamSettings) -> "tuple[Calibration, StreamSpec, tuple[Profile, ...]]":
-    """The calibration that a stream names, what the rows of the stream are, and the front ends that make them.
-
-    Raises
-    ------
-    CalibrationError, ConfigError
-        As `resolved`: one of them does not fit the others.
-    """
-    calibration = _calibration(stream)
-    found = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
-    front_ends = tuple(dict.fromkeys(profile for profile in found if profile is not None))
-    spec = _spec(settings, stream, calibration.units, max((made.memory_s for made in front_ends), default=0.0))
-    if front_ends:
-        from eyestream.gaze.profile_text import front_end_mark  # noqa: PLC0415  for who has gaze
-
-        for profile in front_ends:
-            calibration.check_front_end(front_end_mark(profile))
-    if calibration.anchor is not None:
-        _check_pause(spec, stream.idle_s)
-    return calibration, spec, front_ends
-
-
-def _parts(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
-    """What a stream is made of, with each thing fitting the others."""
-    calibration, spec, front_ends = fitting(settings, stream)
-    mechanism = _built(settings, stream, calibration, spec, noise)
-    if stream.privacy.purpose is not None:
-        touched = spec.chunks_touched(mechanism.n, 1.0)
-        within_window(stream.privacy.purpose, mechanism.epsilon, touched, settings.budget.window_epsilon)
-    for level in range(1, settings.budget.levels):
-        _on_level(mechanism, level)
-    return Parts(front_ends, spec, mechanism)
-
-
-def _calibration(stream: StreamSettings) -> Calibration:
-    """The calibration that a stream names, which was made from such rows."""
-    place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
-    named = mechanism_elsewhere(place, where).name if place is not None else None
-    calibration = calibrations.load(stream.privacy.calibration)
-    if named not in (None, calibration.mechanism):
-        raise ConfigError(f"{where}: {place} is {named}, and the calibration is one of {calibration.mechanism}")
-    calibration.check_stream(stream.names, stream.rate_hz)
-    if stream.names == FEATURES_52 and stream.window_s < WINDOW_52_S:
-        raise ConfigError(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
-    return calibration
-
-
-def _check_pause(rows: StreamSpec, idle_s: float) -> None:
-    """Raise ConfigError where rows after a pause that ends a session still describe gaze of before it."""
-    reach_s = round(rows.window_s + rows.memory_s, 6)
-    if idle_s < reach_s:
-        raise ConfigError(
-            f"[[stream]] idle_s = {idle_s:g}: expected at least {reach_s:.8g} (window_s = {rows.window_s:g} and "
-            f"memory_s = {rows.memory_s:g}): the calibration takes a baseline off each session, and rows after a "
-            "shorter pause still describe gaze of before it"
-        )
-
-
-def _built(
-    settings: Settings, stream: StreamSettings, calibration: Calibration, spec: StreamSpec, noise: Noise
-) -> Mechanism:
-    privacy = stream.privacy
-    if privacy.epsilon_prime is None:
-        return build(calibration, privacy.epsilon, noise=noise, **privacy.given)
-
-    def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
-        mechanism = build(calibration, epsilon, noise=noise, **privacy.given)
-        claim = correlated_of(stream, settings.budget, mechanism, spec, alone=_alone(settings))
-        if claim is None:
-            raise ConfigError("[stream.privacy] epsilon_prime: it is a figure of a class; name one with `correlation`")
-        return mechanism, claim
-
-    return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed, "[stream.privacy] epsilon_prime")[0]
-
-
-def _on_level(mechanism: Mechanism, level: int) -> None:
-    """Make it now, so that a level that cannot be is refused before anything is released."""
-    try:
-        mechanism.faded(level)
-    except OperatorError as error:
-        raise ConfigError(f"[budget] lifetime_mode: 'fade' is not for this epsilon: {error}") from None

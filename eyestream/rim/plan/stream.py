@@ -14,7 +14,14 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import BudgetSettings, StreamSettings
 from eyestream.rim.plan.correlated import correlated_of
-from eyestream.rim.plan.words import error_words, lasting_words, purpose_words, wearer_scopes, withheld_seconds
+from eyestream.rim.plan.words import (
+    epsilon_warnings,
+    error_words,
+    lasting_words,
+    purpose_words,
+    wearer_scopes,
+    withheld_seconds,
+)
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
@@ -22,6 +29,9 @@ if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
 
 __all__ = ["Parts", "StreamPlan", "rows_apart"]
+
+_IDLE_S = 60.0
+"""A shorter silence ends no session, unless the configuration says so."""
 
 
 def rows_apart(spec: StreamSpec) -> int:
@@ -114,6 +124,11 @@ class StreamPlan:
         return purpose_words(self.settings.privacy, self.mechanism)
 
     @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is allowed and hardly meant, in words: an epsilon so small that years pass before it tells anything."""
+        return epsilon_warnings(self.mechanism, self.deployment)
+
+    @cached_property
     def claim(self) -> Correlated | None:
         """About a whole session, under a class of processes; raises ConfigError as `correlated_of`."""
         return correlated_of(self.settings, self.budget, self.mechanism, self.spec, alone=self.alone)
@@ -155,7 +170,7 @@ class StreamPlan:
             rate_hz=spec.rate_hz,
             n=self.mechanism.n,
             grace_s=stream.grace_s,
-            idle_s=stream.idle_s,
+            idle_s=max(_IDLE_S, spec.window_s + spec.memory_s) if stream.idle_s is None else stream.idle_s,
             jump_chunks=stream.jump_chunks,
             release=stream.release,
             apart=rows_apart(spec) if self.mechanism.baseline_chunks else 0,

@@ -7,7 +7,9 @@ from eyestream.privacy.purposes import words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, WearerBudgetSettings
 
-__all__ = ["error_words", "lasting_words", "purpose_words", "wearer_scopes", "withheld_seconds"]
+__all__ = ["epsilon_warnings", "error_words", "lasting_words", "purpose_words", "wearer_scopes", "withheld_seconds"]
+
+_YEAR_S = 365.25 * 86_400
 
 
 def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
@@ -31,6 +33,29 @@ def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
     if mechanism.baseline_chunks:
         text += f"; of each session the first {withheld_seconds(mechanism, deployment.stream.rate_hz):g} s are withheld"
     return text
+
+
+def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str, ...]:
+    """That a ceiling lasts for years, or that years of chunks must be averaged; nothing where epsilon is usable.
+
+    The average of m chunks has an error of `noise_sd` / sqrt(m). Usable is a tenth of a feature's range.
+    """
+    found, epsilon = [], f"epsilon {mechanism.epsilon:g} of a chunk"
+    for scope in scopes_of(mechanism.loss, mechanism.n, deployment):
+        if scope.unit in {"session", "day"} and scope.seconds is not None and scope.seconds > _YEAR_S:
+            lasting = duration(scope.seconds)
+            found.append(f"{epsilon} is so small that the ceiling of a {scope.unit} lasts {lasting} of releases")
+    width = np.asarray(mechanism.calibration.hi) - np.asarray(mechanism.calibration.lo)
+    noise = np.asarray(mechanism.noise_sd)
+    if (released := (width > 0) & (noise > 0)).any():
+        chunks = float(np.median(noise[released] / width[released]) * 10.0) ** 2
+        seconds = chunks * mechanism.n / deployment.stream.rate_hz
+        if seconds > _YEAR_S:
+            found.append(
+                f"{epsilon} adds so much noise that {duration(seconds)} of chunks must be averaged before the error of "
+                "the median feature is a tenth of its range"
+            )
+    return tuple(found)
 
 
 def withheld_seconds(mechanism: Mechanism, rate_hz: float) -> float:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from eyestream.errors import ConfigError, meant
+from eyestream.problems import Problems
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.source import Feeder, Source, SourceKind
 from eyestream.streams.spec import StreamSpec, same_rate
+from eyestream.strict import Place, read
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
@@ -118,13 +120,8 @@ def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
 
 def _options(entry: SourceEntry, kind: "SourceKind | GazeKind", base: Path) -> msgspec.Struct:
     """What stands in ``[source.options]``."""
-
-    def path(wanted: type, value: object) -> object:
-        if wanted is Path and isinstance(value, str) and value:
-            return base / value
-        raise ValueError("Expected a path")
-
-    try:
-        return msgspec.convert(entry.options, kind.options, dec_hook=path)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"[source.options] of {entry.kind}: {error}") from None
+    problems = Problems()
+    options = read(kind.options, entry.options, problems, Place(("source", "options")), lambda text: base / text)
+    problems.refuse(f"source {entry.device}/{entry.stream}, {entry.kind}: ")
+    assert options is not None
+    return options
