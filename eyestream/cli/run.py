@@ -74,11 +74,8 @@ def _log_streams(plan: Plan) -> None:
         _LOG.info("%s: the ceilings allow a device: %s", name, stream.lasting)
         for line in stream.warnings:
             _LOG.warning("%s: %s", name, line)
-        if stream.front_ends:
-            from eyestream.gaze.profile_text import front_end_hash  # noqa: PLC0415  for who has gaze
-
-            for profile in stream.front_ends:
-                _LOG.info("%s: gaze of profile %s by front end %s", name, profile.name, front_end_hash(profile))
+        for profile, mark in stream.marks:
+            _LOG.info("%s: gaze of profile %s by front end %s", name, profile.name, mark.front_end)
 
 
 @contextlib.contextmanager

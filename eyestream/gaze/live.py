@@ -41,10 +41,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.clock_map import BAND_S, ClockMap
-from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
-from eyestream.gaze.front_end import FrontEnd
+from eyestream.gaze.entry import FrontEndEntry, RowMaker
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
+from eyestream.gaze.timeline import LONGEST_STEP_S
 from eyestream.gaze.waiting import Waiting
 
 __all__ = ["DELAY_S", "SILENCE_S", "LiveFrontEnd", "LiveRows"]
@@ -91,6 +92,8 @@ class LiveFrontEnd:
     ----------
     profile
         Of the tracker, with a rate.
+    entry
+        Of the front end that makes the rows.
 
     Attributes
     ----------
@@ -99,13 +102,13 @@ class LiveFrontEnd:
     too_fast : rows that count as lost because samples came faster than the profile's rate.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
-        self.clock, self.waiting = ClockMap(), Waiting(profile)
+    def __init__(self, profile: Profile, entry: FrontEndEntry = USUAL) -> None:
+        self.profile, self.entry = profile, entry
+        self.clock, self.waiting = ClockMap(), Waiting(profile, entry.step_s)
         self.too_fast = 0
-        self._most = math.ceil(_FASTEST * profile.fixed_rate_hz * WINDOW_S)
+        self._most = math.ceil(_FASTEST * profile.fixed_rate_hz * entry.window_s)
         self._made: list[LiveRows] = []
-        self._front: FrontEnd | None = None
+        self._front: RowMaker | None = None
         self._session = -1
         self._origin = self._began = self._heard = 0.0  # the first sample, by the tracker and by the host; the last one
         self._steps = 0
@@ -155,23 +158,23 @@ class LiveFrontEnd:
         if self._front is not None:
             self._made.append(self._end())
         assert self.clock.offset_s is not None
-        self._front, self._steps = FrontEnd(self.profile, origin_s=0.0), 1
+        self._front, self._steps = self.entry.make(self.profile, LONGEST_STEP_S, 0.0), 1
         self._origin, self._began = origin, origin + self.clock.offset_s
         self._session += 1
 
     def _end(self) -> LiveRows:
         self._front = None
         self.waiting.clear()
-        return LiveRows(self._session, self._number, np.zeros(0), np.zeros((0, len(NAMES))), end=True)
+        return LiveRows(self._session, self._number, np.zeros(0), np.zeros((0, len(self.entry.names))), end=True)
 
     @property
     def _number(self) -> int:
         """Of the row that the next step makes; 0 too before there is one."""
-        return max(0, self._steps - round(WINDOW_S / STEP_S))
+        return max(0, self._steps - round(self.entry.window_s / self.entry.step_s))
 
     def _moment(self, step: int) -> float:
         """When the row of the window that ends with a step is made."""
-        return self._began + step * STEP_S + DELAY_S
+        return self._began + step * self.entry.step_s + DELAY_S
 
     def _rows_by(self, now_s: float) -> list[LiveRows]:
         rows: list[LiveRows] = []
@@ -187,9 +190,9 @@ class LiveFrontEnd:
                 self.clock = ClockMap()
         return rows
 
-    def _row(self, front: FrontEnd) -> list[LiveRows]:
+    def _row(self, front: RowMaker) -> list[LiveRows]:
         """The row of the window that ends with this step; a sample of that very moment belongs to it."""
-        end = self._steps * STEP_S
+        end = self._steps * self.entry.step_s
         made = front.advance(end, self.waiting.until(end))
         if len(made) == 0:
             return []

@@ -9,8 +9,8 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files import recordings
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.layouts import SHIPPED, labels_of, load_features, load_layout
 from eyestream.rim.files.profiles import load_profile

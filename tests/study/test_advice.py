@@ -10,12 +10,12 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.lab.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
 from eyestream.rim import config
 from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.plan import resolved
 

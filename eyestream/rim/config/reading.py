@@ -209,7 +209,7 @@ def _check_together(settings: Settings, wrong: set[str], problems: Problems) -> 
     _once(
         "[[source]] device, stream",
         "one source",
-        [f"{one.device}/{one.stream}" for one in settings.source],
+        [f"{one.device}/{name}" for one in settings.source for name in one.served],
         problems,
     )
 
@@ -226,13 +226,14 @@ def _check_devices(settings: Settings, problems: Problems) -> None:
             problems.add(f"[[device]] {device.id!r} streams: expected names of {', '.join(streams)}, found none")
     sent = {(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)}
     for source in settings.source:
-        if (source.device, source.stream) not in sent:
-            known = [f"{device}/{stream}" for device, stream in sorted(sent)]
-            found = f"{source.device}/{source.stream}"
-            problems.add(
-                "[[source]] device, stream: expected a device of the file, and a stream of it, found "
-                f"{found}{meant(found, known)}"
-            )
+        for name in source.served:
+            if (source.device, name) not in sent:
+                known = [f"{device}/{stream}" for device, stream in sorted(sent)]
+                found = f"{source.device}/{name}"
+                problems.add(
+                    "[[source]] device, stream: expected a device of the file, and a stream of it, found "
+                    f"{found}{meant(found, known)}"
+                )
 
 
 def _check_brokers(settings: Settings, problems: Problems) -> None:

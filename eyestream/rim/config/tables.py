@@ -102,9 +102,10 @@ class StreamBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[[stream]]``: what the trackers send, and how it is released; rows of another schema or width are refused.
 
-    `names` and `rate_hz` that are not given are those of the calibration. `window_s` is that of the front end that
-    makes such rows; rows that no front end makes must say it. `idle_s` is 60 s, or what a row describes if that is
-    longer.
+    `front_end` makes its rows of gaze: a name, or the place of one that lives elsewhere, ``package.module:NAME``.
+    Where it is not given, a source of gaze has the usual one. `names`, `rate_hz` and `window_s` that are not given are
+    those of the front end. Without one, `names` and `rate_hz` are those of the calibration; `window_s` must be given
+    for rows that no front end of ours makes. `idle_s` is 60 s, or what a row describes if that is longer.
     """
 
     privacy: PrivacySettings
@@ -116,6 +117,7 @@ class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grace_s: NotNegative = 1.0
     idle_s: Positive | None = None
     release: Literal["on_row", "on_clock"] = "on_row"
+    front_end: Text | None = None
     memory_s: NotNegative = 0.0
     jump_chunks: Count = 16
     budget: StreamBudgetSettings | None = None
@@ -161,15 +163,22 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SourceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[source]``, or ``[[source]]`` for several: rows of one stream of one device that are not on the raw broker.
 
-    Gaze becomes rows through the front end of a profile: a shipped one by name, or a path.
+    Gaze becomes rows through the front end of each stream that the source serves; `profile` says what the numbers of
+    the tracker are: a shipped one by name, or a path. A source of gaze may serve several `streams`.
     """
 
     kind: Text
     device: Name
     stream: Name = "features"
+    streams: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)] | None = None
     profile: Text | None = None
     rate_hz: Positive | None = None
     options: dict[str, Any] = {}
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The streams of its device that it serves."""
+        return self.streams or (self.stream,)
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -230,7 +239,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rows_cross_a_broker(self) -> bool:
         """Whether some stream of some device has no source in this process."""
-        served = {(source.device, source.stream) for source in self.source}
+        served = {(source.device, name) for source in self.source for name in source.served}
         return any((d.id, stream.name) not in served for d in self.device for stream in self.streams_of(d))
 
     def streams_of(self, device: DeviceEntry) -> tuple[StreamSettings, ...]:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.registry import USUAL
 from eyestream.problems import Problems
 from eyestream.rim.files.delimited import opened, read_columns, read_header
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.package_data import DATA, path_of
 from eyestream.rim.files.recordings import Recording
 from eyestream.strict import read
@@ -79,7 +79,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         names: list[str] = []
         for column in self.columns:
             if column == _ALL_FEATURES:
-                names += FEATURES_52
+                names += USUAL.names
             elif column != _REST:
                 names.append(f"{_SKIP}{len(names)}" if column == _SKIP else column)
         return tuple(names)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eyestream.errors import OperatorError
-from eyestream.gaze.profile_text import front_end_mark
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
@@ -137,15 +136,14 @@ def _gaze(plan: Plan) -> Iterator[Finding]:
     """What the front ends in this process make of gaze, and what a second of it costs."""
     for name, stream in plan.streams.items():
         calibration = stream.mechanism.calibration
-        for profile in stream.front_ends:
-            mark = front_end_mark(profile)
+        for profile, mark in stream.marks:
             which = "" if calibration.anchor is None else " that enters no baseline"
             same = calibration.check_front_end(mark)
             known = "the very front end" if same else "its detector, on another tracker: see check --recording"
             yield good(
                 f"gaze becomes rows of {name} as its calibration knows them: profile {profile.name}, front end "
-                f"{mark.front_end}, {known}; memory {profile.memory_s:g} s, so one second of gaze{which} enters up to "
-                f"{stream.touched} chunks, epsilon {stream.touched * stream.mechanism.epsilon:g}"
+                f"{mark.front_end}, {known}; memory {stream.spec.memory_s:g} s, so one second of gaze{which} enters up "
+                f"to {stream.touched} chunks, epsilon {stream.touched * stream.mechanism.epsilon:g}"
             )
 
 

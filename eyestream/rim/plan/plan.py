@@ -21,9 +21,9 @@ from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
 from eyestream.rim.plan.ceilings import AllCeilings, ceilings_of, check_lowered
-from eyestream.rim.plan.resolve import alone, parts_of, spec_of
+from eyestream.rim.plan.resolve import alone, makers_of, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
-from eyestream.rim.sources.registry import make_source
+from eyestream.rim.sources.registry import Served, make_sources
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import Meta
@@ -78,14 +78,13 @@ class Plan:
         return {key: stream.meta for key, (_, stream) in self.served.items()}
 
     def sources(self) -> dict[StreamKey, Source | Feeder]:
-        """New sources, by the stream that each serves; raises ConfigError or RecordingError as `make_source`."""
-        broker = self.settings.raw_broker
-        return {
-            StreamKey(entry.device, entry.stream): make_source(
-                entry, self.streams[entry.stream].spec, self.base, broker
-            )
-            for entry in self.settings.source
-        }
+        """New sources, by the stream that each serves; raises ConfigError or RecordingError as `make_sources`."""
+        made: dict[StreamKey, Source | Feeder] = {}
+        for entry in self.settings.source:
+            served = [Served(self.streams[name].spec, self.streams[name].parts.front_end) for name in entry.served]
+            found = make_sources(entry, served, self.base, self.settings.raw_broker)
+            made |= {StreamKey(entry.device, name): one for name, one in zip(entry.served, found, strict=True)}
+        return made
 
     def lowered(self, settings: Settings) -> "Plan":
         """The plan with the lower ceilings of another configuration; its mechanisms stay.
@@ -151,7 +150,10 @@ def resolved(
         cost. Several mistakes are a line each.
     """
     if mechanisms is not None:
-        parts = {s.name: Parts((), spec_of(s, None, ()), mechanisms[s.name]) for s in settings.stream}
+        parts = {}
+        for stream in settings.stream:
+            made = makers_of(settings, stream)
+            parts[stream.name] = Parts(*made, spec_of(stream, None, made), mechanisms[stream.name])
         return _planned(_filled(settings, parts), base, parts)
     problems = Problems()
     plan = _resolved(settings, base, noise, problems)

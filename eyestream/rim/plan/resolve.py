@@ -1,9 +1,10 @@
 """What each stream of a configuration is made of: calibration, front ends, mechanism. All files are loaded here."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from eyestream.errors import ConfigError, OperatorError
+from eyestream.gaze.entry import FrontEndEntry
+from eyestream.gaze.registry import SHIPPED, USUAL
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.mechanism import Mechanism
@@ -11,18 +12,24 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
 from eyestream.problems import Problems
 from eyestream.rim.config import Settings, StreamSettings
-from eyestream.rim.elsewhere import mechanism_elsewhere
+from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.features import FEATURES_52, WINDOW_52_S
 from eyestream.rim.plan.correlated import correlated_of, kept_below
 from eyestream.rim.plan.stream import Parts
-from eyestream.rim.sources.registry import front_end_of
+from eyestream.rim.sources.registry import profile_of
 from eyestream.streams.spec import StreamSpec
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
 
-__all__ = ["alone", "fitting", "parts_of", "spec_of"]
+__all__ = ["Made", "alone", "fitting", "makers_of", "parts_of", "spec_of"]
+
+
+class Made(NamedTuple):
+    """What makes the rows of a stream: a front end, and the profiles of the sources of gaze, each once."""
+
+    front_end: FrontEndEntry | None
+    profiles: "tuple[Profile, ...]"
 
 
 def alone(settings: Settings) -> bool:
@@ -30,33 +37,40 @@ def alone(settings: Settings) -> bool:
     return all(len(settings.streams_of(device)) < 2 for device in settings.device)
 
 
-def fitting(settings: Settings, stream: StreamSettings) -> "tuple[Calibration, StreamSpec, tuple[Profile, ...]]":
-    """The calibration that a stream names, what the rows of the stream are, and the front ends that make them.
+def fitting(settings: Settings, stream: StreamSettings) -> tuple[Calibration, Made, StreamSpec]:
+    """The calibration that a stream names, what makes its rows, and what they are.
 
     Raises
     ------
     CalibrationError, ConfigError
         One of them does not fit the others.
     """
-    calibration, problems = _calibration(stream), Problems()
-    front_ends = _front_ends(settings, stream)
-    spec = spec_of(stream, calibration, front_ends)
+    problems, calibration, made = Problems(), None, None
+    with problems.gathered():
+        calibration = _calibration(stream)
+    with problems.gathered():
+        made = makers_of(settings, stream)
+    if calibration is None or made is None:
+        problems.refuse()
+    assert calibration is not None
+    assert made is not None
+    spec = spec_of(stream, calibration, made)
     with problems.gathered():
         calibration.check_stream(spec.names, calibration.rate_hz)
     with problems.gathered():
         calibration.check_stream(calibration.names, spec.rate_hz)
-    if spec.names == FEATURES_52 and spec.window_s < WINDOW_52_S:
-        problems.add(f"[[stream]] window_s: a row of these features describes {WINDOW_52_S:g} s, not less")
-    for profile in front_ends:
-        from eyestream.gaze.profile_text import front_end_mark  # noqa: PLC0415  for who has gaze
-
+    known = made.front_end or _shipped(spec.names)
+    if known is not None and spec.names == known.names and spec.window_s < known.window_s:
+        problems.add(f"[[stream]] window_s: a row of these features describes {known.window_s:g} s, not less")
+    for profile in made.profiles:
+        assert made.front_end is not None
         with problems.gathered():
-            calibration.check_front_end(front_end_mark(profile))
+            calibration.check_front_end(made.front_end.mark(profile))
     if calibration.anchor is not None and stream.idle_s is not None:
         with problems.gathered():
             _check_pause(spec, stream.idle_s)
     problems.refuse()
-    return calibration, spec, front_ends
+    return calibration, made, spec
 
 
 def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
@@ -67,15 +81,30 @@ def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
     CalibrationError, ConfigError
         As `fitting`; or epsilon or an option cannot be used.
     """
-    calibration, spec, front_ends = fitting(settings, stream)
+    calibration, made, spec = fitting(settings, stream)
     mechanism = _built(settings, stream, calibration, spec, noise)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
-    return Parts(front_ends, spec, mechanism)
+    return Parts(made.front_end, made.profiles, spec, mechanism)
 
 
-def spec_of(stream: StreamSettings, calibration: Calibration | None, profiles: "Sequence[Profile]") -> StreamSpec:
-    """What the rows of a stream are; what its table leaves out comes with its calibration and its front end.
+def makers_of(settings: Settings, stream: StreamSettings) -> Made:
+    """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
+
+    Raises
+    ------
+    ConfigError
+        There is no such front end, kind of source or profile.
+    """
+    found = (profile_of(entry) for entry in settings.source if stream.name in entry.served)
+    profiles = tuple(dict.fromkeys(profile for profile in found if profile is not None))
+    if stream.front_end is not None:
+        return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles)
+    return Made(USUAL if profiles else None, profiles)
+
+
+def spec_of(stream: StreamSettings, calibration: Calibration | None, made: Made) -> StreamSpec:
+    """What the rows of a stream are; what its table leaves out comes with its front end and its calibration.
 
     The memory of a front end in this process is known, whatever the table says: the longest memory holds.
 
@@ -84,27 +113,31 @@ def spec_of(stream: StreamSettings, calibration: Calibration | None, profiles: "
     ConfigError
         Nothing says what the rows are.
     """
-    names = stream.names or (None if calibration is None else calibration.names)
-    rate_hz = stream.rate_hz or (None if calibration is None else calibration.rate_hz)
-    window_s = WINDOW_52_S if stream.window_s is None and names == FEATURES_52 else stream.window_s
+    front_end = made.front_end
+    usual = front_end or calibration
+    names = stream.names or (None if usual is None else usual.names)
+    rate_hz = stream.rate_hz or (None if usual is None else usual.rate_hz)
+    known = front_end or (None if names is None else _shipped(names))
+    window_s = known.window_s if stream.window_s is None and known is not None else stream.window_s
     if names is None or rate_hz is None or window_s is None:
         key = "window_s" if window_s is None else "names" if names is None else "rate_hz"
         raise ConfigError(f"[[stream]] {key}: missing; no front end of the configuration makes such rows")
+    units = ("1",) * len(names) if front_end is None else front_end.units
+    memories = [front_end.memory_s(profile) for profile in made.profiles] if front_end is not None else []
     return StreamSpec(
         name=stream.name,
         schema=stream.schema,
         names=names,
-        units=("1",) * len(names) if calibration is None or calibration.names != names else calibration.units,
+        units=calibration.units if calibration is not None and calibration.names == names else units,
         rate_hz=rate_hz,
         window_s=window_s,
-        memory_s=max([stream.memory_s, *(profile.memory_s for profile in profiles)]),
+        memory_s=max([stream.memory_s, *memories]),
     )
 
 
-def _front_ends(settings: Settings, stream: StreamSettings) -> "tuple[Profile, ...]":
-    """The profiles of the sources of gaze that serve a stream, each once."""
-    found = (front_end_of(entry) for entry in settings.source if entry.stream == stream.name)
-    return tuple(dict.fromkeys(profile for profile in found if profile is not None))
+def _shipped(names: tuple[str, ...]) -> FrontEndEntry | None:
+    """The front end of ours that makes rows of these features."""
+    return next((entry for entry in SHIPPED.values() if entry.names == names), None)
 
 
 def _calibration(stream: StreamSettings) -> Calibration:

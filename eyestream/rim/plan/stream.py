@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.gaze.entry import FrontEndEntry
 from eyestream.privacy.charge import Charge
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.fading import levels_of
@@ -22,6 +23,7 @@ from eyestream.rim.plan.words import (
     wearer_scopes,
     withheld_seconds,
 )
+from eyestream.streams.front_end import FrontEndMark
 from eyestream.streams.spec import StreamSpec
 from eyestream.wire.messages import Meta
 
@@ -45,12 +47,14 @@ class Parts:
 
     Attributes
     ----------
-    front_ends : profiles of the sources of gaze that serve it, each once.
+    front_end : what makes its rows of gaze; None where it is not known.
+    profiles : of the sources of gaze that serve it, each once.
     spec : what its rows are.
     mechanism : what releases its chunks.
     """
 
-    front_ends: "tuple[Profile, ...]"
+    front_end: FrontEndEntry | None
+    profiles: "tuple[Profile, ...]"
     spec: StreamSpec
     mechanism: Mechanism
 
@@ -84,9 +88,10 @@ class StreamPlan:
         return self.parts.spec
 
     @property
-    def front_ends(self) -> "tuple[Profile, ...]":
-        """Profiles of the sources of gaze that serve it, each once."""
-        return self.parts.front_ends
+    def marks(self) -> "list[tuple[Profile, FrontEndMark]]":
+        """The profiles of the sources of gaze that serve it, and the provenance of the rows that are made of each."""
+        front_end, profiles = self.parts.front_end, self.parts.profiles
+        return [] if front_end is None else [(profile, front_end.mark(profile)) for profile in profiles]
 
     @property
     def mechanism(self) -> Mechanism:
