@@ -133,8 +133,9 @@ async def _reload(made: Assembly, path: Path, again: asyncio.Event, notifier: No
         try:
             await made.reload(await asyncio.to_thread(load_tables, path))
         except OperatorError as error:
-            _LOG.error("the old configuration stays: %s", error)
-            notifier.send(f"STATUS=the old configuration stays: {error}")
+            why = "; ".join(str(error).splitlines())
+            _LOG.error("the old configuration stays: %s", why)
+            notifier.send(f"STATUS=the old configuration stays: {why}")
         else:
             _LOG.warning("the ceilings of %s hold from now on", path)
             notifier.send(f"STATUS=the ceilings of {path} hold")

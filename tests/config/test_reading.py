@@ -74,6 +74,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ),
         ("epsilon = 4.8", "epsilon = nan", "[stream.privacy] 'features' epsilon: expected a finite number"),
         ("epsilon = 4.8", "epsilon = inf", "[stream.privacy] 'features' epsilon: expected a finite number"),
+        ("# k = 1", "options.sigma = nan", "options] 'features' sigma: expected a finite number, found nan"),
         ("epsilon = 4.8", "epsilon = 0.0", "epsilon: expected a number above 0, found 0.0"),
         ("epsilon = 4.8", "epsilon = true", "epsilon: expected a number above 0, found true"),
         ("epsilon = 4.8", "", "[stream.privacy] 'features' epsilon: missing; expected a number above 0"),

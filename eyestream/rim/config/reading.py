@@ -4,6 +4,7 @@ A key that is unknown, missing, of another type or out of range is one line that
 what was found and what was expected. All mistakes are said together. Paths in the file are relative to the file.
 """
 
+import math
 import re
 import tomllib
 from collections import Counter
@@ -88,7 +89,7 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
     for field in fields.values():
         before = len(problems)
         if field.name in tables:
-            tables |= _without_shared({field.name: tables[field.name]}, Place(), problems)
+            tables |= {field.name: _sound(tables[field.name], problems, Place(), field.name)}
         if field.name == "stream" and isinstance(tables.get("stream"), list):
             values["stream"] = tuple(_streams(tables["stream"], problems))
         elif field.name in tables:
@@ -149,24 +150,30 @@ def _toml(path: Path) -> dict[str, Any]:
     return table
 
 
-def _without_shared(table: dict[str, Any], place: Place, problems: Problems) -> dict[str, Any]:
-    """The table with no text that a broker would take for a shared subscription; each is a problem."""
-    found = dict(table)
-    for key, value in table.items():
-        if isinstance(value, dict):
-            found[key] = _without_shared(value, place.table(key), problems)
-        elif isinstance(value, list):
-            found[key] = [
-                _without_shared(one, place.numbered(key, i, one), problems) if isinstance(one, dict) else one
-                for i, one in enumerate(value)
-            ]
-        elif isinstance(value, str):
-            before = len(problems)
-            with problems.gathered(f"{place.key(key)}: "):
-                refuse_shared(value)
-            if len(problems) > before:
-                found[key] = "shared"
-    return found
+def _sound(value: Any, problems: Problems, place: Place, key: str) -> Any:
+    """The value of a key without numbers that are not finite, and without names of shared subscriptions.
+
+    Each is a problem, also within options that only a mechanism or a source knows. Something harmless stands in its
+    place, so that it is said once.
+    """
+    if isinstance(value, dict):
+        return {name: _sound(one, problems, place.table(key), name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [
+            {name: _sound(item, problems, place.numbered(key, i, one), name) for name, item in one.items()}
+            if isinstance(one, dict)
+            else _sound(one, problems, place, f"{key}[{i}]")
+            for i, one in enumerate(value)
+        ]
+    if isinstance(value, float) and not math.isfinite(value):
+        problems.add(f"{place.key(key)}: expected a finite number, found {value}")
+        return 1
+    if isinstance(value, str):
+        before = len(problems)
+        with problems.gathered(f"{place.key(key)}: "):
+            refuse_shared(value)
+        return value if len(problems) == before else "shared"
+    return value
 
 
 def _one_source(table: dict[str, Any]) -> dict[str, Any]:
