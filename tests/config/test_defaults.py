@@ -75,6 +75,7 @@ def test_a_default_loosens_no_ceiling_that_is_given(tmp_path: Path) -> None:
 def test_a_reload_takes_no_ceiling_away(tmp_path: Path) -> None:
     """A window that was given, and one that was not, are compared as they hold."""
     loose = load(written(tmp_path, DEVICE, PRICED))
+    assert loose.lowered(config.load(tmp_path / "sidecar.toml")).ceilings == loose.ceilings
     tight = load(written(tmp_path, DEVICE, PRICED, "[budget]\nwindow_epsilon = 5.0\n"))
     assert loose.lowered(tight.settings).ceilings == tight.ceilings
     with pytest.raises(ConfigError, match=r"\[budget\] window_epsilon is higher"):

@@ -100,7 +100,8 @@ def test_every_ceiling_that_is_too_low_is_said(tmp_path: Path) -> None:
         ("session_epsilon = 1152.0", "session_epsilon = 1.0", "[budget] session_epsilon: expected at least the"),
         ("# mechanism = ", "mechanism = ", "stream 'features': [stream.privacy] mechanism: there is no"),
         ("# correlation = ", "correlation = ", "[stream.privacy] correlation: leave it out for a calibration with"),
-        ("# k = 1", "k = 1", "k"),
+        ("# k = 1", "k = 1", "stream 'features': klt has no option k; it takes "),
+        ("# k = 1", 'options.focus = "x"', '[stream.privacy.options] focus: expected a list of names, found "x"'),
     ],
 )
 def test_a_mistake_in_what_a_stream_names_has_file_and_stream(tmp_path: Path, old: str, new: str, said: str) -> None:
