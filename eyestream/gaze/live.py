@@ -1,11 +1,11 @@
-"""Live gaze to rows at the host's pace: one row each half second, whatever comes or does not come.
+"""Live gaze to rows at the host's pace: one row each step of a front end, whatever comes or does not come.
 
 Samples come with the tracker's time and the time of their arrival. Two clocks do two things, and nothing passes from
 one to the other within a session:
 
-- **The tracker's clock decides what a row is.** Row k is that of the window which ends k / 2 seconds after the
-  session's first sample, by the tracker's own times. Its values are those that `FrontEnd` makes of the samples of that
-  window and of `Profile.memory_s` around it: to the last bit the batch's.
+- **The tracker's clock decides what a row is.** Row k is that of the window which ends k steps after the session's
+  first sample, by the tracker's own times. Its values are those that the front end makes of the samples of that window
+  and of its memory around it: to the last bit the batch's.
 - **The host's clock decides when a row is made**: `DELAY_S` after the moment at which its window ends by the session's
   map (`ClockMap`), which is fixed before the session begins. Never earlier, never later. A lost eye, a tracker that
   falls silent or floods, and a clock that doubles, halves or stops, give the same rows at the same moments.
@@ -16,11 +16,11 @@ they were handed over, or when somebody asked.
 
 **Memory.** Neighbours are two streams of samples that differ in one event: in the values, the latencies and the number
 of samples whose times lie within its span. Claim: while the session goes on in both, d seconds of gaze enter at most
-ceil(r (W + d + M)) rows, r a second, with M = `Profile.memory_s`; all other rows have the same bits in both, and every
-row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed depends on
+ceil(r (W + d + M)) rows, r a second, with M = `FrontEndEntry.memory_s`. All other rows have the same bits in both, and
+every row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed rests on
 its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples of nearly
 its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or shortly
-before it (`FrontEnd`). M counts the last two.
+before it (the front end). M counts the last two.
 
 Two things are the session's own, and an event that decides them is in all of its rows. The grid begins with the
 session's first sample, and the second before that one makes the map. And where a session ends, the next one begins.
@@ -71,9 +71,9 @@ class LiveRows:
     number
         Of the first row in it.
     t
-        (m,) the ends of their windows, on the tracker's clock: half seconds after the session's first sample, exactly.
+        (m,) the ends of their windows, on the tracker's clock: steps after the session's first sample, exactly.
     values
-        (m, 52) or NaN.
+        (m, F) or NaN.
     end
         Whether the session ends after them.
     """
