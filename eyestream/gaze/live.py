@@ -17,8 +17,8 @@ they were handed over, or when somebody asked.
 **Memory.** Neighbours are two streams of samples that differ in one event: in the values, the latencies and the number
 of samples whose times lie within its span. Claim: while the session goes on in both, d seconds of gaze enter at most
 ceil(r (W + d + M)) rows, r a second, with M = `FrontEndEntry.memory_s`. All other rows have the same bits in both, and
-every row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed rests on
-its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples of nearly
+every row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed
+depends on its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples of nearly
 its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or shortly
 before it (the front end). M counts the last two.
 
