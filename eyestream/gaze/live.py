@@ -18,9 +18,9 @@ they were handed over, or when somebody asked.
 of samples whose times lie within its span. Claim: while the session goes on in both, d seconds of gaze enter at most
 ceil(r (W + d + M)) rows, r a second, with M = `FrontEndEntry.memory_s`. All other rows have the same bits in both, and
 every row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed
-depends on its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples of nearly
-its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or shortly
-before it (the front end). M counts the last two.
+depends on its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples
+of nearly its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or
+shortly before it (the front end). M counts the last two.
 
 Two things are the session's own, and an event that decides them is in all of its rows. The grid begins with the
 session's first sample, and the second before that one makes the map. And where a session ends, the next one begins.
