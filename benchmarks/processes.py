@@ -15,7 +15,7 @@ import msgspec
 from benchmarks.mqtt import Client, free_port
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
-from eyestream.rim.sidecar.assembly import new_ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.wire.topics import sidecar_status_topic
 from tests.rigs.mosquitto import program
 
@@ -178,7 +178,7 @@ def write_config(folder: Path, port: int, devices: Sequence[str], ledger: Path |
     text += "".join(f'\n[[device]]\nid = "{device}"\n' for device in devices)
     path = folder / "sidecar.toml"
     path.write_text(text)
-    new_ledger(config.load(path), created=int(time.time()))
+    create_ledger(config.load(path).sidecar.ledger, created=int(time.time()))
     return path
 
 

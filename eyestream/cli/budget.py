@@ -12,19 +12,16 @@ from typing import Any, NamedTuple
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
-from eyestream.privacy.fading import levels_of
 from eyestream.privacy.odometer import Odometer, StreamOdometer, WearerOdometer
 from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
 from eyestream.privacy.scopes import duration
-from eyestream.rim.config import Settings, load
+from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import served_streams
+from eyestream.rim.plan import Plan, resolved
 from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
@@ -92,7 +89,7 @@ def main(args: argparse.Namespace) -> None:
         _take_over(args.ledger, args.taken)
     else:
         reading = read_ledger(args.ledger)
-        left = {} if settings is None else _left(settings, reading, int(time.time()) // _SECONDS_A_DAY)
+        left = {} if settings is None else _left(resolved(settings), reading, int(time.time()) // _SECONDS_A_DAY)
         if args.json:
             print(json.dumps(_as_json(reading, left), indent=1))
         else:
@@ -107,18 +104,15 @@ class _Rest(NamedTuple):
     chunk_s: float
 
 
-def _left(settings: Settings, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
+def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
     """What is left of every configured stream."""
-    mechanisms = mechanisms_of(settings)
-    ceilings, own = ceilings_of(settings, mechanisms), own_ceilings(settings, mechanisms)
-    found = {}
-    for served, mechanism in served_streams(settings, mechanisms):
-        charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
-        beneath = own.get(served.stream, Ceilings())
-        odometer = reading.odometers.get(served.id)
-        levels = levels_left(odometer, ceilings, charges) if ceilings.levels > 1 else []
-        lefts = left_of(odometer, ceilings, charges, today, stream=served.stream, own=beneath)
-        found[served.key] = _Rest(lefts, levels, mechanism.n / served.rate_hz)
+    ceilings, found = plan.ceilings.device, {}
+    for key, (_, stream) in plan.served.items():
+        own = plan.ceilings.streams.get(key.stream, Ceilings())
+        odometer = reading.odometers.get(key.device)
+        levels = levels_left(odometer, ceilings, stream.charges) if ceilings.levels > 1 else []
+        lefts = left_of(odometer, ceilings, stream.charges, today, stream=key.stream, own=own)
+        found[key] = _Rest(lefts, levels, stream.chunk_s)
     return found
 
 

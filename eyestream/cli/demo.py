@@ -30,10 +30,11 @@ from eyestream.rim.config import (
     StreamSettings,
 )
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
+from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
-from eyestream.rim.sidecar.assembly import assemble, new_ledger
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
@@ -132,7 +133,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
                 async with embedded_broker(options.port) as url:
                     view.announce(f"broker at {url}")
                     settings = _settings(url, folder, calibration, options.mechanism)
-                    new_ledger(settings, created=int(time.time()))
+                    create_ledger(settings.sidecar.ledger, created=int(time.time()))
                     limit = None if options.source is None else seconds
                     await _play(settings, source, figures, view, ready=ready, seconds=limit)
             finally:
@@ -191,7 +192,7 @@ async def _play(
     """Sidecar with its source, and application, side by side: until the last chunk has come, or for so long."""
     device, url, stop = settings.device[0].id, settings.private.url, asyncio.Event()
     served = {StreamKey(device, "features"): source}
-    with assemble(settings, lambda: int(time.time()) // 86_400, sources=served) as made:
+    with assemble(resolved(settings), lambda: int(time.time()) // 86_400, served) as made:
         async with asyncio.TaskGroup() as group:
             group.create_task(made.sidecar.run(stop), name="sidecar")
             try:

@@ -2,14 +2,12 @@
 
 import argparse
 import json
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
-from eyestream.rim.config import load
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of
-from eyestream.rim.sidecar.description import guarantee_in
+from eyestream.rim.plan import load
 
 __all__ = ["add_parser", "main"]
 
@@ -34,10 +32,11 @@ def main(options: argparse.Namespace) -> None:
     ConfigError, CalibrationError
         The configuration or its calibration cannot be used.
     """
-    settings = load(options.config)
-    mechanisms = mechanisms_of(settings)
-    ceilings_of(settings, mechanisms)  # what `run` refuses has no guarantee
-    guarantees = {stream.name: guarantee_in(settings, stream, mechanisms) for stream in settings.stream}
+    streams = load(options.config).streams
+    for name, stream in streams.items():
+        for line in stream.warnings:
+            print(f"eyestream guarantee: warning: {name}: {line}", file=sys.stderr)
+    guarantees = {name: stream.guarantee for name, stream in streams.items()}
     if options.json:
         print(json.dumps({name: guarantee.claim() for name, guarantee in guarantees.items()}))
         return

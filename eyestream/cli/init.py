@@ -7,14 +7,12 @@ from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
-from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
 from eyestream.rim import config
-from eyestream.rim.config import StreamSettings
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
-from eyestream.rim.sidecar.assembly import fitting_calibration, mechanisms_of, new_ledger
-from eyestream.rim.sidecar.description import withheld_seconds
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.plan import StreamPlan, fitting, load
 
 __all__ = ["add_parser", "initialise", "main"]
 
@@ -96,24 +94,25 @@ def initialise(directory: Path, text: str) -> None:
     if path.exists():
         _refuse(path, config.load(path).sidecar.ledger)
     _write(path, text)
-    settings = config.load(path)
-    new_ledger(settings, created=int(time.time()))
+    plan = load(path)
+    ledger = plan.settings.sidecar.ledger
+    create_ledger(ledger, created=int(time.time()))
     print(f"configuration  {path}")
-    print(f"ledger         {settings.sidecar.ledger}  (new: nothing spent)")
-    made = mechanisms_of(settings)
-    print(f"mechanism      {', '.join(mechanism.name for mechanism in made.values())}")
-    for stream in settings.stream:
-        _say_purpose(stream, made[stream.name])
-    print(f"device         {', '.join(device.id for device in settings.device)}")
+    print(f"ledger         {ledger}  (new: nothing spent)")
+    print(f"mechanism      {', '.join(mechanism.name for mechanism in plan.mechanisms.values())}")
+    for stream in plan.streams.values():
+        _say_purpose(stream)
+    print(f"device         {', '.join(device.id for device in plan.settings.device)}")
     print(f"next           eyestream run --config {path}")
 
 
-def _say_purpose(stream: StreamSettings, mechanism: Mechanism) -> None:
+def _say_purpose(stream: StreamPlan) -> None:
     """What a stream is for, where its configuration says that, and what is withheld of it, where something is."""
-    if stream.privacy.purpose is not None:
-        print(f"purpose        {words(stream.privacy.purpose)}")
-    if mechanism.baseline_chunks:
-        withheld = f"the first {withheld_seconds(stream, mechanism):g} s of each session are withheld"
+    purpose = stream.settings.privacy.purpose
+    if purpose is not None:
+        print(f"purpose        {words(purpose)}")
+    if stream.withheld_s:
+        withheld = f"the first {stream.withheld_s:g} s of each session are withheld"
         print(f"baseline       {withheld}, and their mean is taken off the rest")
 
 
@@ -121,7 +120,7 @@ def _upgrade(path: Path) -> None:
     """Rewrite the configuration at `path`, and keep what it was beside it."""
     settings = config.load(path)
     for stream in settings.stream:
-        fitting_calibration(settings, stream)  # one that cannot be run is mended first
+        fitting(settings, stream)  # one that does not fit is mended first
     kept, new = path.with_name(path.name + ".0.1.0"), path.with_name(path.name + ".new")
     try:
         text = path.read_text(encoding="utf-8")

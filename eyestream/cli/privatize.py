@@ -30,7 +30,7 @@ from eyestream.rim.files.extraction import load_rows, stem
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.sidecar.ceilings import fading
+from eyestream.rim.plan.ceilings import fading
 from eyestream.streams.key import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 

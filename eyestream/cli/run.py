@@ -14,14 +14,14 @@ from typing import Any
 
 from eyestream.cli.options import JsonLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.rim import config
 from eyestream.rim.config import MetricsSettings
+from eyestream.rim.config import load as load_tables
 from eyestream.rim.ops.hardening import keep_memory_private, not_forbidden
 from eyestream.rim.ops.loopback import Page, serve
 from eyestream.rim.ops.metrics import PLANNED, health, metrics
 from eyestream.rim.ops.notify import Notifier
+from eyestream.rim.plan import Plan, load
 from eyestream.rim.sidecar.assembly import Assembly, assemble
-from eyestream.rim.sidecar.description import front_ends
 
 __all__ = ["add_parser", "main"]
 
@@ -51,9 +51,9 @@ def main(options: argparse.Namespace) -> None:
     """
     keep_memory_private()
     notices: list[str] = []
-    settings = config.load(options.config, notices.append)
-    with _of(options.config), assemble(settings, lambda: int(time.time()) // 86_400, options.config.parent) as made:
-        if settings.log.format == "json":
+    plan = load(options.config, notices.append)
+    with _of(options.config), assemble(plan, lambda: int(time.time()) // 86_400) as made:
+        if plan.settings.log.format == "json":
             start_log(formatter=JsonLines())
         else:
             start_log()
@@ -61,18 +61,21 @@ def main(options: argparse.Namespace) -> None:
             _LOG.warning(line)
         for reader in not_forbidden():
             _LOG.warning("this system does not forbid that %s reads the memory, which has raw rows in it", reader)
-        for stream in settings.stream:
-            sent = ", ".join(device.id for device in settings.device if stream in settings.streams_of(device))
-            _LOG.info("%s of %s: %s", stream.name, sent or "no device", made.guarantees[stream.name])
-            _LOG.info("%s: the ceilings allow a device: %s", stream.name, made.lasting()[stream.name])
-            if profiles := front_ends(settings, stream):
-                from eyestream.gaze.profile_text import front_end_hash  # noqa: PLC0415  for who has gaze
-
-                for profile in profiles:
-                    made_by = front_end_hash(profile)
-                    _LOG.info("%s: gaze of profile %s by front end %s", stream.name, profile.name, made_by)
+        _log_streams(plan)
         gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
-        asyncio.run(_run(made, options.config, settings.metrics))
+        asyncio.run(_run(made, options.config, plan.settings.metrics))
+
+
+def _log_streams(plan: Plan) -> None:
+    """What is promised of each stream, for how long, and which front ends make its rows."""
+    for name, stream in plan.streams.items():
+        sent = ", ".join(key.device for key in plan.served if key.stream == name)
+        _LOG.info("%s of %s: %s", name, sent or "no device", stream.mechanism.guarantee)
+        _LOG.info("%s: the ceilings allow a device: %s", name, stream.lasting)
+        for line in stream.warnings:
+            _LOG.warning("%s: %s", name, line)
+        for profile, mark in stream.marks:
+            _LOG.info("%s: gaze of profile %s by front end %s", name, profile.name, mark.front_end)
 
 
 @contextlib.contextmanager
@@ -128,10 +131,11 @@ async def _reload(made: Assembly, path: Path, again: asyncio.Event, notifier: No
         await again.wait()
         again.clear()
         try:
-            await made.reload(await asyncio.to_thread(config.load, path))
+            await made.reload(await asyncio.to_thread(load_tables, path))
         except OperatorError as error:
-            _LOG.error("the old configuration stays: %s", error)
-            notifier.send(f"STATUS=the old configuration stays: {error}")
+            why = "; ".join(str(error).splitlines())
+            _LOG.error("the old configuration stays: %s", why)
+            notifier.send(f"STATUS=the old configuration stays: {why}")
         else:
             _LOG.warning("the ceilings of %s hold from now on", path)
             notifier.send(f"STATUS=the ceilings of {path} hold")
@@ -140,7 +144,7 @@ async def _reload(made: Assembly, path: Path, again: asyncio.Event, notifier: No
 def _pages(made: Assembly) -> dict[str, Page]:
     async def figures() -> tuple[int, str]:
         odometers = await asyncio.to_thread(made.odometers)  # it waits for the ledger, which may wait for the disk
-        return 200, metrics(made.sidecar, odometers, made.ceilings)
+        return 200, metrics(made.sidecar, odometers, made.plan.ceilings.device)
 
     async def healthz() -> tuple[int, str]:
         word = health(made.sidecar)

@@ -12,7 +12,7 @@ from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.files.processes import load_process
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.sidecar.correlated import kept_below
+from eyestream.rim.plan.correlated import kept_below
 
 __all__ = ["add_schedule", "check_schedule", "kept_low"]
 

@@ -13,7 +13,6 @@ eye's: a wrong time that is not too far ahead makes the samples behind it late, 
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.detector import Detector
+from eyestream.gaze.entry import Rows
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.profile_text import front_end_hash
@@ -28,7 +28,7 @@ from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.gaze.window import STEP, WINDOW, Window
 
-__all__ = ["FrontEnd", "Rows"]
+__all__ = ["FrontEnd"]
 
 _BLOCK = 8192
 """Samples that are worked on at once; what is held between calls does not depend on it."""
@@ -41,17 +41,6 @@ _WIDEST_DEG = 180.0
 _LARGEST_PUPIL_MM = 100.0
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """m rows: `t` (m,) the ends of their windows in seconds of the tracker's clock, `values` (m, 52) or NaN."""
-
-    t: Array
-    values: Array
-
-    def __len__(self) -> int:
-        return len(self.t)
 
 
 class FrontEnd:

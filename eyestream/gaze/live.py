@@ -1,11 +1,11 @@
-"""Live gaze to rows at the host's pace: one row each half second, whatever comes or does not come.
+"""Live gaze to rows at the host's pace: one row each step of a front end, whatever comes or does not come.
 
 Samples come with the tracker's time and the time of their arrival. Two clocks do two things, and nothing passes from
 one to the other within a session:
 
-- **The tracker's clock decides what a row is.** Row k is that of the window which ends k / 2 seconds after the
-  session's first sample, by the tracker's own times. Its values are those that `FrontEnd` makes of the samples of that
-  window and of `Profile.memory_s` around it: to the last bit the batch's.
+- **The tracker's clock decides what a row is.** Row k is that of the window which ends k steps after the session's
+  first sample, by the tracker's own times. Its values are those that the front end makes of the samples of that window
+  and of its memory around it: to the last bit the batch's.
 - **The host's clock decides when a row is made**: `DELAY_S` after the moment at which its window ends by the session's
   map (`ClockMap`), which is fixed before the session begins. Never earlier, never later. A lost eye, a tracker that
   falls silent or floods, and a clock that doubles, halves or stops, give the same rows at the same moments.
@@ -16,11 +16,11 @@ they were handed over, or when somebody asked.
 
 **Memory.** Neighbours are two streams of samples that differ in one event: in the values, the latencies and the number
 of samples whose times lie within its span. Claim: while the session goes on in both, d seconds of gaze enter at most
-ceil(r (W + d + M)) rows, r a second, with M = `Profile.memory_s`; all other rows have the same bits in both, and every
-row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed depends on
-its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples of nearly
-its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or shortly
-before it (`FrontEnd`). M counts the last two.
+ceil(r (W + d + M)) rows, r a second, with M = `FrontEndEntry.memory_s`. All other rows have the same bits in both, and
+every row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed
+depends on its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples
+of nearly its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or
+shortly before it (the front end). M counts the last two.
 
 Two things are the session's own, and an event that decides them is in all of its rows. The grid begins with the
 session's first sample, and the second before that one makes the map. And where a session ends, the next one begins.
@@ -41,10 +41,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.clock_map import BAND_S, ClockMap
-from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
-from eyestream.gaze.front_end import FrontEnd
+from eyestream.gaze.entry import FrontEndEntry, RowMaker
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
+from eyestream.gaze.timeline import LONGEST_STEP_S
 from eyestream.gaze.waiting import Waiting
 
 __all__ = ["DELAY_S", "SILENCE_S", "LiveFrontEnd", "LiveRows"]
@@ -70,9 +71,9 @@ class LiveRows:
     number
         Of the first row in it.
     t
-        (m,) the ends of their windows, on the tracker's clock: half seconds after the session's first sample, exactly.
+        (m,) the ends of their windows, on the tracker's clock: steps after the session's first sample, exactly.
     values
-        (m, 52) or NaN.
+        (m, F) or NaN.
     end
         Whether the session ends after them.
     """
@@ -91,6 +92,8 @@ class LiveFrontEnd:
     ----------
     profile
         Of the tracker, with a rate.
+    entry
+        Of the front end that makes the rows.
 
     Attributes
     ----------
@@ -99,13 +102,13 @@ class LiveFrontEnd:
     too_fast : rows that count as lost because samples came faster than the profile's rate.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
-        self.clock, self.waiting = ClockMap(), Waiting(profile)
+    def __init__(self, profile: Profile, entry: FrontEndEntry = USUAL) -> None:
+        self.profile, self.entry = profile, entry
+        self.clock, self.waiting = ClockMap(), Waiting(profile, entry.step_s)
         self.too_fast = 0
-        self._most = math.ceil(_FASTEST * profile.fixed_rate_hz * WINDOW_S)
+        self._most = math.ceil(_FASTEST * profile.fixed_rate_hz * entry.window_s)
         self._made: list[LiveRows] = []
-        self._front: FrontEnd | None = None
+        self._front: RowMaker | None = None
         self._session = -1
         self._origin = self._began = self._heard = 0.0  # the first sample, by the tracker and by the host; the last one
         self._steps = 0
@@ -155,23 +158,23 @@ class LiveFrontEnd:
         if self._front is not None:
             self._made.append(self._end())
         assert self.clock.offset_s is not None
-        self._front, self._steps = FrontEnd(self.profile, origin_s=0.0), 1
+        self._front, self._steps = self.entry.make(self.profile, LONGEST_STEP_S, 0.0), 1
         self._origin, self._began = origin, origin + self.clock.offset_s
         self._session += 1
 
     def _end(self) -> LiveRows:
         self._front = None
         self.waiting.clear()
-        return LiveRows(self._session, self._number, np.zeros(0), np.zeros((0, len(NAMES))), end=True)
+        return LiveRows(self._session, self._number, np.zeros(0), np.zeros((0, len(self.entry.names))), end=True)
 
     @property
     def _number(self) -> int:
         """Of the row that the next step makes; 0 too before there is one."""
-        return max(0, self._steps - round(WINDOW_S / STEP_S))
+        return max(0, self._steps - round(self.entry.window_s / self.entry.step_s))
 
     def _moment(self, step: int) -> float:
         """When the row of the window that ends with a step is made."""
-        return self._began + step * STEP_S + DELAY_S
+        return self._began + step * self.entry.step_s + DELAY_S
 
     def _rows_by(self, now_s: float) -> list[LiveRows]:
         rows: list[LiveRows] = []
@@ -187,9 +190,9 @@ class LiveFrontEnd:
                 self.clock = ClockMap()
         return rows
 
-    def _row(self, front: FrontEnd) -> list[LiveRows]:
+    def _row(self, front: RowMaker) -> list[LiveRows]:
         """The row of the window that ends with this step; a sample of that very moment belongs to it."""
-        end = self._steps * STEP_S
+        end = self._steps * self.entry.step_s
         made = front.advance(end, self.waiting.until(end))
         if len(made) == 0:
             return []

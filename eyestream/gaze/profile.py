@@ -180,6 +180,11 @@ class Profile:
         return self.overtaken_ticks + math.ceil(TICKS_PER_S / (PLACES_PER_PERIOD * self.fixed_rate_hz))
 
     @property
+    def live_reach_ticks(self) -> int:
+        """How far a live sample reaches, back and forward, by deciding which others are taken."""
+        return 2 * self.ahead_ticks - self.overtaken_ticks
+
+    @property
     def memory_ticks(self) -> int:
         """M, as derived above."""
         d, gap = self.detection, self.gap_ticks
@@ -188,13 +193,17 @@ class Profile:
         blink = ticks(d.blink_max_s) + self.period_ticks + self.delay_ticks
         beside = ticks(d.blink_guard_s) + self.loss_ticks + self.period_ticks
         saccade = ticks(d.saccade_max_s) + 2 * beside + gap + judged
-        back = self.ahead_ticks - self.overtaken_ticks
-        return max(fixation, blink, saccade, ticks(d.frozen_s) + gap) + back + self.ahead_ticks
+        return max(fixation, blink, saccade, ticks(d.frozen_s) + gap) + self.live_reach_ticks
 
     @property
     def memory_s(self) -> float:
         """M in seconds: samples that are further from a row's window have no influence on the row."""
         return self.memory_ticks / TICKS_PER_S
+
+    @property
+    def live_reach_s(self) -> float:
+        """Likewise, of what lies around the window itself: the least memory that a front end has on live gaze."""
+        return self.live_reach_ticks / TICKS_PER_S
 
     @property
     def ahead_s(self) -> float:

@@ -3,22 +3,20 @@
 import dataclasses
 import hashlib
 import json
-import math
 import tomllib
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.tables import Camera, Columns, Detection
+from eyestream.problems import Problems
 from eyestream.streams.front_end import FrontEndMark
+from eyestream.strict import read
 
 __all__ = ["ALGORITHM_VERSION", "detector_hash", "front_end_hash", "front_end_mark", "parse_profile", "profile_text"]
 
 ALGORITHM_VERSION = 1
 """Goes up with every change by which the same gaze and the same profile give other rows."""
-
-_TABLES: dict[str, Any] = {"columns": Columns, "camera": Camera, "detection": Detection}
 
 
 def front_end_hash(profile: Profile) -> str:
@@ -70,60 +68,11 @@ def parse_profile(text: str, where: str = "profile") -> Profile:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: not TOML: {error}") from None
-    for name, kind in _TABLES.items():
-        if name in table:
-            if not isinstance(table[name], dict):
-                raise ConfigError(f"{where}: {name}: expected a table")
-            table[name] = _built(kind, table[name], f"{where}: [{name}]")
-    if "rate_hz" not in table:
-        table["rate_hz"] = None
-    profile: Profile = _built(Profile, table, f"{where}:")
+    problems = Problems()
+    profile = read(Profile, {"rate_hz": None} | table, problems)
+    problems.refuse(f"{where}: ")
+    assert profile is not None
     return profile
-
-
-def _built(kind: Any, table: dict[str, Any], where: str) -> Any:
-    """A frozen dataclass from a table with exactly its keys; those with a default may be missing."""
-    hints = get_type_hints(kind)
-    unknown = sorted(set(table) - set(hints))
-    if unknown:
-        raise ConfigError(f"{where} {unknown[0]}: unknown key")
-    for field in dataclasses.fields(kind):
-        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if needed and field.name not in table:
-            raise ConfigError(f"{where} {field.name}: missing")
-    values = {name: _value(hints[name], value, f"{where} {name}") for name, value in table.items()}
-    return kind(**values)
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """`value` if it is of the type `hint`, whole numbers as floats where floats are wanted."""
-    kinds = get_args(hint) if get_origin(hint) not in (Literal, tuple) and get_args(hint) else (hint,)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    for kind in kinds:
-        if get_origin(kind) is Literal:
-            if value in get_args(kind):
-                return value
-        elif get_origin(kind) is tuple:
-            if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
-                return tuple(value)
-        elif kind is float:
-            if number and math.isfinite(value):
-                return float(value)
-        elif kind is int:
-            if number and isinstance(value, int):
-                return value
-        elif isinstance(value, kind):
-            return value
-    raise ConfigError(f"{where}: expected {' or '.join(_expected(kind) for kind in kinds if kind is not type(None))}")
-
-
-def _expected(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return " or ".join(repr(choice) for choice in get_args(kind))
-    if get_origin(kind) is tuple:
-        return "a list of names"
-    names = {float: "a finite number", int: "a whole number", str: "a text", bool: "true or false"}
-    return names.get(kind, f"a table [{kind.__name__.lower()}]")
 
 
 def profile_text(profile: Profile) -> str:

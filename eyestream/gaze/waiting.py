@@ -19,17 +19,21 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.features import STEP_S
 from eyestream.gaze.profile import PLACES_PER_PERIOD, TICKS_PER_S, Profile, ticks
 from eyestream.gaze.samples import Samples
 
 __all__ = ["Waiting"]
 
-_STEP = ticks(STEP_S)
-
 
 class Waiting:
     """Samples of one session; their times are seconds since it began.
+
+    Parameters
+    ----------
+    profile
+        Of the tracker, with a rate.
+    step_s
+        From one row to the next.
 
     Attributes
     ----------
@@ -37,9 +41,10 @@ class Waiting:
     overtaken : samples that were dropped because one of a later time came before them.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, step_s: float) -> None:
+        self._step = ticks(step_s)
         self.crowded = self.overtaken = 0
-        self._places = math.ceil(PLACES_PER_PERIOD * profile.fixed_rate_hz * STEP_S)  # of a step
+        self._places = math.ceil(PLACES_PER_PERIOD * profile.fixed_rate_hz * step_s)  # of a step
         self._reach = profile.overtaken_ticks
         self._came = 0
         self.clear()
@@ -60,7 +65,7 @@ class Waiting:
         if len(self._samples):
             samples = Samples.joined([self._samples, samples])
             tick, order = np.concatenate((self._tick, tick)), np.concatenate((self._order, order))
-        place = -(-tick * self._places // _STEP)
+        place = -(-tick * self._places // self._step)
         if (place[1:] <= place[:-1]).any():
             by_place = np.argsort(place, kind="stable")  # of one place the first that came is the first
             first = np.append(True, np.diff(place[by_place]) > 0)
@@ -71,7 +76,7 @@ class Waiting:
 
     def until(self, end_s: float) -> Samples:
         """Take out the samples of all places that end at or before `end_s`; those of the end of a step are whole."""
-        last = math.floor(end_s * TICKS_PER_S) * self._places // _STEP
+        last = math.floor(end_s * TICKS_PER_S) * self._places // self._step
         count = int(np.searchsorted(self._place, last, side="right"))
         late = self._overtaken()[:count]
         self.overtaken += int(np.count_nonzero(late))

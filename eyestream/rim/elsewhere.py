@@ -6,12 +6,14 @@ Who names a place chooses code that runs in this process: it sees raw rows, and 
 import importlib
 from typing import TypeVar
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
+from eyestream.gaze.entry import FrontEndEntry
+from eyestream.gaze.registry import SHIPPED
 from eyestream.privacy.building import RAISED
 from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entry_of, register
 
-__all__ = ["imported", "mechanism_elsewhere", "mechanism_named"]
+__all__ = ["front_end_named", "imported", "mechanism_elsewhere", "mechanism_named"]
 
 Wanted = TypeVar("Wanted")
 
@@ -46,6 +48,16 @@ def imported(place: str, wanted: type[Wanted], where: str) -> Wanted:
     if not isinstance(found, wanted):
         raise ConfigError(f"{where}: {place!r} is no {wanted.__name__}")
     return found
+
+
+def front_end_named(named: str, where: str) -> FrontEndEntry:
+    """The entry of a front end by its name, or by its place where `named` is one; raises ConfigError as `imported`."""
+    if ":" in named:
+        return imported(named, FrontEndEntry, where)
+    if named not in SHIPPED:
+        known = f"{', '.join(SHIPPED)}, and no place (package.module:NAME)"
+        raise ConfigError(f"{where}: {named!r} is none of {known}{meant(named, SHIPPED)}")
+    return SHIPPED[named]
 
 
 def mechanism_elsewhere(place: str, where: str) -> Entry:

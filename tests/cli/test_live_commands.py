@@ -115,10 +115,10 @@ def test_what_a_person_must_mend_is_one_line(deployment: Path, tmp_path: Path) -
         broken.write_text(deployment.read_text().replace('"ledger"', f'"{deployment.parent / "ledger"}"'))
         return edit(broken, (old, new))
 
-    assert "[[stream]] (number 1) schemas: unknown key" in complaint(
+    assert "[[stream]] 'features' schemas: unknown key" in complaint(
         "run", "--config", variant("schema = 1", "schemas = 1\nschema = 1")
     )
-    assert "[stream.privacy] (number 1) epsilon: expected float, got str" in complaint(
+    assert "[stream.privacy] 'features' epsilon: expected a number above 0, found" in complaint(
         "run", "--config", variant("epsilon = 4.8", 'epsilon = "4.8"')
     )
     assert "cannot read the configuration" in complaint("run", "--config", tmp_path / "nowhere.toml")

@@ -13,8 +13,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.processes import load_process
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.description import guarantee_in, metas
+from eyestream.rim.plan import resolved
 
 pytestmark = pytest.mark.xdist_group("correlation-setting")
 
@@ -42,7 +41,7 @@ def test_a_new_configuration_says_what_a_session_tells(tmp_path: Path, capsys: p
     assert claim["epsilon_prime"]["chunk"] == pytest.approx(4.8 * (1 + claim["a_max"]) / (1 - claim["a_max"]), rel=0.01)
     assert claim["epsilon_prime"]["second_of_gaze"] == pytest.approx(claim["epsilon_prime"]["chunk"] + 4.8)
     settings = config.load(path)
-    words = next(iter(metas(settings, mechanisms_of(settings)).values())).guarantee
+    words = next(iter(resolved(settings).metas.values())).guarantee
     assert "the class 'everyday'" in words
     assert "Outside this class only the plain sum holds" in words
     assert f"e^{claim['epsilon_prime']['chunk']:.4g}" in words
@@ -52,10 +51,11 @@ def test_a_new_configuration_says_what_a_session_tells(tmp_path: Path, capsys: p
 def test_each_mechanism_has_a_configuration_of_its_own(name: str, tmp_path: Path) -> None:
     main(["init", str(tmp_path / "a"), "--mechanism", name])
     settings = config.load(tmp_path / "a" / "sidecar.toml")
-    made = mechanisms_of(settings)["features"]
+    stream = resolved(settings).streams["features"]
+    made = stream.mechanism
     assert (made.name, made.n, made.epsilon) == (name, 64, pytest.approx(4.8))
     assert made.options == ({} if name == "klt" else {"clip": True, "smooth": True})
-    claimed = guarantee_in(settings, settings.stream[0], {"features": made}).correlated
+    claimed = stream.guarantee.correlated
     assert (claimed is None) is (made.calibration.anchor is not None) is (name == "klt")
 
 
@@ -69,7 +69,7 @@ def test_an_endless_session_is_bounded_in_no_time(tmp_path: Path) -> None:
 
 def test_without_a_class_only_the_sum_is_claimed(tmp_path: Path) -> None:
     settings = config.load(written(tmp_path / "a", correlation=""))
-    made = guarantee_in(settings, settings.stream[0], mechanisms_of(settings))
+    made = resolved(settings).streams["features"].guarantee
     assert made.claim()["correlation"] is None
     assert "the sum over the chunks of a session is the only bound" in dict(made.sentences())["correlation"]
 
@@ -77,13 +77,13 @@ def test_without_a_class_only_the_sum_is_claimed(tmp_path: Path) -> None:
 def test_epsilon_is_lowered_until_epsilon_prime_stays_below_its_target(tmp_path: Path) -> None:
     changes = {"calibration": 'calibration = "everyday-cfpa-64"', "epsilon_prime": "epsilon_prime = 20.0"}
     settings = config.load(written(tmp_path / "a", **changes))
-    mechanisms = mechanisms_of(settings)
-    made = guarantee_in(settings, settings.stream[0], mechanisms)
+    stream = resolved(settings).streams["features"]
+    made = stream.guarantee
     assert made.correlated is not None
     assert 0.98 * 20 < made.correlated.chunk <= 20
-    assert mechanisms["features"].epsilon < 2.1
+    assert stream.mechanism.epsilon < 2.1
     roomy = config.load(written(tmp_path / "b", **(changes | {"epsilon_prime": "epsilon_prime = 200.0"})))
-    assert mechanisms_of(roomy)["features"].epsilon == pytest.approx(4.8)
+    assert resolved(roomy).mechanisms["features"].epsilon == pytest.approx(4.8)
 
 
 def test_what_cannot_be_claimed_is_refused(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_what_cannot_be_claimed_is_refused(tmp_path: Path) -> None:
     ):
         settings = config.load(written(tmp_path / name, **changes))
         with pytest.raises(ConfigError, match=message):
-            guarantee_in(settings, settings.stream[0], mechanisms_of(settings))
+            _ = resolved(settings).streams["features"].guarantee
 
 
 def test_a_class_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
@@ -107,6 +107,6 @@ def test_a_class_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
         'name = "mine"\ntime_constant_s = 10\nscore_time_constant_s = 10\nrange_sd = 2\nabout = "Made up"\n'
     )
     settings = config.load(path)
-    made = guarantee_in(settings, settings.stream[0], mechanisms_of(settings))
+    made = resolved(settings).streams["features"].guarantee
     assert made.correlated is not None
     assert made.correlated.name == "mine"

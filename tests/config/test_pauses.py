@@ -10,9 +10,7 @@ from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import lowered
-from eyestream.rim.sidecar.description import served_streams
+from eyestream.rim.plan import resolved
 
 OLD = (Path(__file__).parent / "sidecar-0.1.0.toml").read_text()
 
@@ -63,26 +61,26 @@ def test_init_upgrade_refuses_it_and_changes_nothing(tmp_path: Path, capsys: pyt
 def test_a_reload_keeps_what_was(path: Path) -> None:
     before = config.load(path)
     with pytest.raises(ConfigError, match=r"\[stream\] is another"):
-        lowered(before, config.load(changed(path, SHORT)), mechanisms_of(before))
+        resolved(before).lowered(config.load(changed(path, SHORT)))
 
 
 def test_the_memory_of_the_front_end_counts(path: Path) -> None:
     """Whether the configuration tells it, or the profile of a source in this process has it."""
     changed(path, (r"(?m)^# memory_s = 0\.0 ", "memory_s = 30.5"))
     with pytest.raises(ConfigError, match=r"idle_s = 60: expected at least 60\.5 \(window_s = 30 and memory_s = 30\.5"):
-        mechanisms_of(config.load(path))
+        resolved(config.load(path))
 
 
 def test_the_memory_of_a_source_counts(path: Path) -> None:
     memory_s = load_profile("neon").memory_s
     changed(path, SHORT, (r"(?m)^# \[source\]\n# kind", "[source]\nkind"))
     with pytest.raises(ConfigError, match=rf"expected at least {30 + memory_s:.8g} "):
-        mechanisms_of(config.load(path))
+        resolved(config.load(path))
 
 
 def test_just_as_long_a_pause_will_do(path: Path) -> None:
     settings = config.load(changed(path, (SHORT[0], "idle_s = 30.0")))
-    assert mechanisms_of(settings).keys() == {"features"}
+    assert resolved(settings).streams.keys() == {"features"}
 
 
 @pytest.mark.parametrize("calibration", ["everyday-klt-shed-64", "everyday-cfpa-64"])
@@ -90,15 +88,15 @@ def test_without_a_baseline_any_pause_will_do(tmp_path: Path, calibration: str) 
     """Every chunk of the tracker's grid is released once, whatever breaks a session off: 0.1.0's go on."""
     (path := tmp_path / "sidecar.toml").write_text(OLD.replace("everyday-klt-shed-64", calibration))
     settings = config.load(changed(path, (SHORT[0], "idle_s = 1.0")))
-    [(served, _)] = served_streams(settings, mechanisms_of(settings))
+    [(served, _)] = resolved(settings).served.values()
     assert served.apart == 0
 
 
 def test_so_many_rows_are_left_out_that_no_second_of_gaze_enters_both_sides(path: Path) -> None:
     """2 rows a second over 30 s: one second of gaze enters 62 consecutive rows."""
     settings = config.load(path)
-    [(served, _)] = served_streams(settings, mechanisms_of(settings))
+    [(served, _)] = resolved(settings).served.values()
     assert served.apart == 61
     [longer] = [msgspec.structs.replace(stream, memory_s=1.3) for stream in settings.stream]
-    [(served, _)] = served_streams(msgspec.structs.replace(settings, stream=(longer,)), mechanisms_of(settings))
+    [(served, _)] = resolved(msgspec.structs.replace(settings, stream=(longer,))).served.values()
     assert served.apart == 64

@@ -14,10 +14,8 @@ from eyestream.errors import ConfigError
 from eyestream.privacy.purposes import PURPOSES, Wish, choose
 from eyestream.rim import config
 from eyestream.rim.config import purposes
-from eyestream.rim.config.purposes import load_table, resolved
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import lowered
-from eyestream.rim.sidecar.description import metas
+from eyestream.rim.config.purposes import answered, load_table
+from eyestream.rim.plan import resolved
 
 EXAMPLE = (Path(__file__).parents[2] / "config" / "sidecar.toml").read_text()
 OLD = (Path(__file__).parent / "sidecar-0.1.0.toml").read_text()
@@ -75,25 +73,28 @@ def test_what_cannot_be_meant_is_one_line(tmp_path: Path, lines: str, said: str)
     path.write_text(path.read_text().replace('purpose = "trends"\nepsilon_per_minute = 18', lines))
     worse = [row | {"area": 1.0 if row["minute"] == 36.0 else row["area"]} for row in load_table()["rows"]]
     with pytest.raises(ConfigError) as caught:
-        resolved(config_table(path), lambda: worse) if "people" in said else config.load(path)
+        answered(privacy_of(path), "[stream.privacy] 'features'", lambda: worse) if "people" in said else config.load(
+            path
+        )
     assert said in str(caught.value)
-    assert "[stream.privacy] (number 1) " in str(caught.value)
+    assert "[stream.privacy] 'features' " in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def config_table(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text())
+def privacy_of(path: Path) -> dict[str, Any]:
+    privacy: dict[str, Any] = tomllib.loads(path.read_text())["stream"][0]["privacy"]
+    return privacy
 
 
 def test_no_figures_of_a_newer_version_raise_the_price_of_a_minute(tmp_path: Path) -> None:
     """Whatever they say is best: calibrations change, and what a minute costs on average stays as it is written."""
-    table, rng, seen = config_table(made(tmp_path / "a", "trends")), np.random.default_rng(5), set()
+    table, rng, seen = privacy_of(made(tmp_path / "a", "trends")), np.random.default_rng(5), set()
     rows = load_table()["rows"]
     for minute in (9.0, 18.0, 20.7, 36.0):
-        table["stream"][0]["privacy"]["epsilon_per_minute"] = minute
+        table["epsilon_per_minute"] = minute
         for _ in range(10):
             newer = [row | {"distinct": float(rng.uniform())} for row in rows]
-            privacy = resolved(table, lambda newer=newer: newer)["stream"][0]["privacy"]
+            privacy = answered(table, "-", lambda newer=newer: newer)
             n = int(privacy["calibration"].rpartition("-")[2])
             assert privacy["epsilon"] * 2.0 * 60 / n <= minute * (1 + 1e-12)
             assert privacy["epsilon"] * 2.0 * 60 / n > minute * 0.999
@@ -106,16 +107,16 @@ def test_longer_chunks_do_not_raise_what_a_second_of_gaze_costs(
 ) -> None:
     """At 18 a minute a second costs 14.4 in chunks of 32 rows, and 19.2 in chunks of 64: more than was allowed."""
     path = made(tmp_path / "a", "adapt", 14.4)
-    assert mechanisms_of(config.load(path))["features"].n == 32
+    assert resolved(config.load(path)).mechanisms["features"].n == 32
     monkeypatch.setitem(PURPOSES, "adapt", Wish(18.0, 40.0))  # as if a newer version took longer chunks
     with pytest.raises(ConfigError, match=r"window_epsilon: expected at least 19\.2: purpose 'adapt' comes to"):
-        mechanisms_of(config.load(path))
+        resolved(config.load(path))
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["guarantee", "--config", str(path)])
     assert capsys.readouterr().err.count("\n") == 1
     path.write_text(path.read_text().replace("window_epsilon = 14.4", "window_epsilon = 19.2"))
-    assert mechanisms_of(config.load(path))["features"].n == 64
+    assert resolved(config.load(path)).mechanisms["features"].n == 64
 
 
 def test_everybody_is_told_what_it_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +141,7 @@ def test_everybody_is_told_what_it_came_to(tmp_path: Path, capsys: pytest.Captur
     main(["guarantee", "--config", str(path), "--json"])
     assert "everyday-klt-anchored-64" in json.loads(capsys.readouterr().out)["features"]["purpose"]
     settings = config.load(path)
-    (meta,) = metas(settings, mechanisms_of(settings)).values()
+    (meta,) = resolved(settings).metas.values()
     assert "\npurpose: unrecognised: " in meta.guarantee
     with pytest.raises(SystemExit):  # no broker is there
         main(["check", "--laptop", "--config", str(path)])
@@ -150,12 +151,12 @@ def test_everybody_is_told_what_it_came_to(tmp_path: Path, capsys: pytest.Captur
 def test_a_reload_keeps_it_and_takes_no_other(tmp_path: Path) -> None:
     path = made(tmp_path / "a", "trends")
     settings, text = config.load(path), path.read_text()
-    mechanisms = mechanisms_of(settings)
+    plan = resolved(settings)
     path.write_text(re.sub("day_epsilon = [0-9.]+", "day_epsilon = 100", text))
-    assert lowered(settings, config.load(path), mechanisms)[0].day is not None
+    assert plan.lowered(config.load(path)).ceilings.device.day is not None
     path.write_text(text.replace("epsilon_per_minute = 18", "epsilon_per_minute = 9"))
     with pytest.raises(ConfigError, match=r"\[stream\] is another"):
-        lowered(settings, config.load(path), mechanisms)
+        plan.lowered(config.load(path))
 
 
 def test_a_reload_after_an_upgrade_of_the_package_takes_the_figures_of_the_process(
@@ -164,12 +165,12 @@ def test_a_reload_after_an_upgrade_of_the_package_takes_the_figures_of_the_proce
     path = made(tmp_path / "a", "trends")
     settings, table = config.load(path), load_table()
     newer = [row | {"distinct": 1.0 if row["n"] == 32 else 0.0} for row in table["rows"]]
-    other = resolved(config_table(path), lambda: newer)["stream"][0]["privacy"]
+    other = answered(privacy_of(path), "-", lambda: newer)
     assert other["calibration"] != settings.stream[0].privacy.calibration
     (tmp_path / "advice.json").write_text(json.dumps(table | {"rows": newer}))
     monkeypatch.setattr(purposes, "_ADVICE", tmp_path / "advice.json")
     assert config.load(path) == settings
-    lowered(settings, config.load(path), mechanisms_of(settings))
+    resolved(settings).lowered(config.load(path))
 
 
 @pytest.mark.parametrize(("name", "withheld"), [("klt", True), ("cfpa", False)])

@@ -1,4 +1,4 @@
-"""The configuration is read strictly: every mistake is one line that names file, table and key."""
+"""The configuration is read strictly: every mistake is one line with file, table, key, what was found and expected."""
 
 import re
 from pathlib import Path
@@ -65,21 +65,30 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("schema = 1", "schema = 1\nschemas = 1", "[[stream]] (number 1) schemas: unknown key"),
-        ("[budget]", "[bugdet]", "[bugdet]: unknown key"),
-        ("epsilon = 4.8", 'epsilon = "4.8"', "[stream.privacy] (number 1) epsilon: expected float, got str"),
-        ("epsilon = 4.8", "epsilon = nan", "[stream.privacy] (number 1) epsilon: expected a finite number"),
-        ("epsilon = 4.8", "epsilon = inf", "[stream.privacy] (number 1) epsilon: expected a finite number"),
-        ("epsilon = 4.8", "epsilon = 0.0", "[stream.privacy] (number 1) epsilon: expected float > 0.0"),
-        ("epsilon = 4.8", "epsilon = true", "[stream.privacy] (number 1) epsilon: expected float, got bool"),
-        ("day_epsilon = 2304.0", "", "[budget] day_epsilon: missing"),
-        ("window_chunks = 2", "window_chunks = 2.5", "[budget] window_chunks: expected int, got float"),
+        ("schema = 1", "schema = 1\nschemas = 1", "[[stream]] 'features' schemas: unknown key"),
+        ("[budget]", "[bugdet]", "[bugdet]: unknown key; did you mean budget?"),
+        (
+            "epsilon = 4.8",
+            'epsilon = "4.8"',
+            "[stream.privacy] 'features' epsilon: expected a number above 0, found \"4.8\"",
+        ),
+        ("epsilon = 4.8", "epsilon = nan", "[stream.privacy] 'features' epsilon: expected a finite number"),
+        ("epsilon = 4.8", "epsilon = inf", "[stream.privacy] 'features' epsilon: expected a finite number"),
+        ("# k = 1", "options.sigma = nan", "options] 'features' sigma: expected a finite number, found nan"),
+        ("epsilon = 4.8", "epsilon = 0.0", "epsilon: expected a number above 0, found 0.0"),
+        ("epsilon = 4.8", "epsilon = true", "epsilon: expected a number above 0, found true"),
+        ("epsilon = 4.8", "", "[stream.privacy] 'features' epsilon: missing; expected a number above 0"),
+        (
+            "window_chunks = 2",
+            "window_chunks = 2.5",
+            "[budget] window_chunks: expected a whole number, 1 to 1000000, found 2.5",
+        ),
         (
             'release = "on_row"',
             'release = "sometimes"',
-            "(number 1) release: invalid enum value 'sometimes'",
+            "release: expected 'on_clock' or 'on_row', found \"sometimes\"",
         ),
-        ('id = "hmd-4f1c07a9d2"', 'id = "a/#"', "[[device]] (number 1) id: expected 1 to 64 of"),
+        ('id = "hmd-4f1c07a9d2"', 'id = "a/#"', "[[device]] 'a/#' id: expected 1 to 64 of"),
         ('id = "hmd-4f1c07a9d2"', 'id = "hmd\\n"', "[[device]] (number 1) id: expected 1 to 64 of"),
         (
             'id = "hmd-4f1c07a9d2"',
@@ -89,24 +98,34 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('id = "hmd-4f1c07a9d2"', 'id = "sidecar"', "[sidecar] name: expected another name"),
         ('id = "hmd-4f1c07a9d2"', 'id = "a"\n[[device]]\nid = "a"', "[[device]] id: expected every device once"),
         ('"rate_fixations", "rate_saccades"', '"rate_fixations", "rate_fixations"', "expected every feature once"),
-        ('"rate_fixations", ', "7, ", "[[stream]] (number 1) names[0]: expected str, got int"),
+        (
+            '"rate_fixations", ',
+            "7, ",
+            "[[stream]] 'features' names[0]: expected a text without control characters, found 7",
+        ),
         ('ledger = "ledger"', "ledger = 1", "[sidecar] ledger: expected a path"),
         ('ledger = "ledger"', 'ledger = "a\\nb"', "[sidecar] ledger: expected a path"),
         ('"mqtt://localhost:1883"', '"mqtt://a\\nb"', "[private] url: expected a text without control characters"),
         (
             '"rate_fixations"',
             '"a\\u0000"',
-            "(number 1) names[0]: expected a text without control characters",
+            "'features' names[0]: expected a text without control characters",
         ),
         ('name = "features"', 'name = "sidecar"', "[[stream]] name: 'sidecar' is taken"),
-        ('name = "features"', 'name = "a b"', "[[stream]] (number 1) name: expected 1 to 64 of"),
-        ('name = "features" ', " ", "[[stream]] (number 1) name: missing"),
-        ("[stream.privacy]", "[stream.privacies]", "[[stream]] (number 1) privacies: unknown key"),
-        ("[stream.privacy]", "[privacy]", "[stream.privacy] (number 1): missing"),
-        ("[budget]", "[stream.budget]\nday_epsilon = 0\n[budget]", "[stream.budget] (number 1) day_epsilon: expected"),
-        ("day_epsilon = 2304.0", "day_epsilon = 2304.0\nday_delta = 2", "[budget] day_delta: expected float <= 1.0"),
-        ("[[device]]", '[[device]]\nstreams = ["gaze"]', "[[device]] streams: expected names of features"),
-        ("[[device]]", "[[device]]\nstreams = []", "[[device]] streams: expected names of features"),
+        ('name = "features"', 'name = "a b"', "[[stream]] 'a b' name: expected 1 to 64 of"),
+        (
+            "[stream.privacy]",
+            "[stream.privacies]",
+            "[[stream]] 'features' privacies: unknown key; did you mean privacy?",
+        ),
+        ("[budget]", "[stream.budget]\nday_epsilon = 0\n[budget]", "[stream.budget] 'features' day_epsilon: expected"),
+        (
+            "day_epsilon = 2304.0",
+            "day_epsilon = 2304.0\nday_delta = 2",
+            "[budget] day_delta: expected a number, 0 to 1, found 2",
+        ),
+        ("[[device]]", '[[device]]\nstreams = ["gaze"]', "streams: expected names of features, found 'gaze'"),
+        ("[[device]]", "[[device]]\nstreams = []", "streams: expected names of features, found none"),
         (
             "[[device]]",
             '[[source]]\nkind = "x"\ndevice = "other"\n[[device]]',
@@ -114,7 +133,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ),
         ("# password_file", "password_file", "[private] username: missing beside password_file"),
         ("# cert_file", "cert_file", "[private]: expected cert_file and key_file together"),
-        ("[sidecar]", "sidecar = 1\n[x]", "[sidecar]: expected table, got int"),
+        ("[sidecar]", "[sidecar.x]", "[sidecar.x]: unknown key"),
         ("[sidecar]", "[sidecar", "not TOML"),
     ],
 )

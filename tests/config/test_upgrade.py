@@ -44,13 +44,13 @@ def test_the_form_of_today_says_nothing(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("schema = 1", "schema = 1\nschemas = 1", "[stream] schemas: unknown key"),
-        ("epsilon = 4.8", 'epsilon = "4.8"', "[privacy] epsilon: expected float, got str"),
+        ("epsilon = 4.8", 'epsilon = "4.8"', "[privacy] epsilon: expected a number above 0, found"),
         ("epsilon = 4.8", "epsilon = nan", "[privacy] epsilon: expected a finite number"),
         ("epsilon = 4.8", "", "[privacy] epsilon: missing"),
         ("[privacy]", "[privatsphere]", "[privatsphere]: unknown key"),
-        ('release = "on_row"', 'release = "sometimes"', "[stream] release: invalid enum value 'sometimes'"),
-        ('"rate_fixations", ', "7, ", "[stream] names[0]: expected str, got int"),
-        ("rate_hz = 2.0 ", " ", "[stream] rate_hz: missing"),
+        ('release = "on_row"', 'release = "sometimes"', "[stream] release: expected 'on_clock' or 'on_row'"),
+        ('"rate_fixations", ', "7, ", "[stream] names[0]: expected a text without control characters, found 7"),
+        ("rate_hz = 2.0 ", "rate_hz = -2.0 ", "[stream] rate_hz: expected a number above 0"),
     ],
 )
 def test_a_mistake_keeps_its_reason(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 import eyestream
 from eyestream.gaze.features import FEATURES
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.config import load
-from eyestream.rim.files.features import FEATURES_52
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")

@@ -19,11 +19,12 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Request
 from eyestream.rim import config
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.ops.check_brokers import broker_findings, others_of
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_sizes import size_finding
-from eyestream.rim.sidecar.assembly import mechanisms_of, new_ledger
+from eyestream.rim.plan import resolved
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
@@ -55,7 +56,7 @@ def configure(folder: Path, *edits: tuple[str, str]) -> Path:
     path = folder / "sidecar.toml"
     path.write_text(text)
     path.chmod(0o600)
-    new_ledger(config.load(path), created=int(time.time()))
+    create_ledger(config.load(path).sidecar.ledger, created=int(time.time()))
     return path
 
 
@@ -317,7 +318,7 @@ async def test_the_probe_of_a_chunk_s_size_is_nobody_s_message(mosquitto: Mosqui
     assert finding.passed
     [topic] = {topic for topic, _, _ in spy.messages}
     assert re.fullmatch(r"eyestream/v1/check-[0-9a-f]{8}/sidecar/status", topic)
-    [mechanism] = mechanisms_of(settings).values()
+    [mechanism] = resolved(settings).mechanisms.values()
     chunk = PrivateChunk(2**64 - 1, 0, 0.0, 0.5, np.zeros((52, mechanism.n), np.float32), 4.8, 0.0)
     largest = max(len(payload) for _, payload, _ in spy.messages)
     assert largest >= len(encode_private(chunk))

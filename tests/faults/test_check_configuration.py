@@ -9,7 +9,7 @@ from eyestream.cli.main import main
 from eyestream.rim import config
 from eyestream.rim.ops import check_host
 from eyestream.rim.ops.deployment.layout import unit_text
-from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.plan import resolved
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_what_run_and_guarantee_refuse_does_not_pass(tmp_path: Path, capsys: pyt
 
 def test_mechanisms_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr(check_host, "mechanisms_of", lambda settings: made.append(settings) or mechanisms_of(settings))
+    monkeypatch.setattr(check_host, "resolved", lambda *given: made.append(given) or resolved(*given))
     main(["init", str(tmp_path / "s"), "--mechanism", "cfpa"])
     path = tmp_path / "s" / "sidecar.toml"
     looked = {"wall": lambda: 1_800_000_000.0, "monotonic": lambda: 0.0, "pause": lambda seconds: None}

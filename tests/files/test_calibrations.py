@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.gaze.features import UNITS
 from eyestream.gaze.profile_text import front_end_mark
 from eyestream.privacy.calibration import (
@@ -23,7 +24,6 @@ from eyestream.privacy.calibration import (
     row_fingerprints,
 )
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.profiles import load_profile
 
 Array = NDArray[np.float64]

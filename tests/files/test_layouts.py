@@ -9,8 +9,8 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files import recordings
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.layouts import SHIPPED, labels_of, load_features, load_layout
 from eyestream.rim.files.profiles import load_profile
@@ -190,8 +190,8 @@ def test_what_is_not_there_or_not_a_number_is_named(tmp_path, published):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('name = "x"', "missing required field holds"),
-        ('name = "x"\nholds = "gaze"\nwidth = 3', "unknown field width"),
+        ('name = "x"', "holds: missing; expected 'features' or 'gaze'"),
+        ('name = "x"\nholds = "gaze"\nwidth = 3', "width: unknown key"),
         ('name = "x"\nholds = "gaze"', "columns: expected names without a header"),
         ('name = "x"\nholds = "features"\ncolumns = ["features"]', "step_s: expected more than 0"),
         ('name = "x"\nholds = "gaze"\ncolumns = ["...", "a"]', "'...' at the end only"),

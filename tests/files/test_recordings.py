@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eyestream.errors import RecordingError
-from eyestream.rim.files.features import FEATURES_52
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files.recordings import Recording, load, save
 
 SUFFIXES = [".npz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".NPZ", ".CSV", ".CSV.GZ"]

@@ -7,10 +7,10 @@ import pytest
 
 from eyestream.gaze.events import Saccade
 from eyestream.gaze.features import FEATURES, NAMES, UNITS, WindowEvents, row
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.words import LETTERS, Wordbooks, letter_of
-from eyestream.rim.files.features import FEATURES_52
 from tests.gaze.gaze_people import gaze, profile
 from tests.gaze.gaze_reference import words as all_words
 

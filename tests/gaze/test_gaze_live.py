@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.gaze.front_end import FrontEnd, Rows
+from eyestream.gaze.entry import Rows
+from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, SILENCE_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
 from tests.gaze.gaze_people import gaze, profile

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eyestream.gaze.entry import Rows
 from eyestream.gaze.features import NAMES
-from eyestream.gaze.front_end import FrontEnd, Rows
+from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from tests.gaze import gaze_reference as reference

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eyestream.gaze.features import STEP_S
 from eyestream.gaze.profile import TICKS_PER_S
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.waiting import Waiting
@@ -50,7 +51,7 @@ def test_what_is_kept_is_what_the_definition_says_however_it_is_handed_over(rate
         wanted = kept(t, rate_hz)
         assert len(wanted) < len(t)
         for _ in range(3):
-            waiting, found, begin = Waiting(profile(rate_hz)), [], 0
+            waiting, found, begin = Waiting(profile(rate_hz), STEP_S), [], 0
             while begin < len(t):
                 end = begin + int(rng.choice([1, 1, 7, 60]))
                 waiting.put(samples(t)[begin:end])
@@ -63,7 +64,7 @@ def test_what_is_kept_is_what_the_definition_says_however_it_is_handed_over(rate
 
 
 def test_regular_samples_are_all_kept_and_in_time() -> None:
-    waiting = Waiting(profile(200.0))
+    waiting = Waiting(profile(200.0), STEP_S)
     t = np.arange(400) / 200.0
     waiting.put(samples(t))
     assert waiting.until(0.5).t.tolist() == t[:101].tolist()  # that of the very end too
@@ -75,7 +76,7 @@ def test_regular_samples_are_all_kept_and_in_time() -> None:
 def test_a_step_back_shows_nothing_a_second_time() -> None:
     """As the front end of a recording, which drops times that go backward."""
     t = np.concatenate((np.arange(300) / 200.0, 1.0 + np.arange(300) / 200.0 + 0.0019))
-    waiting = Waiting(profile(200.0))
+    waiting = Waiting(profile(200.0), STEP_S)
     waiting.put(samples(t))
     taken = waiting.until(9.0)
     assert taken.y.tolist() == [*range(300), *(i for i in range(300, 600) if t[i] > t[299])]
@@ -87,7 +88,7 @@ def test_a_flood_drops_its_own_samples_and_is_bounded() -> None:
     t = np.arange(600) / rate_hz
     flood = np.linspace(1.0, 1.1, 100_000)
     order = np.argsort(np.concatenate((t, flood)), kind="stable")
-    waiting = Waiting(profile(rate_hz))
+    waiting = Waiting(profile(rate_hz), STEP_S)
     waiting.put(samples(np.concatenate((t, flood))[order]))
     assert len(waiting) <= len(t) + 8 * rate_hz * 0.1 + 2
     taken = waiting.until(9.0)

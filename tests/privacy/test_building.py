@@ -21,6 +21,7 @@ from eyestream.rim import config
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams.key import StreamKey
 from tests.privacy import failing
@@ -219,8 +220,8 @@ async def test_a_reload_keeps_the_old_configuration(
         def send(self, words: str) -> None:
             told.put_nowait(words)
 
-    with assemble(config.load(file), lambda: 20_000) as made:
-        before = made.ceilings
+    with assemble(resolved(config.load(file)), lambda: 20_000) as made:
+        before = made.plan.ceilings.device
         day = f"day_epsilon = {config.load(file).budget.day_epsilon}"
         assert day in file.read_text()
         file.write_text(file.read_text().replace(day, "day_epsilon = 48.0"))
@@ -230,7 +231,7 @@ async def test_a_reload_keeps_the_old_configuration(
             again.set()
             async with asyncio.timeout(20):
                 assert (await told.get()).startswith("STATUS=the old configuration stays")
-            assert made.ceilings == before
+            assert made.plan.ceilings.device == before
             [line] = [record.getMessage() for record in caplog.records if record.name == "eyestream.run"]
             assert line.startswith("the old configuration stays: ")
             assert WORDS.format("4.8") in line
@@ -240,7 +241,7 @@ async def test_a_reload_keeps_the_old_configuration(
                 assert (await told.get()).startswith("STATUS=the ceilings of")
         assert not reloading.done()
         reloading.cancel()
-        assert made.ceilings.day == Ceilings.of(day=48.0).day
+        assert made.plan.ceilings.device.day == Ceilings.of(day=48.0).day
 
 
 def test_a_module_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.scopes import Deployment, scopes_of
 from eyestream.release.stream import StreamRelease
-from eyestream.rim.sidecar.description import served_streams, stream_spec
+from eyestream.rim.plan import resolved
 from eyestream.wire.messages import RawRows
 from tests.rigs.given import Given, Stretch, reached
 from tests.rigs.memory_ledger import MemoryLedger
@@ -58,8 +59,9 @@ class World:
             jump_chunks=luck.choice([1, 2, 16]),
             release=luck.choice(["on_row", "on_clock"]),
         )
-        [(self.settings, _)] = served_streams(made, {"features": Given(self.n, self.baseline)})  # type: ignore[dict-item]
-        rows = stream_spec(made, made.stream[0], ("1",))
+        given: Any = Given(self.n, self.baseline)
+        [(self.settings, stream)] = resolved(made, mechanisms={"features": given}).served.values()
+        rows = stream.spec
         self.rows_of = {unit: rows.rows_touched(seconds) for unit, seconds in UNITS.items()}
         around, anchored = Deployment(rows, 1000, 1e6), self.baseline > 0
         scopes = scopes_of(Loss("chunk", Fraction(1, 2)), self.n, around, anchored=anchored)

@@ -183,7 +183,7 @@ SEAMS: dict[str, Seam] = {
     "stream on its level": Seam(f"{_STREAM}:StreamRelease", "_on_level", "self, granted, session", ("_level", "_cost")),
     "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
     "stream names an error": Seam(_STREAM, "type"),
-    "rows apart": Seam("eyestream.rim.sidecar.description", "_apart", "settings, stream"),
+    "rows apart": Seam("eyestream.rim.plan.stream", "rows_apart", "spec"),
     # The wire
     "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
     "Frames.feed": Seam("eyestream.rim.mqtt.frames:Frames", "feed", "self, data"),

@@ -26,6 +26,7 @@ from eyestream.rim.config import (
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import Sidecar
 
 __all__ = [
@@ -119,8 +120,8 @@ def opened(
         privacy = settings.stream[0].privacy
         mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
-        made, ledger_id = {settings.stream[0].name: mechanism}, ledger.header.ledger_id
-        yield Sidecar(settings, made, ledger, today=today, ledger_id=ledger_id, givers=ledger.givers)
+        plan = resolved(settings, mechanisms={settings.stream[0].name: mechanism})
+        yield Sidecar(plan, ledger, today=today, ledger_id=ledger.header.ledger_id, givers=ledger.givers)
 
 
 @contextlib.asynccontextmanager
@@ -145,7 +146,7 @@ async def at_work(sidecar: Sidecar) -> AsyncIterator[None]:
 
 def parts_of(sidecar: Sidecar) -> tuple[Mechanism, Ceilings]:
     """What it releases with, and what its ledger holds every device to."""
-    return next(iter(sidecar._mechanisms.values())), sidecar.pipeline._ledger._ceilings  # type: ignore[attr-defined]
+    return next(iter(sidecar._plan.mechanisms.values())), sidecar.pipeline._ledger._ceilings  # type: ignore[attr-defined]
 
 
 def client_ids(sidecar: Sidecar) -> tuple[str, str]:

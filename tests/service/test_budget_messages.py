@@ -20,9 +20,10 @@ from eyestream.release.stream import Condition
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.transport import Message, RefusedError
 from eyestream.rim.ops.metrics import health
+from eyestream.rim.plan import Plan, resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
-from eyestream.rim.sidecar.assembly import assemble, mechanisms_of
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.budgets import BudgetBoard
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.sender import Sender
@@ -51,7 +52,7 @@ async def test_it_is_told_behind_each_chunk_until_nothing_is_left(mosquitto: Mos
     """An application with three lines sees the end; a new session and a lower ceiling are told, too."""
     settings = limited(mosquitto, tmp_path, session_epsilon=14.4, day_epsilon=24.0)
     rows = rows_of_a_stranger(160, 52)
-    with assemble(settings, lambda: DAY) as made:
+    with assemble(resolved(settings), lambda: DAY) as made:
         async with (
             spying(mosquitto.url) as spy,
             at_work(made.sidecar),
@@ -89,7 +90,7 @@ async def test_it_depends_on_no_value(mosquitto: Mosquitto, tmp_path: Path) -> N
     looks = rows_of_a_stranger(128, 52)
     gone, wild = np.full_like(looks, np.nan), looks.copy()
     wild[::3], wild[1::3], wild[2::3] = np.inf, -1e30, np.nan
-    with assemble(settings, lambda: DAY) as made:
+    with assemble(resolved(settings), lambda: DAY) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             await until(lambda: health(made.sidecar) == "ok")
             for device, rows in zip(devices, (looks, gone, wild), strict=True):
@@ -164,8 +165,7 @@ async def test_of_many_devices_it_is_said_in_turns_and_a_change_ends_a_session(t
     said: list[tuple[str, Budget]] = []
     condition: dict[StreamKey, Condition] = {StreamKey("d7", "features"): "change"}
     board = BudgetBoard(
-        settings,
-        mechanisms_of(settings),
+        resolved(settings),
         condition=lambda key: condition.get(key, "ready"),
         spent=lambda device: None,
         today=lambda: DAY,
@@ -302,7 +302,7 @@ def test_in_words(left: Budget, words: str) -> None:
 async def test_the_commands_show_it(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = limited(mosquitto, tmp_path, session_epsilon=19.2)
     out, err = io.StringIO(), io.StringIO()
-    with assemble(settings, lambda: DAY) as made:
+    with assemble(resolved(settings), lambda: DAY) as made:
         async with at_work(made.sidecar), subscribe(mosquitto.url, "hmd-1") as chunks:
             await until(lambda: health(made.sidecar) == "ok" and chunks.budget is not None)
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -337,22 +337,20 @@ async def test_a_reload_leaves_the_loop_free(
     """What is claimed with other ceilings takes its time: here until the loop has gone round a hundred times."""
     import threading
 
-    from eyestream.rim.sidecar import assembly, description
-
     settings = limited(mosquitto, tmp_path)
     lower = msgspec.structs.replace(settings, budget=msgspec.structs.replace(settings.budget, day_epsilon=9.6))
-    goes_on, metas = threading.Event(), description.metas
+    goes_on, lowered = threading.Event(), Plan.lowered
 
-    def slow(*which: object) -> object:
+    def slow(plan: Plan, settings: Settings) -> Plan:
         assert goes_on.wait(10), "the loop stands still"
-        return metas(*which)  # type: ignore[arg-type]
+        return lowered(plan, settings)
 
-    monkeypatch.setattr(assembly, "metas", slow)
-    with assemble(settings, lambda: DAY) as made:
+    monkeypatch.setattr(Plan, "lowered", slow)
+    with assemble(resolved(settings), lambda: DAY) as made:
         reloading = asyncio.create_task(made.reload(lower))
         for _ in range(100):
             await asyncio.sleep(0)
-        assert made.ceilings.day == Ceilings.of(day=1e6).day, "nothing is taken over before it can be told"
+        assert made.plan.ceilings.device.day == Ceilings.of(day=1e6).day, "nothing is taken over before it can be told"
         goes_on.set()
         await reloading
-        assert made.ceilings.day == Ceilings.of(day=9.6).day
+        assert made.plan.ceilings.device.day == Ceilings.of(day=9.6).day

@@ -16,9 +16,7 @@ from eyestream.privacy.remaining import left_of, levels_left
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.config import Settings, load
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
-from eyestream.rim.sidecar.description import guarantee_in, lasting_words, metas
+from eyestream.rim.plan import resolved
 from eyestream.streams.key import StreamKey
 
 FADE = 'lifetime_epsilon = 960.0\nlifetime_mode = "fade"\n'
@@ -57,23 +55,23 @@ def spend(path: Path, chunks: int) -> Odometer:
 def test_the_guarantee_and_the_start_line_say_when_levels_begin(path: Path) -> None:
     """960 is 200 chunks of 4.8: levels of 100 chunks of 32 s, 53 min 20 s each, and nine times that in all."""
     settings = load(path)
-    mechanisms = mechanisms_of(settings)
-    told = guarantee_in(settings, settings.stream[0], mechanisms)
+    stream = resolved(settings).streams["features"]
+    told = stream.guarantee
     words = dict(told.sentences())["lifetime"]
     assert "a chunk costs epsilon 4.8 until half of the ceiling is spent (53 min of releases)" in words
     assert "8 levels, on the last of which (1 h 46 min) a chunk costs 0.0375" in words
     assert "no word is kept and sent again" in words
     assert (told.window_chunks, told.session_chunks) == (None, None), "on a later level there are more"
-    assert told.gain == max(mechanisms["features"].faded(level).gain or 0 for level in range(LEVELS))
+    assert told.gain == max(stream.mechanism.faded(level).gain or 0 for level in range(LEVELS))
     assert "enough for 8 h 00 min of releases" in words
     assert next(scope.seconds for scope in told.scopes if scope.unit == "lifetime") == 900 * 32
-    start = lasting_words(settings, settings.stream[0], mechanisms)
+    start = stream.lasting
     assert "a lifetime 8 h 00 min of releases; the lifetime fades on 8 levels" in start
     assert start.count("53 min") == 7
     plain = load(changed(path, '"fade"', '"stop"'))
     assert (
         "enough for 1 h 46 min of releases"
-        in dict(guarantee_in(plain, plain.stream[0], mechanisms).sentences())["lifetime"]
+        in dict(resolved(plain).streams["features"].guarantee.sentences())["lifetime"]
     )
 
 
@@ -81,29 +79,28 @@ def test_the_guarantee_and_the_start_line_say_when_levels_begin(path: Path) -> N
 def test_the_error_of_later_levels_is_told(path: Path, name: str) -> None:
     """`noise_sd` has one row of figures, of the first level; that of noise doubles as epsilon halves."""
     settings = load(changed(path, "klt-anchored-64", name))
-    mechanisms = mechanisms_of(settings)
-    (meta,) = metas(settings, mechanisms).values()
+    stream = resolved(settings).streams["features"]
+    meta = stream.meta
     [line] = [line for line in meta.guarantee.splitlines() if line.startswith("error: ")]
-    assert line == f"error: {guarantee_in(settings, settings.stream[0], mechanisms).claim()['error']}"
+    assert line == f"error: {stream.guarantee.claim()['error']}"
     factors = [float(found) for found in re.findall(r"([\d.]+) at epsilon", line)]
     assert len(factors) == LEVELS - 1
     assert factors == sorted(factors)
-    last, first = mechanisms["features"].faded(LEVELS - 1).noise_sd, mechanisms["features"].noise_sd
+    last, first = stream.mechanism.faded(LEVELS - 1).noise_sd, stream.mechanism.noise_sd
     assert factors[-1] == pytest.approx(np.median(last[first > 0] / first[first > 0]), rel=0.01)
     assert "0.0375" in line
     if name == "cfpa-64":
         assert factors == pytest.approx([2.0**level for level in range(1, LEVELS)], rel=0.01)
     still = load(changed(path, '"fade"', '"stop"'))
-    assert "\nerror: " not in next(iter(metas(still, mechanisms).values())).guarantee
-    assert guarantee_in(still, still.stream[0], mechanisms).claim()["error"] is None
+    assert "\nerror: " not in resolved(still).streams["features"].meta.guarantee
+    assert resolved(still).streams["features"].guarantee.claim()["error"] is None
 
 
 def test_a_session_of_the_last_level_has_most_chunks_and_the_plain_sum_stays(path: Path) -> None:
     """1152 is 240 chunks of 4.8 and 30,720 of a 128th: what a class says of fewer would be too low there."""
     changed(changed(path, "klt-anchored-64", "klt-one-64"), "# correlation = ", "correlation = ")
     settings, plain = load(path), load(changed(path.with_name("sidecar.toml"), '"fade"', '"stop"'))
-    mechanisms = mechanisms_of(settings)
-    faded, still = (guarantee_in(one, one.stream[0], mechanisms).correlated for one in (settings, plain))
+    faded, still = (resolved(one).streams["features"].claim for one in (settings, plain))
     assert faded is not None
     assert still is not None
     assert (still.chunks, faded.chunks) == (240, 240 * 128)
@@ -159,22 +156,17 @@ def test_what_is_said_to_be_left_is_what_a_ledger_grants(path: Path) -> None:
 )
 def test_a_configuration_that_cannot_fade_is_refused(path: Path, old: str, new: str, said: str) -> None:
     changed(path, old, new)
-
-    def ceilings() -> Ceilings:
-        settings = load(path)
-        return ceilings_of(settings, mechanisms_of(settings))
-
     with pytest.raises(ConfigError, match=said):
-        ceilings()
+        resolved(load(path))
 
 
 def test_only_the_ceiling_is_taken_over_without_a_restart(path: Path) -> None:
     old = load(path)
-    mechanisms = mechanisms_of(old)
+    plan = resolved(old)
     lower: Settings = load(changed(path, "960.0", "500.0"))
-    ceilings, _ = lowered(old, lower, mechanisms)
+    ceilings = plan.lowered(lower).ceilings.device
     assert (ceilings.lifetime, ceilings.levels) == (500 * 10**12, LEVELS)
     with pytest.raises(ConfigError, match=r"\[budget\] lifetime_epsilon is higher"):
-        lowered(lower, old, mechanisms)
+        resolved(lower).lowered(old)
     with pytest.raises(ConfigError, match=r"\[budget\] is another"):
-        lowered(old, load(changed(path, '"fade"', '"stop"')), mechanisms)
+        plan.lowered(load(changed(path, '"fade"', '"stop"')))

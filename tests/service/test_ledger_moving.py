@@ -14,6 +14,7 @@ from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import Parcel, read_parcel, write_parcel
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams.key import StreamKey
 from tests.rigs.sidecar import settings_for
@@ -186,6 +187,6 @@ def test_a_sidecar_does_not_start_with_a_device_that_is_gone(tmp_path: Path) -> 
     settings = settings_for("mqtt://127.0.0.1:1", tmp_path, devices=("moved", "other"))
     spend(settings.sidecar.ledger, 0)
     give(settings.sidecar.ledger)
-    made = assemble(settings, lambda: 20_000)
+    made = assemble(resolved(settings), lambda: 20_000)
     with pytest.raises(ConfigError, match=r"\[\[device\]\] moved: was moved to another ledger"), made:
         pass

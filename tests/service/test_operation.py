@@ -26,6 +26,7 @@ from eyestream.rim.ops.deployment.layout import unit_text
 from eyestream.rim.ops.loopback import Page, serve
 from eyestream.rim.ops.metrics import health, metrics
 from eyestream.rim.ops.notify import Notifier
+from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sidecar.assembly import assemble
@@ -230,7 +231,7 @@ def dearer(stream: StreamSettings) -> StreamSettings:
 
 async def test_a_reload_can_only_tighten(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = settings_for(mosquitto.url, tmp_path)
-    with assemble(settings, lambda: 20_000) as made:
+    with assemble(resolved(settings), lambda: 20_000) as made:
         sidecar = made.sidecar
         async with (
             spying(mosquitto.url) as spy,

@@ -13,6 +13,7 @@ import pytest
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.rim.config import PrivacySettings, Settings, SourceEntry, StreamBudgetSettings
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.assembly import assemble
@@ -56,7 +57,7 @@ async def test_each_stream_has_its_mechanism_and_both_spend_from_one_ledger(
     mosquitto: Mosquitto, tmp_path: Path
 ) -> None:
     settings = two_streams(mosquitto.url, tmp_path)
-    with assemble(settings, lambda: 20_000) as made:
+    with assemble(resolved(settings), lambda: 20_000) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             await until(lambda: made.sidecar.raw_stands and made.sidecar.private_stands)
             await send(mosquitto.url, "features", 1, 4, 32)
@@ -78,7 +79,7 @@ async def test_each_stream_has_its_mechanism_and_both_spend_from_one_ledger(
 async def test_trackers_and_applications_name_the_stream(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = two_streams(mosquitto.url, tmp_path)
     names = settings.stream[1].names
-    with assemble(settings, lambda: 20_000) as made:
+    with assemble(resolved(settings), lambda: 20_000) as made:
         async with (
             at_work(made.sidecar),
             subscribe(mosquitto.url, "hmd-1", stream="more", client_id="app") as more,
@@ -100,7 +101,7 @@ async def test_a_ceiling_of_the_device_holds_over_both(mosquitto: Mosquitto, tmp
     """What one stream has spent the other cannot spend: 12 allow two chunks of 4.8 and one of 2.4, in any order."""
     settings = with_budget(two_streams(mosquitto.url, tmp_path), lifetime_epsilon=12.0)
     kinds = {"features": (1, 3, 32), "more": (2, 3, 64)}
-    with assemble(settings, lambda: 20_000) as made:
+    with assemble(resolved(settings), lambda: 20_000) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             await until(lambda: made.sidecar.raw_stands and made.sidecar.private_stands)
             for done, stream in enumerate(sorted(kinds, key=lambda name: name != first), start=1):
@@ -117,7 +118,7 @@ async def test_a_ceiling_of_the_device_holds_over_both(mosquitto: Mosquitto, tmp
 
 async def test_a_lower_ceiling_of_one_stream_leaves_the_other_alone(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = two_streams(mosquitto.url, tmp_path, budget=StreamBudgetSettings(day_epsilon=2.4))
-    with assemble(settings, lambda: 20_000) as made:
+    with assemble(resolved(settings), lambda: 20_000) as made:
         async with at_work(made.sidecar):
             await until(lambda: made.sidecar.raw_stands)
             await send(mosquitto.url, "more", 2, 3, 64)
@@ -132,7 +133,7 @@ async def test_a_source_in_the_process_needs_no_raw_broker(mosquitto: Mosquitto,
     settings = settings_for(mosquitto.url, tmp_path, raw_url=NO_BROKER, rate_hz=2.0)
     source = SourceEntry("sine:SINE", "hmd-1", options={"period_s": 5.0})
     settings = msgspec.structs.replace(settings, source=(source,))
-    with assemble(settings, lambda: 20_000) as made, contextlib.suppress(TimeoutError):
+    with assemble(resolved(settings), lambda: 20_000) as made, contextlib.suppress(TimeoutError):
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             assert made.sidecar.raw_stands
             assert made.sidecar.links["raw"] == 0

@@ -16,10 +16,9 @@ from eyestream.rim.config import Settings, WearerBudgetSettings, load
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.metrics import PLANNED, health
+from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
-from eyestream.rim.sidecar.assembly import assemble, mechanisms_of
-from eyestream.rim.sidecar.ceilings import ceilings_of, lowered
-from eyestream.rim.sidecar.description import guarantee_in
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import Budget, decode_budget, decode_status, encode_raw
@@ -64,7 +63,7 @@ async def test_nothing_that_is_published_tells_one_wearer_from_another(mosquitto
     """One device names nobody, one always the same, one somebody else in each session: the same bytes but for noise."""
     devices = {"hmd-1": (0, 0, 0), "hmd-2": (ANNA, ANNA, ANNA), "hmd-3": (ANNA, BEN, 1)}
     settings = with_wearers(settings_for(mosquitto.url, tmp_path, devices=tuple(devices)), lifetime_epsilon=57.6)
-    with assemble(settings, lambda: DAY) as made:
+    with assemble(resolved(settings), lambda: DAY) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             await until(lambda: health(made.sidecar) == "ok")
             for device, wearers in devices.items():
@@ -91,7 +90,7 @@ async def test_a_wearer_whose_budget_is_spent_is_withheld_until_the_next_session
     caplog.set_level(logging.INFO)
     settings = with_wearers(settings_for(mosquitto.url, tmp_path), lifetime_epsilon=9.6)
     statuses, budgets = [], []
-    with assemble(settings, lambda: DAY) as made:
+    with assemble(resolved(settings), lambda: DAY) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             await until(lambda: health(made.sidecar) == "ok")
             names = settings.stream[0].names
@@ -139,7 +138,7 @@ async def test_a_publisher_names_the_wearer_of_each_session(mosquitto: Mosquitto
         Publisher(mosquitto.url, "hmd-1", ["a"], 2.0, wearer=2**32)
     settings = settings_for(mosquitto.url, tmp_path)
     names = settings.stream[0].names
-    with assemble(settings, lambda: DAY) as made:
+    with assemble(resolved(settings), lambda: DAY) as made:
         async with at_work(made.sidecar):
             await until(lambda: health(made.sidecar) == "ok")
             async with Publisher(mosquitto.url, "hmd-1", names, 2.0, wearer=ANNA) as publisher:
@@ -172,23 +171,22 @@ def written(path: Path, *lines: str) -> Path:
 
 def test_the_table_is_optional_and_its_ceilings_let_one_chunk_through(path: Path) -> None:
     plain = load(path)
-    mechanisms = mechanisms_of(plain)
     assert plain.budget.wearer is None
-    assert ceilings_of(plain, mechanisms).wearer is None
+    assert resolved(plain).ceilings.device.wearer is None
     settings = load(written(path, "day_epsilon = 48.0", "lifetime_delta = 1e-3"))
-    assert ceilings_of(settings, mechanisms).wearer == Ceilings.of(day=48.0, lifetime_delta=1e-3)
+    assert resolved(settings).ceilings.device.wearer == Ceilings.of(day=48.0, lifetime_delta=1e-3)
     low = load(written(path, "lifetime_epsilon = 4.7"))
     with pytest.raises(ConfigError, match=r"\[budget.wearer\] lifetime_epsilon: expected at least the epsilon of one"):
-        ceilings_of(low, mechanisms)
+        resolved(low)
 
 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
         ("session_epsilon = 48.0", r"\[budget.wearer\] session_epsilon: unknown key"),
-        ("day_epsilon = -1.0", r"\[budget.wearer\] day_epsilon: expected float > 0"),
+        ("day_epsilon = -1.0", r"\[budget.wearer\] day_epsilon: expected a number above 0"),
         ('lifetime_mode = "fade"', r"\[budget.wearer\] lifetime_mode: unknown key"),
-        ("day_delta = 2", r"\[budget.wearer\] day_delta: expected float <= 1"),
+        ("day_delta = 2", r"\[budget.wearer\] day_delta: expected a number, 0 to 1"),
     ],
 )
 def test_what_no_wearer_can_have_is_one_line(path: Path, line: str, complaint: str) -> None:
@@ -199,23 +197,20 @@ def test_what_no_wearer_can_have_is_one_line(path: Path, line: str, complaint: s
 def test_ceilings_of_a_wearer_are_lowered_without_a_restart_and_never_raised(path: Path) -> None:
     plain, some, less = load(path), *(load(written(path, f"day_epsilon = {day}")) for day in (48.0, 24.0))
     plain, some, less = (msgspec.structs.replace(one, sidecar=plain.sidecar) for one in (plain, some, less))
-    mechanisms = mechanisms_of(plain)
     for old, new in ((plain, some), (some, less)):
-        assert lowered(old, new, mechanisms)[0].wearer == ceilings_of(new, mechanisms).wearer
+        assert resolved(old).lowered(new).ceilings.device.wearer == resolved(new).ceilings.device.wearer
     for old, new in ((less, some), (some, plain)):
         with pytest.raises(ConfigError, match=r"\[budget.wearer\] day_epsilon is higher"):
-            lowered(old, new, mechanisms)
-    with Ledger(plain.sidecar.ledger, ceilings=ceilings_of(some, mechanisms)) as ledger:
-        ledger.lower(ceilings_of(less, mechanisms))
+            resolved(old).lowered(new)
+    with Ledger(plain.sidecar.ledger, ceilings=resolved(some).ceilings.device) as ledger:
+        ledger.lower(resolved(less).ceilings.device)
         with pytest.raises(ValueError, match="no higher"):
-            ledger.lower(ceilings_of(plain, mechanisms))
+            ledger.lower(resolved(plain).ceilings.device)
 
 
 def test_the_guarantee_says_what_a_wearer_costs_and_what_that_rests_on(path: Path) -> None:
     plain, settings = load(path), load(written(path, "lifetime_epsilon = 20000.0", "day_delta = 0.5"))
-    mechanisms = mechanisms_of(plain)
-    without = guarantee_in(plain, plain.stream[0], mechanisms)
-    told = guarantee_in(settings, settings.stream[0], mechanisms)
+    without, told = (resolved(one).streams["features"].guarantee for one in (plain, settings))
     assert "wearer" not in {topic for topic, _ in without.sentences()}
     words = dict(told.sentences())
     for text in (
@@ -237,13 +232,13 @@ def test_the_guarantee_says_what_a_wearer_costs_and_what_that_rests_on(path: Pat
 
 def test_the_ledger_decides_by_the_table(path: Path) -> None:
     settings = load(written(path, "day_epsilon = 9.6"))
-    mechanisms = mechanisms_of(settings)
-    charge = Charge.of(mechanisms["features"].epsilon)
+    plan = resolved(settings)
+    charge = plan.streams["features"].charges[0]
     key = StreamKey(settings.device[0].id, "features")
     asked = [
         Request(key, 1, 64 * i, 64 * i + 63, 64, charge, wearer) for i, wearer in enumerate((ANNA, ANNA, ANNA, BEN, 0))
     ]
-    with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings, mechanisms)) as ledger:
+    with Ledger(settings.sidecar.ledger, ceilings=plan.ceilings.device) as ledger:
         answers = [isinstance(answer, Granted) for answer in ledger.reserve(asked, DAY)]
     assert answers == [True, True, False, True, True]
 

@@ -12,6 +12,7 @@ import msgpack
 import msgspec
 
 from eyestream.rim.config import SourceEntry
+from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
@@ -62,7 +63,7 @@ async def _run(make: Make, folder: Path, *, loses: bool) -> list[Read]:
         tracker.clock.speed = SPEED
         await tracker.start()
         try:
-            with assemble(settings, lambda: 20_000) as made:
+            with assemble(resolved(settings), lambda: 20_000) as made:
                 async with at_work(made.sidecar), asyncio.TaskGroup() as group:
                     if loses:
                         group.create_task(_lose(see))

@@ -12,8 +12,9 @@ from eyestream.gaze.profile_text import profile_text
 from eyestream.rim import config
 from eyestream.rim.config import Settings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.ops.check_host import _gaze
-from eyestream.rim.sidecar.assembly import assemble, mechanisms_of
+from eyestream.rim.ops.check_host import configuration_findings
+from eyestream.rim.plan import resolved
+from eyestream.rim.sidecar.assembly import assemble
 from tests.rigs.sidecar import NO_BROKER, settings_for
 
 
@@ -32,8 +33,8 @@ def another_detector(folder: Path) -> str:
 
 def test_the_detector_of_the_calibration_is_taken_on_another_tracker(tmp_path: Path) -> None:
     settings = with_source(settings_for(NO_BROKER, tmp_path))
-    assert mechanisms_of(settings)["features"].n == 32
-    (finding,) = _gaze(settings)
+    assert resolved(settings).mechanisms["features"].n == 32
+    *_, finding = configuration_findings(settings, tmp_path / "sidecar.toml")
     assert finding.passed
     assert "its detector, on another tracker" in str(finding)
     assert "so one second of gaze enters up to 3 chunks, epsilon 14.4" in str(finding)
@@ -45,10 +46,10 @@ def test_another_detector_is_refused_by_run_and_check(tmp_path: Path) -> None:
         pytest.raises(
             CalibrationError, match=r"front end \w{16}.* whose events are others\. Take a shipped calibration"
         ),
-        assemble(settings, lambda: 20_000),
+        assemble(resolved(settings), lambda: 20_000),
     ):
         pass
-    (finding,) = _gaze(settings)
+    (finding,) = configuration_findings(settings, tmp_path / "sidecar.toml")
     assert not finding.passed
     assert "eyestream calibrate" in str(finding)
 
@@ -61,7 +62,7 @@ def test_a_calibration_of_0_1_0_tells_no_front_end(tmp_path: Path) -> None:
     privacy = msgspec.structs.replace(stream.privacy, calibration=str(there))
     settings = msgspec.structs.replace(settings, stream=(msgspec.structs.replace(stream, privacy=privacy),))
     with pytest.raises(CalibrationError, match="does not tell which front end made its rows"):
-        mechanisms_of(settings)
+        resolved(settings)
 
 
 def test_the_command_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, columns_of, widths
 from eyestream.rim.sources.gaze_recording import GazePlayer
-from eyestream.rim.sources.registry import front_end_of, make_source
+from eyestream.rim.sources.registry import make_source, profile_of
 from eyestream.streams.spec import StreamSpec
 from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
@@ -61,7 +61,7 @@ async def test_a_recording_of_gaze_gives_the_rows_of_its_front_end(tmp_path: Pat
         (entry("mqtt", "no-such-profile", 200.0), "not one of"),
         (entry("mqtt", "neon", 50.0), "made for 200 samples a second, not 50"),
         (entry("mqtt", rate_hz=200.0, schema=-1), "schema"),
-        (entry("mqtt", rate_hz=200.0, host="x"), "unknown field `host`"),
+        (entry("mqtt", rate_hz=200.0, host="x"), "host: unknown key"),
         (entry("recording", rate_hz=200.0, file="g.csv"), "without a profile is no source of gaze"),
         (entry("recording", "degrees", 250.0, file="g.csv"), "made for 250 samples a second, not 100"),
         (entry("recording", "degrees", 100.0, file="none.csv"), "no such file"),
@@ -80,10 +80,10 @@ def test_gaze_makes_rows_of_the_52_features_alone(tmp_path: Path) -> None:
 
 
 def test_the_memory_of_a_front_end_is_known_before_anything_flows() -> None:
-    profile = front_end_of(entry("mqtt", rate_hz=200.0))
+    profile = profile_of(entry("mqtt", rate_hz=200.0))
     assert profile is not None
     assert 1.0 < profile.memory_s < 1.6
-    assert front_end_of(entry("recording", file="rows.npz")) is None
+    assert profile_of(entry("recording", file="rows.npz")) is None
 
 
 def test_columns_follow_the_profile() -> None:

@@ -12,9 +12,9 @@ import pytest
 from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
-from eyestream.rim.sidecar.assembly import assemble, mechanisms_of
-from eyestream.rim.sidecar.description import meta_of
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.mqtt import MqttSource, Options
 from eyestream.testing.clocks import until
@@ -117,10 +117,10 @@ async def test_gaze_becomes_rows_in_the_sidecar(
     settings = settings_for(mosquitto.url, tmp_path, rate_hz=2.0)
     source = SourceEntry("mqtt", DEVICE, rate_hz=RATE_HZ)
     settings = msgspec.structs.replace(settings, source=(source,))
-    mechanisms = mechanisms_of(settings)
-    told = meta_of(settings, settings.stream[0], mechanisms).guarantee
+    plan = resolved(settings)
+    told = plan.streams["features"].meta.guarantee
     assert f"within {30.0 + usual().memory_s:g} s of it" in told
-    with assemble(settings, lambda: 20_000) as made:
+    with assemble(plan, lambda: 20_000) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar), Publisher(mosquitto.url, DEVICE) as publisher:
             loop = asyncio.get_running_loop()
             while made.sidecar.pipeline.counters.taken < 40:

@@ -67,10 +67,10 @@ async def test_a_recording_that_repeats_begins_a_later_session(tmp_path: Path) -
     ("kind", "options", "said"),
     [
         ("nothing", {}, "'nothing' is none of core, lsl, mqtt, neon, recording"),
-        ("recording", {}, "missing required field `file`"),
-        ("recording", {"file": "r.npz", "sped": 1}, "unknown field `sped`"),
+        ("recording", {}, r"\[source.options\] file: missing; expected a path"),
+        ("recording", {"file": "r.npz", "sped": 1}, "sped: unknown key; did you mean speed?"),
         ("recording", {"file": "r.npz", "speed": 0}, "speed"),
-        ("recording", {"file": 7}, "Expected a path"),
+        ("recording", {"file": 7}, "file: expected a path, found 7"),
         ("recording", {"file": "other.npz"}, "features of the stream"),
         ("recording", {"file": "slow.npz"}, "rows a second, not 50"),
         ("sine:NOTHING", {}, "there is no 'sine:NOTHING' to import"),

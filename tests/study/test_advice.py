@@ -10,15 +10,14 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.lab.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
 from eyestream.rim import config
 from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.description import stream_spec
+from eyestream.rim.plan import resolved
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 
@@ -206,9 +205,9 @@ def test_comments_of_a_new_configuration_are_true_of_its_calibration(
     main([command, *place, *options])
     path = tmp_path / "sidecar.toml"
     settings, text = config.load(path), path.read_text()
-    (stream,), (mechanism,) = settings.stream, mechanisms_of(settings).values()
-    spec = stream_spec(settings, stream, mechanism.calibration.units)
-    assert touched == f"{spec.chunks_touched(mechanism.n, 1.0)} chunks of {mechanism.n} rows"
+    (stream,), (planned,) = settings.stream, resolved(settings).streams.values()
+    mechanism = planned.mechanism
+    assert touched == f"{planned.touched} chunks of {mechanism.n} rows"
     assert f"one blink touches up to {touched}\n" in text
     assert (mechanism.baseline_chunks > 0) is anchored
     for said in ("withholds", "takes its mean off the rest", "how far they move does not", "as this one"):

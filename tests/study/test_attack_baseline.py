@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.lab.study.people.attackers import attack
 from eyestream.lab.study.people.galleries import Gallery, recalibrated, recipe
@@ -21,7 +22,6 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.session import Session
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
 

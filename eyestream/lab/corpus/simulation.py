@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.rim.files.features import FEATURES_52
+from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files.package_data import DATA
 
 __all__ = [

@@ -1,6 +1,6 @@
 """The configuration: strict TOML, read once and whole, into frozen settings."""
 
-from eyestream.rim.config.reading import load, load_login
+from eyestream.rim.config.reading import load, load_login, read_tables
 from eyestream.rim.config.tables import (
     BrokerSettings,
     BudgetSettings,
@@ -35,4 +35,5 @@ __all__ = [
     "WearerBudgetSettings",
     "load",
     "load_login",
+    "read_tables",
 ]

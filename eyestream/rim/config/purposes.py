@@ -24,7 +24,7 @@ from typing import Any
 from eyestream.errors import ConfigError, meant
 from eyestream.privacy.purposes import PURPOSES, Row, Wish, choose
 
-__all__ = ["load_table", "resolved", "within_window"]
+__all__ = ["answered", "load_table", "within_window"]
 
 _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _INSTEAD = ("calibration", "epsilon", "mechanism")
@@ -41,34 +41,28 @@ def load_table() -> dict[str, Any]:
     return table
 
 
-def resolved(table: dict[str, Any], rows: Callable[[], list[Row]] = lambda: load_table()["rows"]) -> dict[str, Any]:
-    """The configuration's table with a calibration and an epsilon wherever a purpose stands; the purpose stays.
+def answered(
+    privacy: dict[str, Any], where: str, rows: Callable[[], list[Row]] = lambda: load_table()["rows"]
+) -> dict[str, Any]:
+    """A ``[stream.privacy]`` table with calibration and epsilon where it has a purpose; the purpose stays.
 
     Parameters
     ----------
-    table
-        The file in the form of today; where something else than a purpose is wrong with it, it is left as it is.
+    privacy
+        The table; one without a purpose is left as it is.
+    where
+        Its place in the file, for messages.
     rows
         Gives the saved figures; asked only where there is a purpose.
 
     Raises
     ------
     ConfigError
-        A purpose is unknown, stands beside what it stands for, or has no price; or the figures have no answer for it.
-        Begins with the place in the file.
+        The purpose is unknown, stands beside what it stands for, or has no price; or the figures have no answer for it.
     """
-    streams = table.get("stream")
-    if not isinstance(streams, list):
-        return table
-    told = []
-    for number, stream in enumerate(streams, start=1):
-        privacy = stream.get("privacy") if isinstance(stream, dict) else None
-        if isinstance(privacy, dict) and ("purpose" in privacy or "epsilon_per_minute" in privacy):
-            answer = _answer(privacy, rows(), f"[stream.privacy] (number {number})")
-            told.append(stream | {"privacy": privacy | answer})
-        else:
-            told.append(stream)
-    return table | {"stream": told}
+    if "purpose" not in privacy and "epsilon_per_minute" not in privacy:
+        return privacy
+    return privacy | _answer(privacy, rows(), where)
 
 
 def within_window(purpose: str, epsilon: float, touched: int, window_epsilon: float) -> None:

@@ -1,36 +1,49 @@
 """Reading the configuration: strict TOML, once and whole.
 
-A key that is unknown, missing, of another type or out of range stops the program with one line that names the file, the
-table, the key and what was expected. Paths in the file are relative to the file.
+A key that is unknown, missing, of another type or out of range is one line that names the file, the table, the key,
+what was found and what was expected. All mistakes are said together. Paths in the file are relative to the file.
 """
 
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from eyestream.errors import ConfigError, meant
-from eyestream.rim.config import tables
-from eyestream.rim.config.purposes import resolved
-from eyestream.rim.config.tables import ONE_LINE, BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
+from eyestream.problems import Problems
+from eyestream.rim.config.purposes import answered
+from eyestream.rim.config.tables import BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.rim.config.upgrade import upgraded_table
+from eyestream.strict import Place, Reader, expected, read, unknown_keys
 from eyestream.wire.topics import refuse_shared
 
-__all__ = ["load", "load_login"]
+__all__ = ["Reading", "load", "load_login", "read_tables"]
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
-_KEYS = {
-    key
-    for kind in vars(tables).values()
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-    for key in kind.__struct_fields__
-}
 _SECRETS_AND_CERTIFICATES = ("password_file", "ca_file", "cert_file", "key_file")
+
+
+@dataclass
+class Reading:
+    """What could be read of a file.
+
+    Attributes
+    ----------
+    settings : tables without a mistake; those with one have their defaults, or are left out of their list.
+    problems : the mistakes.
+    wrong : the top tables that have a mistake.
+    """
+
+    settings: Settings
+    problems: Problems
+    wrong: frozenset[str]
 
 
 def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Settings:
@@ -46,31 +59,81 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
     Raises
     ------
     ConfigError
-        The file cannot be read, is not TOML, or has a key that is unknown, missing, of another type or out of range.
+        The file cannot be read, is not TOML, or has keys that are unknown, missing, of another type or out of range:
+        a line for each.
+    """
+    reading = read_tables(path, notice)
+    reading.problems.refuse(f"{path}: ")
+    return reading.settings
+
+
+def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -> Reading:
+    """As `load`, but mistakes in tables are returned, so that others can be found behind them.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or is not TOML.
     """
     table = _toml(path)
     current = upgraded_table(table)
-    settings = _typed(path, _one_source(_with_purposes(path, current)), Settings, flat=current is not table)
     if current is not table:
         notice(
             f"{path}: written for 0.1.0: [stream] is now [[stream]] with a name, and [privacy] is [stream.privacy]; "
             f"`eyestream init --upgrade {path}` rewrites it"
         )
-    _check_together(path, settings)
-    return _anchored(settings, path.parent)
+    problems, values, wrong = Problems(), dict[str, Any](), set[str]()
+    fields = {field.name: field for field in msgspec.structs.fields(Settings)}
+    misspelt = unknown_keys(current, fields, problems)
+    tables = _one_source(current)
+    for field in fields.values():
+        before = len(problems)
+        if field.name in tables:
+            tables |= {field.name: _sound(tables[field.name], problems, Place(), field.name)}
+        if field.name == "stream" and isinstance(tables.get("stream"), list):
+            values["stream"] = tuple(_streams(tables["stream"], problems))
+        elif field.name in tables:
+            values[field.name] = Reader(problems).value(field.type, tables[field.name], Place(), field.name)
+        elif field.required and field.name not in misspelt:
+            problems.add(f"[[{field.name}]]: missing; expected {expected(field.type)}")
+        if len(problems) > before:
+            wrong.add(field.name)
+    whole = {key: value for key, value in values.items() if value is not None}
+    settings = Settings(**{"stream": (), "device": ()} | whole)
+    _check_together(settings, wrong, problems)
+    if current is not table:
+        problems.found[:] = [type(error)(_flat(str(error))) for error in problems.found]
+    return Reading(_anchored(settings, path.parent), problems, frozenset(wrong))
 
 
-def _with_purposes(path: Path, table: dict[str, Any]) -> dict[str, Any]:
-    """As `resolved`; errors name the file."""
-    try:
-        return resolved(table)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+def _streams(tables: list[object], problems: Problems) -> Iterator[StreamSettings]:
+    """The streams without a mistake."""
+    if not tables:
+        problems.add("[[stream]]: missing; expected a list of tables, at least 1")
+    for number, table in enumerate(tables):
+        place, before = Place().numbered("stream", number, table), len(problems)
+        if isinstance(table, dict) and isinstance(table.get("privacy"), dict):
+            privacy = table["privacy"]
+            with problems.gathered():
+                privacy = answered(privacy, str(place.table("privacy")))
+            if len(problems) > before:  # the rest of the table is read all the same
+                privacy = {k: v for k, v in privacy.items() if k not in _PURPOSE} | {"calibration": "-", "epsilon": 1.0}
+            made = read(StreamSettings, table | {"privacy": privacy}, problems, place)
+        else:
+            made = read(StreamSettings, table, problems, place)
+        if made is not None and len(problems) == before:
+            yield made
+
+
+_PURPOSE = frozenset({"purpose", "epsilon_per_minute"})
 
 
 def load_login(path: Path) -> LoginSettings:
     """Read how somebody logs in: a TOML file with the keys of `LoginSettings`. Raises as `load`."""
-    login = _typed(path, _toml(path), LoginSettings)
+    problems = Problems()
+    login = read(LoginSettings, _toml(path), problems)
+    problems.refuse(f"{path}: ")
+    assert login is not None
     return _with_paths(login, ("password_file", "cert_file", "key_file"), path.parent)
 
 
@@ -84,23 +147,33 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not a text file in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
-    for where, leaf in _leaves(table, "$"):
-        if isinstance(leaf, float) and not math.isfinite(leaf):
-            raise ConfigError(f"{path}: {_place(where)}: expected a finite number")
-        if isinstance(leaf, str):
-            try:
-                refuse_shared(leaf)
-            except ConfigError as error:
-                raise ConfigError(f"{path}: {_place(where)}: {error}") from None
     return table
 
 
-def _typed(path: Path, table: dict[str, Any], kind: type[Table], *, flat: bool = False) -> Table:
-    """`table` as one of `kind`; `flat`: errors are said in the form of version 0.1.0."""
-    try:
-        return msgspec.convert(table, kind, dec_hook=_path)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {_sentence(str(error), flat)}") from None
+def _sound(value: Any, problems: Problems, place: Place, key: str) -> Any:
+    """The value of a key without numbers that are not finite, and without names of shared subscriptions.
+
+    Each is a problem, also within options that only a mechanism or a source knows. Something harmless stands in its
+    place, so that it is said once.
+    """
+    if isinstance(value, dict):
+        return {name: _sound(one, problems, place.table(key), name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [
+            {name: _sound(item, problems, place.numbered(key, i, one), name) for name, item in one.items()}
+            if isinstance(one, dict)
+            else _sound(one, problems, place, f"{key}[{i}]")
+            for i, one in enumerate(value)
+        ]
+    if isinstance(value, float) and not math.isfinite(value):
+        problems.add(f"{place.key(key)}: expected a finite number, found {value}")
+        return 1
+    if isinstance(value, str):
+        before = len(problems)
+        with problems.gathered(f"{place.key(key)}: "):
+            refuse_shared(value)
+        return value if len(problems) == before else "shared"
+    return value
 
 
 def _one_source(table: dict[str, Any]) -> dict[str, Any]:
@@ -120,56 +193,70 @@ def _one_source(table: dict[str, Any]) -> dict[str, Any]:
     return table | {"source": [only | source for source in sources]}
 
 
-def _leaves(table: object, where: str) -> Iterator[tuple[str, object]]:
-    if isinstance(table, dict):
-        for key, inner in table.items():
-            yield from _leaves(inner, f"{where}.{key}")
-    elif isinstance(table, list):
-        for index, inner in enumerate(table):
-            yield from _leaves(inner, f"{where}[{index}]")
-    else:
-        yield where, table
+def _flat(line: str) -> str:
+    """A line in the terms of a file of version 0.1.0, which had one stream without a name."""
+    line = re.sub(r"\[\[stream\]\] ('[^']*'|\(number 1\))", "[stream]", line)
+    return re.sub(r"\[stream\.privacy\] ('[^']*'|\(number 1\))", "[privacy]", line)
 
 
-def _path(kind: type, value: object) -> object:
-    """A non-empty string where a path is expected; msgspec adds the place of the key to what is raised."""
-    if kind is Path and isinstance(value, str) and value and re.match(ONE_LINE, value):
-        return Path(value)
-    raise ValueError("Expected a path")
-
-
-def _check_together(path: Path, settings: Settings) -> None:
-    """What one key alone cannot show."""
+def _check_together(settings: Settings, wrong: set[str], problems: Problems) -> None:
+    """What one key alone cannot show; left out where a table that it needs has a mistake."""
     streams = [stream.name for stream in settings.stream]
-    _once(path, "[[device]] id", "every device once", [device.id for device in settings.device])
-    _once(path, "[[stream]] name", "every stream once", streams)
+    _once("[[device]] id", "every device once", [device.id for device in settings.device], problems)
+    _once("[[stream]] name", "every stream once", streams, problems)
     for stream in settings.stream:
-        _once(path, "[stream] names", "every feature once", stream.names)
+        _once(f"[[stream]] {stream.name!r} names", "every feature once", stream.names or (), problems)
     if "sidecar" in streams:
-        raise ConfigError(f"{path}: [[stream]] name: 'sidecar' is taken: expected another name")
+        problems.add("[[stream]] name: 'sidecar' is taken: expected another name")
+    if settings.sidecar.name in {device.id for device in settings.device}:
+        problems.add("[sidecar] name: expected another name than those of the devices")
+    _check_brokers(settings, problems)
+    if not wrong & {"stream", "device"}:
+        _check_devices(settings, problems)
+    _once(
+        "[[source]] device, stream",
+        "one source",
+        [f"{one.device}/{name}" for one in settings.source for name in one.served],
+        problems,
+    )
+
+
+def _check_devices(settings: Settings, problems: Problems) -> None:
+    """Who sends what, and which source serves it."""
+    streams = [stream.name for stream in settings.stream]
     for device in settings.device:
-        unknown = set(device.streams or ()) - set(streams)
-        if unknown or device.streams == ():
-            raise ConfigError(f"{path}: [[device]] streams: expected names of {', '.join(streams)}")
+        for name in device.streams or ():
+            if name not in streams:
+                where, names = f"[[device]] {device.id!r} streams", ", ".join(streams)
+                problems.add(f"{where}: expected names of {names}, found {name!r}{meant(name, streams)}")
+        if device.streams == ():
+            problems.add(f"[[device]] {device.id!r} streams: expected names of {', '.join(streams)}, found none")
     sent = {(device.id, stream.name) for device in settings.device for stream in settings.streams_of(device)}
     for source in settings.source:
-        if (source.device, source.stream) not in sent:
-            raise ConfigError(f"{path}: [[source]] device, stream: expected a device of the file, and a stream of it")
-    _once(path, "[[source]] device, stream", "one source", [f"{one.device}/{one.stream}" for one in settings.source])
-    if settings.sidecar.name in {device.id for device in settings.device}:
-        raise ConfigError(f"{path}: [sidecar] name: expected another name than those of the devices")
+        for name in source.served:
+            if (source.device, name) not in sent:
+                known = [f"{device}/{stream}" for device, stream in sorted(sent)]
+                found = f"{source.device}/{name}"
+                problems.add(
+                    "[[source]] device, stream: expected a device of the file, and a stream of it, found "
+                    f"{found}{meant(found, known)}"
+                )
+
+
+def _check_brokers(settings: Settings, problems: Problems) -> None:
     for table, broker in (("[private]", settings.private), ("[raw]", settings.raw)):
         if broker is None:
             continue
         if broker.password_file is not None and broker.username is None:
-            raise ConfigError(f"{path}: {table} username: missing beside password_file")
+            problems.add(f"{table} username: missing beside password_file")
         if (broker.cert_file is None) != (broker.key_file is None):
-            raise ConfigError(f"{path}: {table}: expected cert_file and key_file together")
+            problems.add(f"{table}: expected cert_file and key_file together")
 
 
-def _once(path: Path, table: str, what: str, values: Sequence[str]) -> None:
-    if len(set(values)) != len(values):
-        raise ConfigError(f"{path}: {table}: expected {what}")
+def _once(place: str, what: str, values: Sequence[str], problems: Problems) -> None:
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        problems.add(f"{place}: expected {what}, found {twice[0]!r} again")
 
 
 def _anchored(settings: Settings, base: Path) -> Settings:
@@ -206,41 +293,3 @@ def _with_paths(table: Table, keys: Sequence[str], base: Path) -> Table:
     return msgspec.structs.replace(
         table, **{key: base / value for key in keys if (value := getattr(table, key)) is not None}
     )
-
-
-def _sentence(message: str, flat: bool) -> str:
-    """A message of msgspec, ``Expected `int`, got `str` - at `$.stream[0].schema` ``, in the terms of the file."""
-    what, _, where = message.partition(" - at `")
-    where = where.removesuffix("`") or "$"
-    if flat:
-        where = where.replace("$.stream[0].privacy", "$.privacy").replace("$.stream[0]", "$.stream")
-    missing = re.fullmatch(r"Object missing required field `(.*)`", what)
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
-    if missing and flat and where == "$.stream" and missing[1] == "privacy":
-        where = "$"
-    if missing:
-        return f"{_place(where, missing[1])}: missing"
-    if unknown:
-        return f"{_place(where, unknown[1])}: unknown key{meant(unknown[1], _KEYS)}"
-    if "matching regex" in what:
-        name = "1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first"
-        return f"{_place(where)}: expected {name if 'A-Z' in what else 'a text without control characters'}"
-    plain = what.replace("`", "").replace("object", "table")
-    return f"{_place(where)}: {plain[0].lower()}{plain[1:]}"
-
-
-def _place(where: str, key: str = "") -> str:
-    """``$.device[0].id`` as ``[[device]] (number 1) id``; ``$.stream[0].privacy.k`` as ``[stream.privacy] ... k``."""
-    parts = [*where.split(".")[1:], *([key] if key else [])]
-    if not parts:
-        return "the file"
-    if parts[:2] == ["budget", "wearer"] and len(parts) > 2:
-        parts = ["budget.wearer", *parts[2:]]
-    numbered = re.fullmatch(r"(\w+)\[(\d+)\]", parts[0])
-    if numbered and len(parts) > 1 and parts[1] in {"privacy", "budget"}:
-        return " ".join([f"[{numbered[1]}.{parts[1]}] (number {int(numbered[2]) + 1})", *parts[2:]])
-    if numbered:
-        head = f"[[{numbered[1]}]] (number {int(numbered[2]) + 1})"
-    else:
-        head = f"[[{parts[0]}]]" if parts[0] == "device" else f"[{parts[0]}]"
-    return " ".join([head, *parts[1:]])

@@ -6,11 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from eyestream.privacy.fading import LEVELS
-from eyestream.wire.topics import NAME
+from eyestream.strict import NAME, ONE_LINE
 
 __all__ = [
-    "NAME_PATTERN",
-    "ONE_LINE",
     "BrokerSettings",
     "BudgetSettings",
     "DeviceEntry",
@@ -27,10 +25,7 @@ __all__ = [
     "WearerBudgetSettings",
 ]
 
-NAME_PATTERN = rf"\A{NAME}\Z"
-ONE_LINE = r"\A[^\x00-\x1f\x7f]*\Z"
-
-Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
+Name = Annotated[str, msgspec.Meta(pattern=NAME)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -41,8 +36,8 @@ Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[sidecar]``: its name in topics, and the file that remembers what was spent."""
 
-    name: Name
-    ledger: Path
+    name: Name = "sidecar"
+    ledger: Path = Path("ledger")
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,17 +100,24 @@ class StreamBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[[stream]]``: what the trackers send, and how it is released; rows of another schema or width are refused."""
+    """``[[stream]]``: what the trackers send, and how it is released; rows of another schema or width are refused.
 
-    name: Name
-    schema: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
-    rate_hz: Positive
-    window_s: NotNegative
-    names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=4096)]
-    grace_s: NotNegative
-    idle_s: Positive
-    release: Literal["on_row", "on_clock"]
+    `front_end` makes its rows of gaze: a name, or the place of one that lives elsewhere, ``package.module:NAME``.
+    Where it is not given, a source of gaze has the usual one. `names`, `rate_hz` and `window_s` that are not given are
+    those of the front end. Without one, `names` and `rate_hz` are those of the calibration; `window_s` must be given
+    for rows that no front end of ours makes. `idle_s` is 60 s, or what a row describes if that is longer.
+    """
+
     privacy: PrivacySettings
+    name: Name = "features"
+    schema: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 1
+    rate_hz: Positive | None = None
+    window_s: NotNegative | None = None
+    names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=4096)] | None = None
+    grace_s: NotNegative = 1.0
+    idle_s: Positive | None = None
+    release: Literal["on_row", "on_clock"] = "on_row"
+    front_end: Text | None = None
     memory_s: NotNegative = 0.0
     jump_chunks: Count = 16
     budget: StreamBudgetSettings | None = None
@@ -135,12 +137,15 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `lifetime_mode`: what becomes of chunks as `lifetime_epsilon` nears: ``stop``: they cost what they cost, until it is
     reached; ``fade``: epsilon of a chunk halves, level by level (`eyestream.privacy.fading`).
+
+    A window that is not given costs what `window_chunks` of the dearest chunks cost, and never withholds one. Where a
+    stream has a purpose, it is three times `epsilon_per_minute`, which no newer version of the program changes.
     """
 
-    window_chunks: Count
-    window_epsilon: Positive
-    session_epsilon: Positive
-    day_epsilon: Positive
+    window_chunks: Count = 2
+    window_epsilon: Positive | None = None
+    session_epsilon: Positive = 1152.0
+    day_epsilon: Positive = 2304.0
     lifetime_epsilon: Positive | None = None
     window_delta: Share | None = None
     session_delta: Share | None = None
@@ -158,15 +163,22 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SourceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[source]``, or ``[[source]]`` for several: rows of one stream of one device that are not on the raw broker.
 
-    Gaze becomes rows through the front end of a profile: a shipped one by name, or a path.
+    Gaze becomes rows through the front end of each stream that the source serves; `profile` says what the numbers of
+    the tracker are: a shipped one by name, or a path. A source of gaze may serve several `streams`.
     """
 
     kind: Text
     device: Name
     stream: Name = "features"
+    streams: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)] | None = None
     profile: Text | None = None
     rate_hz: Positive | None = None
     options: dict[str, Any] = {}
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The streams of its device that it serves."""
+        return self.streams or (self.stream,)
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,11 +220,11 @@ class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    sidecar: SidecarSettings
-    private: BrokerSettings
     stream: Annotated[tuple[StreamSettings, ...], msgspec.Meta(min_length=1)]
-    budget: BudgetSettings
     device: Annotated[tuple[DeviceEntry, ...], msgspec.Meta(min_length=1)]
+    sidecar: SidecarSettings = SidecarSettings()
+    private: BrokerSettings = BrokerSettings("mqtt://localhost:1883")
+    budget: BudgetSettings = BudgetSettings()
     raw: BrokerSettings | None = None
     source: tuple[SourceEntry, ...] = ()
     limits: LimitSettings = LimitSettings()
@@ -227,7 +239,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rows_cross_a_broker(self) -> bool:
         """Whether some stream of some device has no source in this process."""
-        served = {(source.device, source.stream) for source in self.source}
+        served = {(source.device, name) for source in self.source for name in source.served}
         return any((d.id, stream.name) not in served for d in self.device for stream in self.streams_of(d))
 
     def streams_of(self, device: DeviceEntry) -> tuple[StreamSettings, ...]:

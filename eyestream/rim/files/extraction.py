@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.errors import RecordingError
-from eyestream.gaze.features import NAMES, WINDOW_S
-from eyestream.gaze.front_end import FrontEnd, Rows
+from eyestream.gaze.entry import FrontEndEntry, Rows
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.profile_text import front_end_mark
+from eyestream.gaze.registry import USUAL
 from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.recordings import Recording
@@ -23,8 +22,10 @@ _PIECE = 65_536
 _LEAST_FORWARD = 0.9
 
 
-def extract(gaze: GazeRecording, progress: Callable[[int], None] = lambda done: None) -> Recording:
-    """Rows of the 52 features, one each half second, the first one 30 s after the first sample.
+def extract(
+    gaze: GazeRecording, progress: Callable[[int], None] = lambda done: None, entry: FrontEndEntry = USUAL
+) -> Recording:
+    """Rows of a front end, the first one a window after the first sample.
 
     They have the precision in which rows are sent and stored, float32.
 
@@ -32,13 +33,15 @@ def extract(gaze: GazeRecording, progress: Callable[[int], None] = lambda done: 
     ----------
     progress
         Called with the number of samples done.
+    entry
+        Of the front end.
 
     Raises
     ------
     RecordingError
         when there is no row, or the time of more than a tenth of the samples does not go forward.
     """
-    samples, front_end = gaze.samples, FrontEnd(gaze.profile, LONGEST_PAUSE_S)
+    samples, front_end = gaze.samples, entry.make(gaze.profile, LONGEST_PAUSE_S, None)
     rows: list[Rows] = []
     for begin in range(0, len(samples), _PIECE):
         rows.append(front_end.feed(samples[begin : begin + _PIECE]))
@@ -48,10 +51,10 @@ def extract(gaze: GazeRecording, progress: Callable[[int], None] = lambda done: 
         dropped = len(samples) - front_end.counters.accepted
         raise RecordingError(f"{gaze.path}: {dropped} of {len(samples)} samples have no time that goes forward")
     if not sum(map(len, rows)):
-        raise RecordingError(f"{gaze.path}: is shorter than the {WINDOW_S:g} s of gaze that a row describes")
+        raise RecordingError(f"{gaze.path}: is shorter than the {entry.window_s:g} s of gaze that a row describes")
     t, values = np.concatenate([part.t for part in rows]), np.concatenate([part.values for part in rows])
     single = values.astype(np.float32).astype(np.float64)
-    return Recording(t, single, NAMES, gaze.path, front_end=front_end_mark(gaze.profile))
+    return Recording(t, single, entry.names, gaze.path, front_end=entry.mark(gaze.profile))
 
 
 def stem(path: Path) -> str:

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.registry import USUAL
+from eyestream.problems import Problems
 from eyestream.rim.files.delimited import opened, read_columns, read_header
-from eyestream.rim.files.features import FEATURES_52
 from eyestream.rim.files.package_data import DATA, path_of
 from eyestream.rim.files.recordings import Recording
+from eyestream.strict import read
 
 __all__ = ["SHIPPED", "Layout", "Table", "labels_of", "load_features", "load_layout", "read_table"]
 
@@ -77,7 +79,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         names: list[str] = []
         for column in self.columns:
             if column == _ALL_FEATURES:
-                names += FEATURES_52
+                names += USUAL.names
             elif column != _REST:
                 names.append(f"{_SKIP}{len(names)}" if column == _SKIP else column)
         return tuple(names)
@@ -98,13 +100,15 @@ def load_layout(name: str) -> Layout:
     """
     path = path_of("layout", name, _FOLDER, SHIPPED)
     try:
-        layout = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Layout)
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the layout: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {str(error).replace('`', '')}") from None
+    problems = Problems()
+    layout = read(Layout, table, problems)
+    problems.refuse(f"{path}: ")
+    assert layout is not None
     _check(layout, str(path))
     return layout
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
-from eyestream.gaze.features import NAMES, UNITS
-from eyestream.rim.files.features import FEATURES_52
+from eyestream.gaze.registry import SHIPPED
 from eyestream.rim.files.parquet import load_parquet, save_parquet
 from eyestream.streams.front_end import FrontEndMark
 
@@ -40,7 +39,7 @@ class Recording:
     path : the file it comes from, for messages.
     simulated : whether it was made by `eyestream simulate`.
     simulation : version of its generator and its seed, when the file tells them.
-    named : whether the file holds the names; if not, they are the 52 usual ones, or made up.
+    named : whether the file holds the names; if not, they are those of a front end of ours, or made up.
     others : keys of the file that are not part of a recording; nothing reads them.
     front_end : what made the rows out of gaze, when the file tells it.
     """
@@ -58,7 +57,9 @@ class Recording:
     @property
     def units(self) -> tuple[str, ...]:
         """F units: those of the front end that made the rows, and 1 where it is not known."""
-        return UNITS if self.front_end is not None and self.names == NAMES else ("1",) * len(self.names)
+        known = (entry.units for entry in SHIPPED.values() if entry.names == self.names)
+        unknown = ("1",) * len(self.names)
+        return unknown if self.front_end is None else next(known, unknown)
 
     @property
     def rate_hz(self) -> float:
@@ -149,7 +150,9 @@ def _check(recording: Recording, first_line: int) -> Recording:
 
 
 def _default_names(features: int) -> tuple[str, ...]:
-    return FEATURES_52 if features == len(FEATURES_52) else tuple(f"feature_{i}" for i in range(features))
+    """Those of a front end of ours that has so many; else made up."""
+    known = (entry.names for entry in SHIPPED.values() if len(entry.names) == features)
+    return next(known, tuple(f"feature_{i}" for i in range(features)))
 
 
 def _load_npz(path: Path) -> Recording:

@@ -2,28 +2,16 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eyestream.errors import OperatorError
-from eyestream.gaze.profile_text import front_end_mark
-from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import Settings
-from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private, not_forbidden
-from eyestream.rim.sidecar.assembly import mechanisms_of, sources_of
-from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import (
-    front_ends,
-    guarantee_in,
-    lasting_words,
-    purpose_words,
-    served_streams,
-    stream_spec,
-)
+from eyestream.rim.plan import Plan, resolved
 
 __all__ = ["configuration_findings", "host_findings"]
 
@@ -50,22 +38,21 @@ def host_findings(
     pause
         Waits for so many seconds.
     """
-    fit, mechanisms = _calibration(settings, path)
+    fit, plan = _plan(settings, path)
     return [
         *_files(settings, path),
         _memory(),
         _clock(wall, monotonic, pause),
-        fit,
-        *(_hours(settings, mechanisms) if fit.passed else ()),
-        *_gaze(settings),
-        *_ledger(settings, mechanisms, int(wall()) // _SECONDS_A_DAY),
+        *fit,
+        *(() if plan is None else (*_hours(plan), *_gaze(plan))),
+        *_ledger(settings, plan, int(wall()) // _SECONDS_A_DAY),
     ]
 
 
 def configuration_findings(settings: Settings, path: Path) -> list[Finding]:
     """Whether a sidecar can be made of the configuration at `path`: what needs neither ledger, machine nor broker."""
-    fit, mechanisms = _calibration(settings, path)
-    return [fit, *(_hours(settings, mechanisms) if fit.passed else ()), *_gaze(settings)]
+    fit, plan = _plan(settings, path)
+    return [*fit, *(() if plan is None else (*_hours(plan), *_gaze(plan)))]
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:
@@ -122,51 +109,45 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
     return good(what)
 
 
-def _calibration(settings: Settings, path: Path) -> tuple[Finding, dict[str, Mechanism]]:
-    """Whether all is there that `run` needs, and the mechanisms by stream: none where they cannot be made."""
-    what, mechanisms = "calibration, epsilon, budget and sources fit", dict[str, Mechanism]()
+def _plan(settings: Settings, path: Path) -> tuple[list[Finding], Plan | None]:
+    """Whether all is there that `run` needs, and the plan where it is."""
+    what = "calibration, epsilon, budget and sources fit"
     try:
-        mechanisms = mechanisms_of(settings)
-        ceilings_of(settings, mechanisms)
-        own_ceilings(settings, mechanisms)
-        sources_of(settings, mechanisms, path.parent)
-        for stream in settings.stream:
-            guarantee_in(settings, stream, mechanisms)
+        plan = resolved(settings, path.parent)
+        plan.sources()
+        _ = plan.metas
     except OperatorError as error:
-        return bad(what, str(error), "Correct [[stream]], [stream.privacy], [budget] or [[source]]"), mechanisms
-    return good(what), mechanisms
+        remedy = "Correct [[stream]], [stream.privacy], [budget] or [[source]]"
+        return [bad(what, line, remedy) for line in str(error).splitlines()], None
+    return [good(what)], plan
 
 
-def _hours(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Iterator[Finding]:
-    """What a purpose comes to, and for how long the ceilings last, of a configuration that fits."""
-    for stream in settings.stream:
-        if (purpose := purpose_words(stream, mechanisms[stream.name])) is not None:
-            yield good(f"the purpose of {stream.name} comes to: {purpose}")
-        yield good(f"the ceilings of {stream.name} last: {lasting_words(settings, stream, mechanisms)}")
+def _hours(plan: Plan) -> Iterator[Finding]:
+    """What a purpose comes to, and for how long the ceilings last."""
+    for name, stream in plan.streams.items():
+        if stream.purpose is not None:
+            yield good(f"the purpose of {name} comes to: {stream.purpose}")
+        yield good(f"the ceilings of {name} last: {stream.lasting}")
+        for line in stream.warnings:
+            yield good(f"{name} can be released, but its {line}")
 
 
-def _gaze(settings: Settings) -> Iterator[Finding]:
+def _gaze(plan: Plan) -> Iterator[Finding]:
     """What the front ends in this process make of gaze, and what a second of it costs."""
-    for stream in settings.stream:
-        what = f"gaze becomes rows of {stream.name} as its calibration knows them"
-        try:
-            for profile in front_ends(settings, stream):
-                calibration = calibrations.load(stream.privacy.calibration)
-                mark = front_end_mark(profile)
-                same = calibration.check_front_end(mark)
-                which = "" if calibration.anchor is None else " that enters no baseline"
-                touched = stream_spec(settings, stream, ("1",) * len(stream.names)).chunks_touched(calibration.n, 1.0)
-                known = "the very front end" if same else "its detector, on another tracker: see check --recording"
-                yield good(
-                    f"{what}: profile {profile.name}, front end {mark.front_end}, {known}; memory "
-                    f"{profile.memory_s:g} s, so one second of gaze{which} enters up to {touched} chunks, "
-                    f"epsilon {touched * stream.privacy.epsilon:g}"
-                )
-        except OperatorError as error:
-            yield bad(what, str(error), "Correct [source] or [stream.privacy] calibration")
+    for name, stream in plan.streams.items():
+        calibration = stream.mechanism.calibration
+        for profile, mark in stream.marks:
+            which = "" if calibration.anchor is None else " that enters no baseline"
+            same = calibration.check_front_end(mark)
+            known = "the very front end" if same else "its detector, on another tracker: see check --recording"
+            yield good(
+                f"gaze becomes rows of {name} as its calibration knows them: profile {profile.name}, front end "
+                f"{mark.front_end}, {known}; memory {stream.spec.memory_s:g} s, so one second of gaze{which} enters up "
+                f"to {stream.touched} chunks, epsilon {stream.touched * stream.mechanism.epsilon:g}"
+            )
 
 
-def _ledger(settings: Settings, mechanisms: Mapping[str, Mechanism], today: int) -> Iterator[Finding]:
+def _ledger(settings: Settings, plan: Plan | None, today: int) -> Iterator[Finding]:
     """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
     what = "the ledger opens and fits"
     try:
@@ -174,16 +155,16 @@ def _ledger(settings: Settings, mechanisms: Mapping[str, Mechanism], today: int)
     except OperatorError as error:
         yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
         return
-    if not mechanisms:
+    if plan is None:
         yield bad(what, "what it must fit cannot be used", "Correct the configuration first, as said above")
         return
     window = settings.budget.window_chunks
     ours = [odometers[device.id] for device in settings.device if device.id in odometers]
     other = [
-        (served.key, counted.chunk, counted.window, mechanism.n)
-        for served, mechanism in served_streams(settings, mechanisms)
-        if served.id in odometers and (counted := odometers[served.id].streams.get(served.stream)) is not None
-        if (counted.chunk, counted.window) != (mechanism.n, window)
+        (key, counted.chunk, counted.window, served.n)
+        for key, (served, _) in plan.served.items()
+        if key.device in odometers and (counted := odometers[key.device].streams.get(key.stream)) is not None
+        if (counted.chunk, counted.window) != (served.n, window)
     ]
     if other:
         key, chunk, slots, n = other[0]

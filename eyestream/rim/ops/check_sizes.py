@@ -21,8 +21,7 @@ from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, RefusedError, connect
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.rim.sidecar.assembly import mechanisms_of
-from eyestream.rim.sidecar.description import metas, served_streams
+from eyestream.rim.plan import resolved
 from eyestream.wire.envelope import MAX_U64
 from eyestream.wire.messages import PrivateChunk, encode_meta, encode_private
 from eyestream.wire.topics import meta_topic, private_topic, sidecar_status_topic
@@ -91,10 +90,10 @@ def _probe_bytes(settings: Settings, topic: str) -> int:
     PayloadError
         A chunk or the description is longer than a message of ours may be.
     """
-    mechanisms = mechanisms_of(settings)
-    sizes = [(meta_topic(*key), len(encode_meta(meta))) for key, meta in metas(settings, mechanisms).items()]
-    for served, mechanism in served_streams(settings, mechanisms):
-        values = np.zeros((len(served.names), mechanism.n), np.float32)
+    plan = resolved(settings)
+    sizes = [(meta_topic(*key), len(encode_meta(meta))) for key, meta in plan.metas.items()]
+    for served, stream in plan.served.values():
+        mechanism, values = stream.mechanism, np.zeros((len(served.names), served.n), np.float32)
         numbers = (MAX_U64, 2**32 - 1, 1.0, 1.0, values, mechanism.epsilon, mechanism.delta)  # at their full width
         sizes.append((private_topic(*served.key), len(encode_private(PrivateChunk(*numbers)))))
     return max(size + max(0, len(name) - len(topic)) for name, size in sizes)

@@ -11,19 +11,16 @@ the budget of a wearer is spent, what is withheld shows it, and the message says
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 
 import msgspec
 
 from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.fading import levels_of
-from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.remaining import Left, left_of
 from eyestream.release.stream import Condition
-from eyestream.rim.config import Settings
-from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
+from eyestream.rim.plan import Plan
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import MAX_U64, Budget, CeilingName, encode_budget
 from eyestream.wire.topics import budget_topic
@@ -46,10 +43,8 @@ class BudgetBoard:
 
     Parameters
     ----------
-    settings
-        The configuration, for its ceilings.
-    mechanisms
-        Of its streams, by name.
+    plan
+        Of the configuration.
     condition
         Of a stream: ``change``, after a change of the chunk length, and ``wearer``, when the budget of a wearer is
         spent, let nothing through until the next session.
@@ -63,37 +58,29 @@ class BudgetBoard:
 
     def __init__(
         self,
-        settings: Settings,
-        mechanisms: Mapping[str, Mechanism],
+        plan: Plan,
         *,
         condition: Callable[[StreamKey], Condition],
         spent: Callable[[str], Odometer | None],
         today: Callable[[], int],
         say: Callable[[str, bytes], None],
     ) -> None:
-        self._mechanisms, self._condition, self._spent = mechanisms, condition, spent
+        self._plan, self._condition, self._spent = plan, condition, spent
         self._today, self._say = today, say
-        levels = settings.budget.levels
-        self._charges = {name: levels_of(made.epsilon, made.delta, levels) for name, made in mechanisms.items()}
         self._streams = {
-            device.id: [StreamKey(device.id, stream.name) for stream in settings.streams_of(device)]
-            for device in settings.device
+            device.id: [StreamKey(device.id, stream.name) for stream in plan.streams_of(device)]
+            for device in plan.settings.device
         }
         self._topics = {key: budget_topic(*key) for keys in self._streams.values() for key in keys}
         self._due: dict[str, None] = {}
-        self._read(settings)
         for device in self._streams:
             self._say_of(device, today())
 
-    def take_over(self, settings: Settings) -> None:
-        """Say all of it by the ceilings of `settings`; raises ConfigError as `ceilings_of`."""
-        self._read(settings)
+    def take_over(self, plan: Plan) -> None:
+        """Say all of it by the ceilings of `plan`, which has the streams that there were."""
+        self._plan = plan
         for device in self._streams:
             self.note(device)
-
-    def _read(self, settings: Settings) -> None:
-        self._ceilings = ceilings_of(settings, self._mechanisms)
-        self._own = own_ceilings(settings, self._mechanisms)
 
     def note_changes(self) -> None:
         """The condition of a stream may have changed."""
@@ -117,10 +104,10 @@ class BudgetBoard:
             asyncio.get_running_loop().call_soon(self._say_due)
 
     def _say_of(self, device: str, today: int) -> None:
-        odometer = self._spent(device)
+        odometer, ceilings = self._spent(device), self._plan.ceilings
         for key in self._streams[device]:
-            own, charge = self._own.get(key.stream, _NO_CEILINGS), self._charges[key.stream]
-            first, *_ = left_of(odometer, self._ceilings, charge, today, stream=key.stream, own=own)
+            own, charges = ceilings.streams.get(key.stream, _NO_CEILINGS), self._plan.streams[key.stream].charges
+            first, *_ = left_of(odometer, ceilings.device, charges, today, stream=key.stream, own=own)
             if self._condition(key) in _UNTIL_NEXT_SESSION and first.chunks:
                 first = Left("session", 0, "the tracker's next session")
             self._say(self._topics[key], _payload(first))

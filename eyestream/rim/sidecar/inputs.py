@@ -4,7 +4,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
@@ -99,44 +99,63 @@ class SourceRunner:
 
     async def run(self) -> None:
         """Run all until cancelled, or until each has come to its end."""
+        linked: dict[int, list[tuple[StreamKey, Feeder]]] = {}
         async with asyncio.TaskGroup() as group:
             for key, source in self._sources.items():
                 deliver = functools.partial(self._deliver, key)
                 if isinstance(source, Feeder):
                     group.create_task(source.rows(deliver), name=f"rows of {key}")
-                    group.create_task(self._keep(key, source.run, source.take), name=f"source of {key}")
+                    linked.setdefault(id(source.link), []).append((key, source))
                 else:
-                    group.create_task(self._keep(key, source.run, deliver), name=f"source of {key}")
+                    group.create_task(self._keep([key], source.run, deliver), name=f"source of {key}")
+            for shared in linked.values():
+                group.create_task(self._feed(shared), name=f"source of {shared[0][0]}")
+
+    async def _feed(self, shared: Sequence[tuple[StreamKey, Feeder]]) -> None:
+        """Run the link that some feeders share; each takes everything that comes of it."""
+        keys, feeders = zip(*shared, strict=True)
+
+        def take(item: Any) -> None:
+            for feeder in feeders:
+                feeder.take(item)
+
+        await self._keep(keys, feeders[0].run, take)
+        for feeder in feeders:
+            feeder.end()
 
     async def _keep(
-        self, key: StreamKey, run: Callable[[Callable[[Item], None]], Awaitable[None]], deliver: Callable[[Item], None]
+        self,
+        keys: Sequence[StreamKey],
+        run: Callable[[Callable[[Item], None]], Awaitable[None]],
+        deliver: Callable[[Item], None],
     ) -> None:
         """Run a source, rows or gaze, for as long as it has any; what it delivers says that it is there."""
         backoff, loop = Backoff(), asyncio.get_running_loop()
         stood: float | None = None
+        streams = ", ".join(map(str, keys))
 
         def note(item: Item) -> None:
             nonlocal stood
             stood = loop.time() if stood is None else stood
-            self._note(key, away=False)
+            self._note(keys, away=False)
             deliver(item)
 
         while True:
             try:
                 await run(note)
             except LinkError as error:
-                if key not in self._away:
-                    _LOG.warning("source of %s: %s; trying again until it is back", key, error)
-                self._note(key, away=True)
+                if keys[0] not in self._away:
+                    _LOG.warning("source of %s: %s; trying again until it is back", streams, error)
+                self._note(keys, away=True)
                 if stood is not None and loop.time() - stood > STEADY_SECONDS:
                     backoff.reset()
                 stood = None
                 await backoff.wait()
             else:
-                _LOG.info("source of %s: has come to its end", key)
+                _LOG.info("source of %s: has come to its end", streams)
                 return
 
-    def _note(self, key: StreamKey, *, away: bool) -> None:
-        if away != (key in self._away):
-            (self._away.add if away else self._away.discard)(key)
+    def _note(self, keys: Sequence[StreamKey], *, away: bool) -> None:
+        if away != (keys[0] in self._away):
+            (self._away.update if away else self._away.difference_update)(keys)
             self._changed()

@@ -14,14 +14,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.config import Settings
 from eyestream.rim.ledger.moving import client_id, ledger_name
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
+from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.budgets import BudgetBoard
-from eyestream.rim.sidecar.description import metas, served_streams
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.ownership import Ownership
@@ -32,7 +30,7 @@ from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams.key import StreamKey
-from eyestream.wire.messages import Meta, encode_meta
+from eyestream.wire.messages import encode_meta
 from eyestream.wire.release import claim_hash
 from eyestream.wire.topics import meta_topic, private_topic
 
@@ -55,10 +53,8 @@ class Sidecar:
 
     Parameters
     ----------
-    settings
-        The configuration.
-    mechanisms
-        What releases the chunks of each stream, by its name; its calibration fits the stream.
+    plan
+        Of the configuration.
     ledger
         Open, and ours alone.
     today
@@ -82,8 +78,7 @@ class Sidecar:
 
     def __init__(
         self,
-        settings: Settings,
-        mechanisms: Mapping[str, Mechanism],
+        plan: Plan,
         ledger: SpendingLedger,
         *,
         today: Callable[[], int],
@@ -91,13 +86,14 @@ class Sidecar:
         ledger_id: bytes | None = None,
         givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
+        settings = plan.settings
         name, limits = settings.sidecar.name, settings.limits
         ledger_id = ledger_id or secrets.token_bytes(16)
-        self._mechanisms = mechanisms
+        self._plan = plan
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
         self.pipeline = Pipeline(
-            served_streams(settings, mechanisms),
+            [(device, stream.mechanism) for device, stream in plan.served.values()],
             ledger,
             today=today,
             publish=self._publish,
@@ -107,8 +103,7 @@ class Sidecar:
         self.worker = Worker(self.pipeline, limits.raw_messages)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.retain)
         self._budgets = BudgetBoard(
-            settings,
-            mechanisms,
+            plan,
             condition=self.pipeline.condition,
             spent=self.pipeline.spent,
             today=today,
@@ -154,7 +149,7 @@ class Sidecar:
             will=Will(self._status.own_topic, LAST_WILL, WILL_DELAY_SECONDS),
         )
         self._sender.retain(*self._owners.statement)  # first: who has our name learns that before our status
-        self._describe(metas(settings, mechanisms))
+        self._describe(plan)
         self._say_status()
 
     @property
@@ -231,13 +226,14 @@ class Sidecar:
         """Return when the work on what arrives and falls due has come round once more: a sign of life."""
         await self.worker.pulse()
 
-    def describe_anew(self, settings: Settings, told: Mapping[StreamKey, Meta]) -> None:
-        """Tell applications what `settings` say, the same with other ceilings; `told` are `metas` of them."""
-        self._budgets.take_over(settings)
-        self._describe(told)
+    def take_over(self, plan: Plan) -> None:
+        """Tell applications of lower ceilings; all else of `plan` is as it was."""
+        self._plan = plan
+        self._budgets.take_over(plan)
+        self._describe(plan)
 
-    def _describe(self, told: Mapping[StreamKey, Meta]) -> None:
-        for key, meta in told.items():
+    def _describe(self, plan: Plan) -> None:
+        for key, meta in plan.metas.items():
             self._sender.retain(meta_topic(*key), encode_meta(meta))
             self._sender.claims[private_topic(*key)] = claim_hash(meta.guarantee)
 

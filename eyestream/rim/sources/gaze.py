@@ -1,4 +1,4 @@
-"""Gaze of one tracker in, rows of one stream out, in this process: what all kinds of sources of gaze have in common.
+"""Gaze of one tracker in, rows of its streams out, in this process: what all kinds of sources of gaze have in common.
 
 A source of gaze hands over what its tracker says, in the units of a profile and with the tracker's own time. What
 waits for the front end is bounded: more is handed on at once, and nothing is dropped here, because what a number of
@@ -18,10 +18,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.features import STEP_S
+from eyestream.gaze.entry import FrontEndEntry
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
@@ -37,9 +38,9 @@ _MOST = 4 * _PORTION
 """When so many wait, they do not wait for their portion's time."""
 
 
-def pulse_s(profile: Profile) -> float:
-    """How long samples wait for the front end, in seconds: for a portion, and never longer than for the next row."""
-    return min(_PORTION / profile.fixed_rate_hz, STEP_S)
+def pulse_s(profile: Profile, entry: FrontEndEntry = USUAL) -> float:
+    """How long samples wait for the front end, in seconds: for a batch, and never longer than for the next row."""
+    return min(_PORTION / profile.fixed_rate_hz, entry.step_s)
 
 
 DeliverGaze = Callable[[GazeColumns], None]
@@ -99,6 +100,8 @@ class GazeFeeder(Feeder):
         Of the tracker.
     profile
         What its records are in; with a rate.
+    entry
+        Of the front end that makes the rows.
     speed
         Of the host's clock: so many of its seconds pass in one. Only a simulation has another than 1.
 
@@ -108,21 +111,30 @@ class GazeFeeder(Feeder):
     live : the front end, to be read.
     """
 
-    def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0) -> None:
+    def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0, entry: FrontEndEntry = USUAL) -> None:
         self.source, self._profile, self._speed = source, profile, speed
         self._inbox: list[tuple[float, GazeColumns]] = []
-        self._pulse_s = pulse_s(profile)
+        self._pulse_s = pulse_s(profile, entry)
         self._held = 0
         self._came = asyncio.Event()
         self._over = asyncio.Event()
         self._number, self._session = -1, 0
-        self.live = LiveFrontEnd(profile)
+        self.live = LiveFrontEnd(profile, entry)
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
         await self.source.run(deliver)
+        self.end()
+
+    def end(self) -> None:
+        """Nothing comes any more."""
         self._over.set()
         self._came.set()
+
+    @property
+    def link(self) -> object:
+        """The source: other feeders may have the same one, for other front ends."""
+        return self.source
 
     def take(self, records: GazeColumns) -> None:
         """Take records as they come, in the event loop."""

@@ -6,26 +6,26 @@ played.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyestream.gaze.features import NAMES, STEP_S
-from eyestream.gaze.front_end import FrontEnd, Rows
+from eyestream.gaze.entry import FrontEndEntry, Rows
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.sources.recording import Options
 from eyestream.rim.sources.source import Deliver
 from eyestream.wire.messages import RawRows
 
-__all__ = ["GazePlayer", "gaze_recording"]
+__all__ = ["GazePlayer", "gaze_recordings"]
 
 _DAY_S = 86_400.0
 
 
-def gaze_recording(options: Options, profile: Profile) -> "GazePlayer":
-    """The rows of a recording of gaze in a file.
+def gaze_recordings(options: Options, profile: Profile, entries: Sequence[FrontEndEntry]) -> "list[GazePlayer]":
+    """The rows of a recording of gaze in a file, by each of several front ends.
 
     Raises
     ------
@@ -34,7 +34,8 @@ def gaze_recording(options: Options, profile: Profile) -> "GazePlayer":
     RecordingError
         The file is no such recording.
     """
-    return GazePlayer(load_gaze(options.file, profile).samples, profile, options.speed, options.repeat)
+    samples = load_gaze(options.file, profile).samples
+    return [GazePlayer(samples, profile, options.speed, options.repeat, entry=entry) for entry in entries]
 
 
 class GazePlayer:
@@ -52,6 +53,8 @@ class GazePlayer:
         At the end it begins anew, in another session.
     watch
         Is shown the samples as they are played.
+    entry
+        Of the front end that makes the rows.
     """
 
     def __init__(
@@ -60,9 +63,11 @@ class GazePlayer:
         profile: Profile,
         speed: float = 1.0,
         repeat: bool = False,
+        *,
         watch: Callable[[Samples], None] = lambda samples: None,
+        entry: FrontEndEntry = USUAL,
     ) -> None:
-        self._samples, self._profile = samples, profile
+        self._samples, self._profile, self._entry = samples, profile, entry
         self._speed, self._repeat, self._watch = speed, repeat, watch
         self._session = 0
 
@@ -75,14 +80,14 @@ class GazePlayer:
 
     async def _once(self, deliver: Deliver) -> None:
         loop, samples = asyncio.get_running_loop(), self._samples
-        front = FrontEnd(self._profile, longest_step_s=_DAY_S)
+        front = self._entry.make(self._profile, _DAY_S, None)
         finite = samples.t[np.isfinite(samples.t)]
         first, last = float(finite[0]), float(finite.max())
         latest = np.fmax.accumulate(samples.t)  # a time that goes backward is handed on with those around it
         began, fed, number = loop.time(), 0, 0
         self._session = max(self._session + 1, time.time_ns())
-        for step in range(1, int((last - first) / STEP_S) + 2):
-            end = first + step * STEP_S
+        for step in range(1, int((last - first) / self._entry.step_s) + 2):
+            end = first + step * self._entry.step_s
             await asyncio.sleep(began + (end - first) / self._speed - loop.time())
             until = int(np.searchsorted(latest, end, side="right"))
             self._watch(samples[fed:until])
@@ -90,7 +95,7 @@ class GazePlayer:
             if len(made):
                 deliver(RawRows(self._session, number, made.values, t=made.t))
             fed, number = until, number + len(made)
-        deliver(RawRows(self._session, number, np.zeros((0, len(NAMES))), end=True))
+        deliver(RawRows(self._session, number, np.zeros((0, len(self._entry.names))), end=True))
 
     @staticmethod
     def _joined(rows: Rows, more: Rows | None) -> Rows:

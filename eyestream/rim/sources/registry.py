@@ -6,22 +6,28 @@ One that lives elsewhere is named by its place: ``kind = "package.module:NAME"``
 the configuration thereby chooses code that sees raw rows.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from eyestream.errors import ConfigError, meant
+from eyestream.gaze.entry import FrontEndEntry
+from eyestream.gaze.registry import USUAL
+from eyestream.problems import Problems
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.source import Feeder, Source, SourceKind
 from eyestream.streams.spec import StreamSpec, same_rate
+from eyestream.strict import Place, read
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
     from eyestream.rim.sources.gaze import GazeKind
 
-__all__ = ["front_end_of", "make_source"]
+__all__ = ["Served", "make_source", "make_sources", "profile_of"]
 
 _PLACES = {
     "core": "eyestream.rim.sources.core:CORE",
@@ -36,7 +42,7 @@ HOST_SPEED = 1.0
 """Seconds of live gaze that pass in one second; tests alone hurry."""
 
 
-def front_end_of(entry: SourceEntry) -> "Profile | None":
+def profile_of(entry: SourceEntry) -> "Profile | None":
     """The profile that turns gaze of a ``[source]`` table into rows, with its rate; None for a source of rows.
 
     Raises
@@ -63,15 +69,37 @@ def front_end_of(entry: SourceEntry) -> "Profile | None":
     return profile
 
 
+@dataclass(frozen=True)
+class Served:
+    """A stream that a source serves.
+
+    Attributes
+    ----------
+    spec : what its rows are.
+    front_end : what makes them of gaze; None: a source of rows.
+    """
+
+    spec: StreamSpec
+    front_end: FrontEndEntry | None = USUAL
+
+
 def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: BrokerSettings) -> Source | Feeder:
-    """The source of a ``[source]`` table.
+    """The source of a ``[source]`` table that serves one stream; parameters and errors as `make_sources`."""
+    (source,) = make_sources(entry, [Served(spec)], base, broker)
+    return source
+
+
+def make_sources(
+    entry: SourceEntry, streams: Sequence[Served], base: Path, broker: BrokerSettings
+) -> Sequence[Source | Feeder]:
+    """What serves each stream of a ``[source]`` table. Gaze comes from one tracker once, however many it serves.
 
     Parameters
     ----------
     entry
         The table; paths in its options are relative to `base`.
-    spec
-        Of the stream that it serves.
+    streams
+        That it serves.
     broker
         Where raw data comes from.
 
@@ -82,23 +110,28 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
     RecordingError
         The file that it plays is no recording.
     """
-    kind, profile = _kind(entry), front_end_of(entry)
+    kind, profile = _kind(entry), profile_of(entry)
     options = _options(entry, kind, base)
     if isinstance(kind, SourceKind) and profile is None:
-        return kind.make(options, spec)
+        if len(streams) > 1:
+            raise ConfigError(f"[source] streams: {entry.kind!r} is a source of rows, and serves one stream")
+        return [kind.make(options, streams[0].spec)]
     assert profile is not None
-    from eyestream.gaze.features import NAMES, STEP_S  # noqa: PLC0415  as the front end
-    from eyestream.rim.sources.gaze import GazeFeeder, Place  # noqa: PLC0415
+    from eyestream.rim.sources.gaze import GazeFeeder, Place  # noqa: PLC0415  for who has gaze
 
-    if spec.names != NAMES or not same_rate(spec.rate_hz, 1.0 / STEP_S):
-        raise ConfigError(f"[source]: gaze becomes rows of the 52 features, {1.0 / STEP_S:g} a second, and no others")
+    entries = [stream.front_end or USUAL for stream in streams]
+    for made, front_end in zip((stream.spec for stream in streams), entries, strict=True):
+        if made.names != front_end.names or not same_rate(made.rate_hz, front_end.rate_hz):
+            what = f"{len(front_end.names)} features, {front_end.rate_hz:g} a second"
+            raise ConfigError(f"[source]: front end {front_end.name} makes rows of {what}, and no others")
     if not isinstance(kind, SourceKind):
-        return GazeFeeder(kind.make(options, profile, Place(entry.device, broker)), profile, HOST_SPEED)
-    from eyestream.rim.sources.gaze_recording import gaze_recording  # noqa: PLC0415  as the places above
+        source = kind.make(options, profile, Place(entry.device, broker))
+        return [GazeFeeder(source, profile, HOST_SPEED, front_end) for front_end in entries]
+    from eyestream.rim.sources.gaze_recording import gaze_recordings  # noqa: PLC0415  as the places above
     from eyestream.rim.sources.recording import Options  # noqa: PLC0415
 
     assert isinstance(options, Options)
-    return gaze_recording(options, profile)
+    return gaze_recordings(options, profile, entries)
 
 
 def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
@@ -118,13 +151,8 @@ def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
 
 def _options(entry: SourceEntry, kind: "SourceKind | GazeKind", base: Path) -> msgspec.Struct:
     """What stands in ``[source.options]``."""
-
-    def path(wanted: type, value: object) -> object:
-        if wanted is Path and isinstance(value, str) and value:
-            return base / value
-        raise ValueError("Expected a path")
-
-    try:
-        return msgspec.convert(entry.options, kind.options, dec_hook=path)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"[source.options] of {entry.kind}: {error}") from None
+    problems = Problems()
+    options = read(kind.options, entry.options, problems, Place(("source", "options")), lambda text: base / text)
+    problems.refuse(f"source {entry.device}/{entry.stream}, {entry.kind}: ")
+    assert options is not None
+    return options

@@ -41,6 +41,15 @@ class Feeder(ABC):
     async def run(self, deliver: Callable[[Any], None]) -> None:
         """Deliver what the tracker says, to be handed to `take`; ends and raises as `Source.run`."""
 
+    @property
+    def link(self) -> object:
+        """Feeders with the same link share it: one of them is run, and all take what it delivers."""
+        return self
+
+    @abstractmethod
+    def end(self) -> None:
+        """The link, which another feeder may have run, has come to its end."""
+
     @abstractmethod
     def take(self, records: Any) -> None:
         """Take what the tracker said; bounded, of too much the oldest goes first."""

@@ -12,7 +12,7 @@ import numpy as np
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings
 from eyestream.release.stream import StreamRelease
-from eyestream.rim.sidecar.description import served_streams, stream_spec
+from eyestream.rim.plan import resolved
 from eyestream.wire.messages import RawRows
 from tests.rigs.given import Given, Stretch, reached
 from tests.rigs.memory_ledger import MemoryLedger
@@ -49,8 +49,9 @@ def _configured(place: Path) -> tuple[DeviceSettings, int]:
     """A stream with baselines as a configuration sets it up, and how many rows a second of gaze enters."""
     shape: dict[str, Any] = {"names": ("a",), "window_s": 3.0, "memory_s": 1.0, "idle_s": _IDLE_S, "jump_chunks": 2}
     settings = settings_for(NO_BROKER, place, **shape)
-    [(served, _)] = served_streams(settings, {"features": Given(_N, 1)})  # type: ignore[dict-item]
-    return served, stream_spec(settings, settings.stream[0], ("1",)).rows_touched(1.0)
+    given: Any = Given(_N, 1)
+    [(served, stream)] = resolved(settings, mechanisms={"features": given}).served.values()
+    return served, stream.spec.rows_touched(1.0)
 
 
 def _given(settings: DeviceSettings, way: str, change: Callable[[int], bool]) -> list[Stretch]:

@@ -34,4 +34,4 @@ def _() -> list[Patch]:
 
 @fault("rows left out for the window, and not for the front end's memory", "breaks")
 def _() -> list[Patch]:
-    return [("rows apart", lambda settings, stream: math.ceil(stream.rate_hz * (stream.window_s + 1.0)) - 1)]
+    return [("rows apart", lambda spec: math.ceil(spec.rate_hz * (spec.window_s + 1.0)) - 1)]

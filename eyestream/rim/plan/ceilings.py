@@ -1,12 +1,13 @@
-"""The ceilings of a configuration, read in one place: by `run`, by `check`, and when it is read again.
+"""The ceilings of a configuration, and which of them may be lowered while the sidecar runs.
 
 A lower ceiling only withholds more, or lets a lifetime fade sooner, so it may be taken over without a restart.
-Everything else either loosens (a higher ceiling, another broker), or is bound to what is reserved already and to what
-applications were told.
+Everything else either loosens (a higher ceiling, another broker), or is bound to what is reserved already and to the
+descriptions that applications have.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, ceiling_units
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.problems import Problems
 from eyestream.rim.config import (
     BudgetSettings,
     Settings,
@@ -22,15 +24,29 @@ from eyestream.rim.config import (
     WearerBudgetSettings,
 )
 
-__all__ = ["ceilings_of", "fading", "lowered", "own_ceilings"]
+__all__ = ["AllCeilings", "ceilings_of", "check_lowered", "fading"]
 
 _SCOPES = ("window", "session", "day", "lifetime")
 
 _Table = BudgetSettings | StreamBudgetSettings | WearerBudgetSettings
 
 
-def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceilings:
-    """The ceilings of a device and of its wearers, each of which lets one chunk through, of whichever stream.
+@dataclass(frozen=True, slots=True)
+class AllCeilings:
+    """What a ledger holds every device to.
+
+    Attributes
+    ----------
+    device : of a device, over all its streams, and of its wearers.
+    streams : of single streams of a device, by name; only those that have a table of their own.
+    """
+
+    device: Ceilings
+    streams: Mapping[str, Ceilings]
+
+
+def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> AllCeilings:
+    """The ceilings of a configuration, each of which lets one chunk through: of whichever stream, or of its own.
 
     Parameters
     ----------
@@ -45,16 +61,30 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceil
         A ceiling is below the charge of one chunk; or a mechanism has a delta, and nothing bounds the sum of deltas.
         The lifetime is to fade, and has no ceiling, or one below two chunks, or a mechanism has a delta.
     """
-    charges = [Charge.of(mechanism.epsilon, mechanism.delta) for mechanism in mechanisms.values()]
+    problems = Problems()
+    charges = {name: Charge.of(mechanism.epsilon, mechanism.delta) for name, mechanism in mechanisms.items()}
+    own = {
+        stream.name: _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charges[stream.name], problems)
+        for stream in settings.stream
+        if stream.budget is not None
+    }
+    device = _of_device(settings.budget, charges.values(), problems)
+    problems.refuse()
+    return AllCeilings(device, own)
+
+
+def _of_device(budget: BudgetSettings, charges: Collection[Charge], problems: Problems) -> Ceilings:
     charge = Charge(max(c.epsilon for c in charges), max(c.delta for c in charges))
-    if charge.delta and settings.budget.lifetime_delta is None:
-        raise ConfigError("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    ceilings = _read("[budget]", settings.budget, settings.budget.window_chunks, charge)
-    if settings.budget.wearer is not None:
-        ceilings = dataclasses.replace(ceilings, wearer=_read("[budget.wearer]", settings.budget.wearer, 0, charge))
-    if settings.budget.levels == 1:
-        return ceilings
-    return fading(ceilings, charge, settings.budget.levels, "[budget] lifetime_mode")
+    if charge.delta and budget.lifetime_delta is None:
+        problems.add("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
+    ceilings = _read("[budget]", budget, budget.window_chunks, charge, problems)
+    if budget.wearer is not None:
+        wearer = _read("[budget.wearer]", budget.wearer, 0, charge, problems)
+        ceilings = dataclasses.replace(ceilings, wearer=wearer)
+    if budget.levels > 1:
+        with problems.gathered():
+            return fading(ceilings, charge, budget.levels, "[budget] lifetime_mode")
+    return ceilings
 
 
 def fading(
@@ -87,41 +117,23 @@ def fading(
     return dataclasses.replace(ceilings, levels=levels)
 
 
-def own_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> dict[str, Ceilings]:
-    """The ceilings of single streams beneath, by name; raises as `ceilings_of`."""
-    own = {}
-    for stream in settings.stream:
-        if stream.budget is not None:
-            charge = Charge.of(mechanisms[stream.name].epsilon, mechanisms[stream.name].delta)
-            own[stream.name] = _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charge)
-    return own
-
-
-def _read(where: str, table: _Table, window_chunks: int, charge: Charge) -> Ceilings:
+def _read(where: str, table: _Table, window_chunks: int, charge: Charge, problems: Problems) -> Ceilings:
     epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
     deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
     for scope, ceiling in epsilons.items():
         if ceiling is not None and ceiling_units(ceiling) < charge.epsilon:
             least = f"{charge.epsilon / EPSILON_UNITS:.15g}"
-            raise ConfigError(
+            problems.add(
                 f"{where} {scope}_epsilon: expected at least the epsilon of one chunk as it is booked, {least}"
             )
     for key, ceiling in deltas.items():
         if ceiling is not None and ceiling_units(ceiling, DELTA_UNITS) < charge.delta:
-            raise ConfigError(
-                f"{where} {key}: expected at least the delta of one chunk, {charge.delta / DELTA_UNITS:g}"
-            )
+            problems.add(f"{where} {key}: expected at least the delta of one chunk, {charge.delta / DELTA_UNITS:g}")
     return Ceilings.of(window_chunks, **epsilons, **deltas)
 
 
-def lowered(old: Settings, new: Settings, mechanisms: Mapping[str, Mechanism]) -> tuple[Ceilings, dict[str, Ceilings]]:
-    """The ceilings of `new`, of a device and of single streams, none of which is above that of `old`.
-
-    Raises
-    ------
-    ConfigError
-        A ceiling is higher, or too low for one chunk, or anything else differs.
-    """
+def check_lowered(old: Settings, new: Settings) -> None:
+    """Raise ConfigError unless `new` differs from `old` in ceilings alone, none of which is higher."""
     for table in Settings.__struct_fields__:
         if _without_ceilings(table, getattr(new, table)) != _without_ceilings(table, getattr(old, table)):
             raise ConfigError(f"[{table}] is another; without a restart only the ceilings of [budget] can be lowered")
@@ -133,7 +145,6 @@ def lowered(old: Settings, new: Settings, mechanisms: Mapping[str, Mechanism]) -
             first, second = getattr(before, key, None), getattr(after, key, None)
             if first is not None and (second is None or second > first):
                 raise ConfigError(f"{where} {key} is higher; without a restart it can only be lowered")
-    return ceilings_of(new, mechanisms), own_ceilings(new, mechanisms)
 
 
 def _ceiling_keys(*tables: _Table | None) -> list[str]:

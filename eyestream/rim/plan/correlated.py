@@ -10,7 +10,7 @@ from eyestream.privacy.charge import ceiling_units, charge_units
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.fading import faded
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.config import BudgetSettings, StreamSettings
 from eyestream.streams.spec import StreamSpec
 
 __all__ = ["correlated_of", "kept_below"]
@@ -20,16 +20,20 @@ _SMALLEST = 1e-3  # of the target
 
 
 def correlated_of(
-    settings: Settings, stream: StreamSettings, mechanism: Mechanism, rows: StreamSpec
+    stream: StreamSettings, budget: BudgetSettings, mechanism: Mechanism, rows: StreamSpec, *, alone: bool
 ) -> Correlated | None:
     """The claim about a session; None where the configuration names no class.
 
     Parameters
     ----------
+    stream, budget
+        Of the configuration.
     mechanism
         Of the stream.
     rows
         What its rows are.
+    alone
+        Whether no device sends more streams than one.
 
     Raises
     ------
@@ -39,7 +43,7 @@ def correlated_of(
     """
     if stream.privacy.correlation is None:
         return None
-    if any(len(settings.streams_of(device)) > 1 for device in settings.device):
+    if not alone:
         raise ConfigError(
             "[stream.privacy] correlation: a class describes the chunks of one stream; a device here sends several, of "
             "the same eyes, and for these only the plain sum holds"
@@ -52,23 +56,23 @@ def correlated_of(
     from eyestream.correlation.published import session_claim  # noqa: PLC0415  for who names a class
     from eyestream.rim.files.processes import load_process  # noqa: PLC0415
 
-    ceilings = [settings.budget.session_epsilon]
+    ceilings = [budget.session_epsilon]
     if stream.budget is not None and stream.budget.session_epsilon is not None:
         ceilings.append(stream.budget.session_epsilon)
     # Where the lifetime fades, a session on the last level has most chunks, and each tells at most what one of the
     # first level does. They are claimed at that; the plain sum stays the ceiling.
-    least = faded(mechanism.epsilon, settings.budget.levels - 1)
+    least = faded(mechanism.epsilon, budget.levels - 1)
     chunks, plain = ceiling_units(min(ceilings)) // charge_units(least), min(ceilings)
     process = load_process(stream.privacy.correlation)
     with building(mechanism.name, mechanism.epsilon):
         claim = session_claim(
             mechanism,
             process,
-            mechanism.n / stream.rate_hz,
+            mechanism.n / rows.rate_hz,
             chunks=max(chunks, 1),
             touched=rows.chunks_touched(mechanism.n, 1.0),
         )
-    if settings.budget.levels == 1:
+    if budget.levels == 1:
         return claim
     lower = {field: min(getattr(claim, field), plain) for field in ("plain", "chunk", "second")}
     return dataclasses.replace(claim, **lower)

@@ -1,0 +1,242 @@
+"""The whole plan, and how it is resolved from the tables of a configuration.
+
+Calibrations, profiles, classes of processes and mechanisms are loaded here and nowhere else. What takes long to
+compute (words of guarantees above all) is computed when it is first asked for, and kept: a plan never changes.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.privacy.charge import EPSILON_UNITS, Charge, ceiling_units
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.noise import Noise, SecureNoise
+from eyestream.privacy.scopes import Beside, Deployment
+from eyestream.problems import Problems
+from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
+from eyestream.rim.config.purposes import within_window
+from eyestream.rim.plan.ceilings import AllCeilings, ceilings_of, check_lowered
+from eyestream.rim.plan.resolve import alone, makers_of, parts_of, spec_of
+from eyestream.rim.plan.stream import Parts, StreamPlan
+from eyestream.rim.sources.registry import Served, make_sources
+from eyestream.rim.sources.source import Feeder, Source
+from eyestream.streams.key import StreamKey
+from eyestream.wire.messages import Meta
+
+__all__ = ["Plan", "load", "resolved"]
+
+_MINUTES = 3.0
+"""A window that is not given costs at most what so many minutes of a purpose cost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A configuration, resolved.
+
+    Attributes
+    ----------
+    settings : its tables.
+    base : the folder that paths in options of sources are relative to.
+    streams : by name, in the order of the configuration.
+    """
+
+    settings: Settings
+    base: Path
+    streams: Mapping[str, StreamPlan]
+
+    @property
+    def mechanisms(self) -> dict[str, Mechanism]:
+        """What releases the chunks of each stream, by its name."""
+        return {name: stream.mechanism for name, stream in self.streams.items()}
+
+    @cached_property
+    def ceilings(self) -> AllCeilings:
+        """What the ledger holds every device to; raises ConfigError as `ceilings_of`."""
+        return ceilings_of(self.settings, self.mechanisms)
+
+    def streams_of(self, device: DeviceEntry) -> list[StreamPlan]:
+        """The streams that a device sends."""
+        return [self.streams[stream.name] for stream in self.settings.streams_of(device)]
+
+    @cached_property
+    def served(self) -> dict[StreamKey, tuple[DeviceSettings, StreamPlan]]:
+        """Every stream of every device."""
+        return {
+            StreamKey(device.id, stream.name): (stream.device(device.id), stream)
+            for device in self.settings.device
+            for stream in self.streams_of(device)
+        }
+
+    @property
+    def metas(self) -> dict[StreamKey, Meta]:
+        """The description of every stream of every device."""
+        return {key: stream.meta for key, (_, stream) in self.served.items()}
+
+    def sources(self) -> dict[StreamKey, Source | Feeder]:
+        """New sources, by the stream that each serves; raises ConfigError or RecordingError as `make_sources`."""
+        made: dict[StreamKey, Source | Feeder] = {}
+        for entry in self.settings.source:
+            served = [Served(self.streams[name].spec, self.streams[name].parts.front_end) for name in entry.served]
+            found = make_sources(entry, served, self.base, self.settings.raw_broker)
+            made |= {StreamKey(entry.device, name): one for name, one in zip(entry.served, found, strict=True)}
+        return made
+
+    def lowered(self, settings: Settings) -> "Plan":
+        """The plan with the lower ceilings of another configuration; its mechanisms stay.
+
+        Raises
+        ------
+        ConfigError
+            The other one differs in anything else, or a ceiling is higher, or too low for one chunk.
+        """
+        parts = {name: stream.parts for name, stream in self.streams.items()}
+        settings = _filled(settings, parts)
+        check_lowered(self.settings, settings)
+        plan = _planned(settings, self.base, parts)
+        assert plan.ceilings
+        return plan
+
+
+def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Plan:
+    """Read and resolve the configuration at `path`; `notice` as for `eyestream.rim.config.load`.
+
+    Raises
+    ------
+    ConfigError, CalibrationError
+        As `eyestream.rim.config.load` and `resolved`; a line for each mistake, which begins with the file.
+    """
+    reading = read_tables(path, notice)
+    problems = Problems()
+    problems.found += reading.problems.found
+    plan = _resolved(reading.settings, path.parent, SecureNoise, problems, reading.wrong)
+    problems.refuse(f"{path}: ")
+    assert plan is not None
+    return plan
+
+
+def resolved(
+    settings: Settings,
+    base: Path = Path(),
+    *,
+    mechanisms: Mapping[str, Mechanism] | None = None,
+    noise: Callable[[], Noise] = SecureNoise,
+) -> Plan:
+    """The plan of a configuration.
+
+    Parameters
+    ----------
+    settings
+        Its tables.
+    base
+        What paths in the options of sources are relative to: the folder of the configuration.
+    mechanisms
+        What releases each stream, by name, in the place of what the configuration says: for tests.
+    noise
+        Makes the source of noise of each mechanism.
+
+    Raises
+    ------
+    CalibrationError
+        There is no such calibration, or it was made for another stream, or from rows of another front end.
+    ConfigError
+        Epsilon, an option or a ceiling cannot be used. The features are those that describe 30 s of gaze each, and the
+        stream says less. A baseline is taken off each session, and `idle_s` is shorter than what a row describes. A
+        mechanism elsewhere is not there, or not that of the calibration. A purpose comes to more than a window may
+        cost. Several mistakes are a line each.
+    """
+    if mechanisms is not None:
+        parts = {}
+        for stream in settings.stream:
+            made = makers_of(settings, stream)
+            parts[stream.name] = Parts(*made, spec_of(stream, None, made), mechanisms[stream.name])
+        return _planned(_filled(settings, parts), base, parts)
+    problems = Problems()
+    plan = _resolved(settings, base, noise, problems)
+    problems.refuse()
+    assert plan is not None
+    return plan
+
+
+def _resolved(
+    settings: Settings,
+    base: Path,
+    noise: Callable[[], Noise],
+    problems: Problems,
+    wrong: frozenset[str] = frozenset(),
+) -> Plan | None:
+    """The plan, or None where there is a problem; what rests on a top table that is `wrong` is not looked at."""
+    parts: dict[str, Parts] = {}
+    for stream in settings.stream:
+        with problems.gathered(f"stream {stream.name!r}: "):
+            parts[stream.name] = parts_of(settings, stream, noise())
+    if not parts or "budget" in wrong:
+        return None
+    whole = msgspec.structs.replace(settings, stream=tuple(s for s in settings.stream if s.name in parts))
+    plan = _planned(_filled(whole, parts), base, parts)
+    for planned in plan.streams.values():
+        with problems.gathered():
+            _check_price(planned)
+    with problems.gathered():
+        _ = plan.ceilings
+    return plan
+
+
+def _check_price(stream: StreamPlan) -> None:
+    """Raise ConfigError where a purpose comes to more than a window may cost."""
+    purpose, window = stream.settings.privacy.purpose, stream.budget.window_epsilon
+    if purpose is not None and window is not None:
+        within_window(purpose, stream.mechanism.epsilon, stream.touched, window)
+
+
+def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
+    """The tables with a ceiling of the window, where none is given."""
+    budget = settings.budget
+    if budget.window_epsilon is not None:
+        return settings
+    chunks = budget.window_chunks * max(Charge.of(one.mechanism.epsilon).epsilon for one in parts.values())
+    window = chunks / EPSILON_UNITS
+    if ceiling_units(window) < chunks:
+        window = math.nextafter(window, math.inf)
+    minutes = [stream.privacy.epsilon_per_minute for stream in settings.stream]
+    window = max([window, *(_MINUTES * minute for minute in minutes if minute is not None)])
+    return msgspec.structs.replace(settings, budget=msgspec.structs.replace(budget, window_epsilon=window))
+
+
+def _planned(settings: Settings, base: Path, parts: Mapping[str, Parts]) -> Plan:
+    streams = {
+        stream.name: StreamPlan(
+            stream, settings.budget, parts[stream.name], _deployment(settings, stream, parts), alone(settings)
+        )
+        for stream in settings.stream
+    }
+    return Plan(settings, base, streams)
+
+
+def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, Parts]) -> Deployment:
+    """Streams stand beside one another when some device sends both."""
+    budget = settings.budget
+    shared = [settings.streams_of(device) for device in settings.device]
+    others = [o for o in settings.stream if o is not stream and any(stream in own and o in own for own in shared)]
+    beside = [parts[other.name] for other in others]
+    return Deployment(
+        stream=parts[stream.name].spec,
+        window_chunks=budget.window_chunks,
+        window_epsilon=budget.window_epsilon or 0.0,
+        session_epsilon=budget.session_epsilon,
+        day_epsilon=budget.day_epsilon,
+        lifetime_epsilon=budget.lifetime_epsilon,
+        window_delta=budget.window_delta,
+        session_delta=budget.session_delta,
+        day_delta=budget.day_delta,
+        lifetime_delta=budget.lifetime_delta,
+        lifetime_levels=budget.levels,
+        beside=tuple(
+            Beside(one.spec, one.mechanism.n, one.mechanism.loss, one.mechanism.calibration.anchor is not None)
+            for one in beside
+        ),
+    )

@@ -1,0 +1,201 @@
+"""What each stream of a configuration is made of: calibration, front ends, mechanism. All files are loaded here."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from eyestream.errors import ConfigError, OperatorError
+from eyestream.gaze.entry import FrontEndEntry
+from eyestream.gaze.registry import SHIPPED, USUAL
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.privacy.noise import Noise
+from eyestream.problems import Problems
+from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
+from eyestream.rim.files import calibrations
+from eyestream.rim.plan.correlated import correlated_of, kept_below
+from eyestream.rim.plan.stream import Parts
+from eyestream.rim.sources.registry import profile_of
+from eyestream.streams.spec import StreamSpec
+from eyestream.strict import Place, Reader
+
+if TYPE_CHECKING:
+    from eyestream.gaze.profile import Profile
+
+__all__ = ["Made", "alone", "fitting", "makers_of", "parts_of", "spec_of"]
+
+
+class Made(NamedTuple):
+    """What makes the rows of a stream: a front end, and the profiles of the sources of gaze, each once."""
+
+    front_end: FrontEndEntry | None
+    profiles: "tuple[Profile, ...]"
+
+
+def alone(settings: Settings) -> bool:
+    """Whether no device sends more streams than one."""
+    return all(len(settings.streams_of(device)) < 2 for device in settings.device)
+
+
+def fitting(settings: Settings, stream: StreamSettings) -> tuple[Calibration, Made, StreamSpec]:
+    """The calibration that a stream names, what makes its rows, and what they are.
+
+    Raises
+    ------
+    CalibrationError, ConfigError
+        One of them does not fit the others.
+    """
+    problems, calibration, made = Problems(), None, None
+    with problems.gathered():
+        calibration = _calibration(stream)
+    with problems.gathered():
+        made = makers_of(settings, stream)
+    if calibration is None or made is None:
+        problems.refuse()
+    assert calibration is not None
+    assert made is not None
+    spec = spec_of(stream, calibration, made)
+    with problems.gathered():
+        calibration.check_stream(spec.names, calibration.rate_hz)
+    with problems.gathered():
+        calibration.check_stream(calibration.names, spec.rate_hz)
+    known = made.front_end or _shipped(spec.names)
+    if known is not None and spec.names == known.names and spec.window_s < known.window_s:
+        problems.add(f"[[stream]] window_s: a row of these features describes {known.window_s:g} s, not less")
+    for profile in made.profiles:
+        assert made.front_end is not None
+        with problems.gathered():
+            calibration.check_front_end(made.front_end.mark(profile))
+    if calibration.anchor is not None and stream.idle_s is not None:
+        with problems.gathered():
+            _check_pause(spec, stream.idle_s)
+    problems.refuse()
+    return calibration, made, spec
+
+
+def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
+    """What a stream is made of, with each thing fitting the others.
+
+    Raises
+    ------
+    CalibrationError, ConfigError
+        As `fitting`; or epsilon or an option cannot be used.
+    """
+    calibration, made, spec = fitting(settings, stream)
+    mechanism = _built(settings, stream, calibration, spec, noise)
+    for level in range(1, settings.budget.levels):
+        _on_level(mechanism, level)
+    return Parts(made.front_end, made.profiles, spec, mechanism)
+
+
+def makers_of(settings: Settings, stream: StreamSettings) -> Made:
+    """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
+
+    Raises
+    ------
+    ConfigError
+        There is no such front end, kind of source or profile.
+    """
+    found = (profile_of(entry) for entry in settings.source if stream.name in entry.served)
+    profiles = tuple(dict.fromkeys(profile for profile in found if profile is not None))
+    if stream.front_end is not None:
+        return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles)
+    return Made(USUAL if profiles else None, profiles)
+
+
+def spec_of(stream: StreamSettings, calibration: Calibration | None, made: Made) -> StreamSpec:
+    """What the rows of a stream are; what its table leaves out comes with its front end and its calibration.
+
+    The memory of a front end in this process is known, whatever the table says: the longest memory holds.
+
+    Raises
+    ------
+    ConfigError
+        Nothing says what the rows are.
+    """
+    front_end = made.front_end
+    usual = front_end or calibration
+    names = stream.names or (None if usual is None else usual.names)
+    rate_hz = stream.rate_hz or (None if usual is None else usual.rate_hz)
+    known = front_end or (None if names is None else _shipped(names))
+    window_s = known.window_s if stream.window_s is None and known is not None else stream.window_s
+    if names is None or rate_hz is None or window_s is None:
+        key = "window_s" if window_s is None else "names" if names is None else "rate_hz"
+        raise ConfigError(f"[[stream]] {key}: missing; no front end of the configuration makes such rows")
+    units = ("1",) * len(names) if front_end is None else front_end.units
+    memories = [front_end.memory_s(profile) for profile in made.profiles] if front_end is not None else []
+    return StreamSpec(
+        name=stream.name,
+        schema=stream.schema,
+        names=names,
+        units=calibration.units if calibration is not None and calibration.names == names else units,
+        rate_hz=rate_hz,
+        window_s=window_s,
+        memory_s=max([stream.memory_s, *memories]),
+    )
+
+
+def _shipped(names: tuple[str, ...]) -> FrontEndEntry | None:
+    """The front end of ours that makes rows of these features."""
+    return next((entry for entry in SHIPPED.values() if entry.names == names), None)
+
+
+def _calibration(stream: StreamSettings) -> Calibration:
+    """The calibration that a stream names."""
+    place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
+    named = mechanism_elsewhere(place, where).name if place is not None else None
+    calibration = calibrations.load(stream.privacy.calibration)
+    if named not in (None, calibration.mechanism):
+        raise ConfigError(f"{where}: {place} is {named}, and the calibration is one of {calibration.mechanism}")
+    return calibration
+
+
+def _check_pause(rows: StreamSpec, idle_s: float) -> None:
+    """Raise ConfigError where rows after a pause that ends a session still describe gaze of before it."""
+    reach_s = round(rows.window_s + rows.memory_s, 6)
+    if idle_s < reach_s:
+        raise ConfigError(
+            f"[[stream]] idle_s = {idle_s:g}: expected at least {reach_s:.8g} (window_s = {rows.window_s:g} and "
+            f"memory_s = {rows.memory_s:g}): the calibration takes a baseline off each session, and rows after a "
+            "shorter pause still describe gaze of before it"
+        )
+
+
+def _built(
+    settings: Settings, stream: StreamSettings, calibration: Calibration, spec: StreamSpec, noise: Noise
+) -> Mechanism:
+    privacy = stream.privacy
+    _check_options(stream, calibration)
+    if privacy.epsilon_prime is None:
+        return build(calibration, privacy.epsilon, noise=noise, **privacy.given)
+
+    def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
+        mechanism = build(calibration, epsilon, noise=noise, **privacy.given)
+        claim = correlated_of(stream, settings.budget, mechanism, spec, alone=alone(settings))
+        if claim is None:
+            raise ConfigError("[stream.privacy] epsilon_prime: it is a figure of a class; name one with `correlation`")
+        return mechanism, claim
+
+    return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed, "[stream.privacy] epsilon_prime")[0]
+
+
+def _check_options(stream: StreamSettings, calibration: Calibration) -> None:
+    """Raise ConfigError for options of the mechanism that are of another type; unknown ones are refused by `build`."""
+    problems, place = Problems(), Place(("stream", "privacy", "options"))
+    known = {field.name: field.type for field in msgspec.structs.fields(entry_of(calibration.mechanism).options)}
+    for name, value in stream.privacy.options.items():
+        if name in known:
+            Reader(problems).value(known[name], value, place, name)
+    problems.refuse()
+
+
+def _on_level(mechanism: Mechanism, level: int) -> None:
+    """Make it now, so that a level that cannot be is refused before anything is released."""
+    try:
+        mechanism.faded(level)
+    except OperatorError as error:
+        raise ConfigError(f"[budget] lifetime_mode: 'fade' is not for this epsilon: {error}") from None

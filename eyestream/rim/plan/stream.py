@@ -1,0 +1,182 @@
+"""One stream of a plan: what releases it, and everything that is said of it."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.gaze.entry import FrontEndEntry
+from eyestream.privacy.charge import Charge
+from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.fading import levels_of
+from eyestream.privacy.guarantee import Guarantee, guarantee_of
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.scopes import Deployment
+from eyestream.rim.config import BudgetSettings, StreamSettings
+from eyestream.rim.plan.correlated import correlated_of
+from eyestream.rim.plan.words import (
+    epsilon_warnings,
+    error_words,
+    lasting_words,
+    purpose_words,
+    wearer_scopes,
+    withheld_seconds,
+)
+from eyestream.streams.front_end import FrontEndMark
+from eyestream.streams.spec import StreamSpec
+from eyestream.wire.messages import Meta
+
+if TYPE_CHECKING:
+    from eyestream.gaze.profile import Profile
+
+__all__ = ["Parts", "StreamPlan", "rows_apart"]
+
+_IDLE_S = 60.0
+"""A shorter silence ends no session, unless the configuration says so."""
+
+
+def rows_apart(spec: StreamSpec) -> int:
+    """Rows between two that no second of gaze, and so no event, enters both of."""
+    return spec.rows_touched(1.0) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a stream is made of; ceilings do not change it.
+
+    Attributes
+    ----------
+    front_end : what makes its rows of gaze; None where it is not known.
+    profiles : of the sources of gaze that serve it, each once.
+    spec : what its rows are.
+    mechanism : what releases its chunks.
+    """
+
+    front_end: FrontEndEntry | None
+    profiles: "tuple[Profile, ...]"
+    spec: StreamSpec
+    mechanism: Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class StreamPlan:
+    """A stream, resolved. What takes long to compute is computed when it is first asked for, and kept.
+
+    Attributes
+    ----------
+    settings, budget : its tables.
+    parts : what it is made of.
+    deployment : what stands around its mechanism.
+    alone : whether no device sends more streams than one.
+    """
+
+    settings: StreamSettings
+    budget: BudgetSettings
+    parts: Parts
+    deployment: Deployment
+    alone: bool
+
+    @property
+    def name(self) -> str:
+        """Of the stream."""
+        return self.settings.name
+
+    @property
+    def spec(self) -> StreamSpec:
+        """What its rows are."""
+        return self.parts.spec
+
+    @property
+    def marks(self) -> "list[tuple[Profile, FrontEndMark]]":
+        """The profiles of the sources of gaze that serve it, and the provenance of the rows that are made of each."""
+        front_end, profiles = self.parts.front_end, self.parts.profiles
+        return [] if front_end is None else [(profile, front_end.mark(profile)) for profile in profiles]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What releases its chunks."""
+        return self.parts.mechanism
+
+    @property
+    def chunk_s(self) -> float:
+        """Nominal seconds of one chunk."""
+        return self.mechanism.n / self.spec.rate_hz
+
+    @property
+    def touched(self) -> int:
+        """Chunks that one second of gaze enters at most."""
+        return self.spec.chunks_touched(self.mechanism.n, 1.0)
+
+    @property
+    def withheld_s(self) -> float:
+        """Seconds of each session that its baseline takes; 0 where there is none."""
+        return withheld_seconds(self.mechanism, self.spec.rate_hz)
+
+    @cached_property
+    def charges(self) -> tuple[Charge, ...]:
+        """Of one chunk, on each level of the lifetime."""
+        return tuple(levels_of(self.mechanism.epsilon, self.mechanism.delta, self.budget.levels))
+
+    @cached_property
+    def lasting(self) -> str:
+        """How long the ceilings of a session, of a day and of all time last, in words."""
+        return lasting_words(self.mechanism, self.deployment)
+
+    @cached_property
+    def purpose(self) -> str | None:
+        """The purpose that the configuration names, and what it came to, in words; None where it names none."""
+        return purpose_words(self.settings.privacy, self.mechanism)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is allowed and hardly meant, in words: an epsilon so small that years pass before it tells anything."""
+        return epsilon_warnings(self.mechanism, self.deployment)
+
+    @cached_property
+    def claim(self) -> Correlated | None:
+        """About a whole session, under a class of processes; raises ConfigError as `correlated_of`."""
+        return correlated_of(self.settings, self.budget, self.mechanism, self.spec, alone=self.alone)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee; raises ConfigError as `claim`."""
+        made = guarantee_of(self.mechanism, self.deployment, self.claim)
+        scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
+        error = error_words(self.mechanism, self.budget.levels)
+        return dataclasses.replace(made, scopes=scopes, purpose=self.purpose, error=error)
+
+    @cached_property
+    def meta(self) -> Meta:
+        """The description that applications read, the same for every device; raises ConfigError as `claim`."""
+        mechanism = self.mechanism
+        return Meta(
+            names=self.spec.names,
+            units=self.spec.units,
+            rate_hz=self.spec.rate_hz,
+            n=mechanism.n,
+            mechanism=mechanism.name,
+            k=mechanism.k,
+            epsilon=mechanism.epsilon,
+            delta=mechanism.delta,
+            noise_sd=mechanism.noise_sd.astype("float32"),
+            guarantee=self.guarantee.text(),
+            calibration=mechanism.calibration.content_hash,
+        )
+
+    def device(self, device: str) -> DeviceSettings:
+        """How rows of one device become chunks."""
+        stream, spec = self.settings, self.spec
+        return DeviceSettings(
+            id=device,
+            stream=stream.name,
+            schema=spec.schema,
+            names=spec.names,
+            rate_hz=spec.rate_hz,
+            n=self.mechanism.n,
+            grace_s=stream.grace_s,
+            idle_s=max(_IDLE_S, spec.window_s + spec.memory_s) if stream.idle_s is None else stream.idle_s,
+            jump_chunks=stream.jump_chunks,
+            release=stream.release,
+            apart=rows_apart(spec) if self.mechanism.baseline_chunks else 0,
+        )

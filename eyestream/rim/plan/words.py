@@ -1,0 +1,116 @@
+"""Words of a plan: how long ceilings last, what a purpose came to, how the error grows, what a wearer costs."""
+
+import numpy as np
+
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.purposes import words
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
+from eyestream.rim.config import PrivacySettings, WearerBudgetSettings
+
+__all__ = ["epsilon_warnings", "error_words", "lasting_words", "purpose_words", "wearer_scopes", "withheld_seconds"]
+
+_YEAR_S = 365.25 * 86_400
+
+
+def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
+    """``a session 2 h 08 min of releases, a day 4 h 16 min``: how long ceilings last, rows without a pause.
+
+    What the window withholds, and a baseline, comes after it.
+    """
+    found = [
+        f"a {scope.unit} {duration(scope.seconds)}"
+        for scope in scopes_of(mechanism.loss, mechanism.n, deployment)
+        if scope.seconds is not None
+    ]
+    text = ", ".join(found) + " of releases"
+    levels = level_seconds(mechanism.loss, mechanism.n, deployment)
+    if len(levels) > 1:
+        text += f"; the lifetime fades on {len(levels)} levels, each at half the epsilon of the one before: "
+        text += ", ".join(map(duration, levels))
+    allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
+    if not deployment.beside and allowed < chunks and len(levels) < 2:
+        text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
+    if mechanism.baseline_chunks:
+        text += f"; of each session the first {withheld_seconds(mechanism, deployment.stream.rate_hz):g} s are withheld"
+    return text
+
+
+def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str, ...]:
+    """That a ceiling lasts for years, or that years of chunks must be averaged; nothing where epsilon is usable.
+
+    The average of m chunks has an error of `noise_sd` / sqrt(m). Usable is a tenth of a feature's range.
+    """
+    found, epsilon = [], f"epsilon {mechanism.epsilon:g} of a chunk"
+    for scope in scopes_of(mechanism.loss, mechanism.n, deployment):
+        if scope.unit in {"session", "day"} and scope.seconds is not None and scope.seconds > _YEAR_S:
+            lasting = duration(scope.seconds)
+            found.append(f"{epsilon} is so small that the ceiling of a {scope.unit} lasts {lasting} of releases")
+    width = np.asarray(mechanism.calibration.hi) - np.asarray(mechanism.calibration.lo)
+    noise = np.asarray(mechanism.noise_sd)
+    if (released := (width > 0) & (noise > 0)).any():
+        chunks = float(np.median(noise[released] / width[released]) * 10.0) ** 2
+        seconds = chunks * mechanism.n / deployment.stream.rate_hz
+        if seconds > _YEAR_S:
+            found.append(
+                f"{epsilon} adds so much noise that {duration(seconds)} of chunks must be averaged before the error of "
+                "the median feature is a tenth of its range"
+            )
+    return tuple(found)
+
+
+def withheld_seconds(mechanism: Mechanism, rate_hz: float) -> float:
+    """Of each session, for its baseline; 0 where none is taken off."""
+    return mechanism.baseline_chunks * mechanism.n / rate_hz
+
+
+def wearer_scopes(budget: WearerBudgetSettings | None) -> tuple[Scope, ...]:
+    """What a wearer whom the tracker names costs at most, and what that rests on; nothing without a table."""
+    if budget is None:
+        return ()
+    of = "the sum over the chunks of this device whose sessions name one wearer"
+    why = (
+        f"{of}: a person, by a handle that the tracker gives. The handles are believed: a person under several handles "
+        "has as many budgets, and only the ceilings of the device bound their sum. Chunks without a handle count for "
+        "no wearer. The same handle on another device is another wearer. What is withheld for a ceiling of a wearer "
+        "can be seen: it tells that the person who wears the device has spent that much, and after the end of a "
+        "lifetime each later session of that person can be known by it"
+    )
+    return (
+        Scope("wearer", None, None, None, why),
+        limited("wearer, day", (budget.day_epsilon, budget.day_delta), f"{of}, on a day in UTC by the host's clock"),
+        limited(
+            "wearer, lifetime",
+            (budget.lifetime_epsilon, budget.lifetime_delta),
+            f"{of}, since the ledger began; it does not fade",
+        ),
+    )
+
+
+def error_words(mechanism: Mechanism, levels: int) -> str | None:
+    """How much larger than `noise_sd` of `meta` the error is on later levels; None where the lifetime does not fade."""
+    if levels == 1:
+        return None
+    said, first = [], np.asarray(mechanism.noise_sd)
+    for level in range(1, levels):
+        other = mechanism.faded(level)
+        factor = (
+            float(np.median(np.asarray(other.noise_sd)[first > 0] / first[first > 0])) if (first > 0).any() else 1.0
+        )
+        said.append(f"{factor:.3g} at epsilon {other.epsilon:g}")
+    return (
+        f"`noise_sd` of `meta` is the error to expect on the first level, epsilon {mechanism.epsilon:g} a chunk. On "
+        "later ones, which `epsilon` of a chunk tells, it is larger, by this factor for the median feature: "
+        f"{', '.join(said)}"
+    )
+
+
+def purpose_words(privacy: PrivacySettings, mechanism: Mechanism) -> str | None:
+    """The purpose that the configuration names, and what it came to; None where it names none."""
+    if privacy.purpose is None:
+        return None
+    return (
+        f"{privacy.purpose}: {words(privacy.purpose)}, at epsilon {privacy.epsilon_per_minute:g} a minute. By the "
+        f"figures that come with this version: {privacy.calibration}, epsilon {mechanism.epsilon:g} for a chunk of "
+        f"{mechanism.n} rows. A newer version may take another calibration, at no higher price for "
+        "rows without a pause"
+    )
