@@ -12,12 +12,11 @@ import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
-from eyestream.privacy.building import building
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import FPA
+from eyestream.privacy.mechanisms.registry import build_whole
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.release.ports import Ledger
@@ -160,8 +159,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
     for recording in recordings:
-        with building(FPA.name, epsilon):
-            mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
+        mechanism = build_whole(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
         made = guarantee_of_recording(mechanism, calibration)
         charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)

@@ -10,6 +10,7 @@ from eyestream.errors import ConfigError, OperatorError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.doors import live
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise, SecureNoise
@@ -97,7 +98,8 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     Raises
     ------
     ConfigError
-        Epsilon or an option cannot be used; or what a purpose comes to costs a second of gaze more than a window may.
+        Epsilon or an option cannot be used; a mechanism is not for a live stream; or what a purpose comes to costs a
+        second of gaze more than a window may.
     CalibrationError
         As `fitting_calibration`.
     """
@@ -105,6 +107,7 @@ def mechanisms_of(settings: Settings, noise: Callable[[], Noise] = SecureNoise) 
     for stream in settings.stream:
         try:
             made[stream.name] = mechanism = _built(settings, stream, noise())
+            live(mechanism)
             _priced(settings, stream, mechanism)
             for level in range(1, settings.budget.levels):
                 _on_level(mechanism, level)
