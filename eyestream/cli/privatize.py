@@ -284,6 +284,8 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
 
 def _line(released: Released, target: Path, *, fades: bool) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
+    if released.epsilon is None:
+        return f"{target}: {released.chunks} chunks; {released.guarantee.statement}"
     line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
     if fades and released.stretches:
         told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)

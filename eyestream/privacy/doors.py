@@ -71,4 +71,4 @@ def live(mechanism: Mechanism) -> None:
             f"mechanism {mechanism.name} cannot be released live: it takes {type(mechanism.domain).__name__}, and a "
             "stream has rows or one category a slot"
         )
-    only_differential(mechanism.claim, f"mechanism {mechanism.name}")
+    only_differential(mechanism.claim, f"mechanism {mechanism.name}", "live")

@@ -155,8 +155,8 @@ class Mechanism:
         which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
         return DifferentialPrivacy(
             self.loss,
-            f"{which} of {self.n} rows of one device, all features together, replace-one, local model; losses of "
-            "chunks add up",
+            f"{which} of {self.n} row{'s' * (self.n > 1)} of one device, all features together, replace-one, local "
+            "model; losses of chunks add up",
         )
 
     @property

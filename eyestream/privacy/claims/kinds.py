@@ -146,8 +146,8 @@ class NoClaim:
 Claim = DifferentialPrivacy | KAnonymity | PlausibleDeniability | NoClaim
 
 
-def only_differential(claim: Claim, what: str) -> None:
-    """Refuse to release `what` live under another claim: one ledger of epsilon cannot count it.
+def only_differential(claim: Claim, what: str, where: str) -> None:
+    """Refuse to release `what` under another claim `where` a ledger counts epsilon.
 
     Raises
     ------
@@ -156,6 +156,6 @@ def only_differential(claim: Claim, what: str) -> None:
     """
     if not isinstance(claim, DifferentialPrivacy):
         raise ConfigError(
-            f"{what} cannot be released live: its claim is {claim.kind!r}, which no budget of epsilon counts. "
-            "Release recordings with `eyestream privatize`"
+            f"{what} cannot be released {where}: its claim is {claim.kind!r}, which no budget of epsilon counts. "
+            "Release recordings with `eyestream privatize`, without a ledger"
         )

@@ -62,8 +62,8 @@ def _claimed(made: Facts) -> Said:
         ),
         (
             "unit of privacy",
-            f"one {loss.unit} of {made.n} rows ({made.seconds:g} s) of one device. It is not a person: a "
-            "person gives all chunks, and their losses add up",
+            f"one {loss.unit} of {made.n} row{'s' * (made.n > 1)} ({made.seconds:g} s) of one device. It is not a "
+            "person: a person gives all chunks, and their losses add up",
         ),
         (
             "neighbouring relation",

@@ -50,10 +50,12 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
 
 
 def _unit(made: Facts) -> str:
+    rows = f"{made.n} consecutive rows" if made.n > 1 else "one row"
+    together = f", all {made.features} features together" if made.features > 1 else ""
     return (
-        f"one chunk: {made.n} consecutive rows ({made.seconds:g} s) of one device, all {made.features} features "
-        "together. Two chunks are neighbours when they differ in any way inside the declared domain (replace-one), "
-        "missing values included. Local model: the noise is added before anything leaves the device's sidecar"
+        f"one chunk: {rows} ({made.seconds:g} s) of one device{together}. Two chunks are neighbours when they "
+        "differ in any way inside the declared domain (replace-one), missing values included. Local model: the noise "
+        "is added before anything leaves the device's sidecar"
     )
 
 
