@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, Corpus
-from eyestream.privacy.domains import Category
 from eyestream.privacy.mechanisms import Entry, Frame, Mechanism, register
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import Bits
 from eyestream.privacy.protection import Protection
+from eyestream.privacy.release_type import Category
 
 Array = NDArray[np.float64]
 WHOLE = 2**128

@@ -9,9 +9,10 @@ from typing import Any, get_args
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.claims.kinds import Claim, only_differential
-from eyestream.privacy.domains import InputDomain, OutputSchema
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.protection import Protection
+from eyestream.privacy.release_type import InputDomain, OutputSchema
+from eyestream.streams.spec import same_rate
 
 __all__ = ["fitting", "known", "live"]
 
@@ -51,10 +52,16 @@ def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
         raise ConfigError(f"mechanism {called} has no claim: expected one of `eyestream.privacy.claims.kinds`")
     if not isinstance(schema, OutputSchema):
         raise ConfigError(f"mechanism {called} has a wrong schema: expected an OutputSchema, not {schema!r}")
-    if schema.shape != (len(calibration.names), calibration.n) or schema.names != calibration.names:
+    shape = (len(calibration.names), calibration.n)
+    if (schema.shape, schema.names) != (shape, calibration.names):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: {schema.shape} of {', '.join(schema.names)} is declared, and "
-            f"{(len(calibration.names), calibration.n)} of {', '.join(calibration.names)} is released"
+            f"{shape} of {', '.join(calibration.names)} is released"
+        )
+    if not same_rate(1 / schema.step_s, calibration.rate_hz):
+        raise ConfigError(
+            f"mechanism {called} has a wrong schema: a step of {schema.step_s:g} s is declared, and rows are "
+            f"{1 / calibration.rate_hz:g} s apart"
         )
 
 

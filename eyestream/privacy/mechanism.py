@@ -24,12 +24,12 @@ from eyestream.privacy import snapshot as stored
 from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.building import building
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, NoClaim
-from eyestream.privacy.domains import InputDomain, OutputSchema, Rows
 from eyestream.privacy.fading import faded
 from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.protection import Protection
+from eyestream.privacy.release_type import InputDomain, OutputSchema, Rows
 from eyestream.privacy.session import Session
 from eyestream.privacy.workspaces import Workspaces
 

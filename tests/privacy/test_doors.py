@@ -13,9 +13,9 @@ from eyestream.offline.datasets.privatize import Booking, privatize
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.claims.kinds import DifferentialPrivacy, KAnonymity, NoClaim, PlausibleDeniability
-from eyestream.privacy.domains import Category, Corpora, GazeSlot, OutputSchema, Rows
 from eyestream.privacy.guarantee import guarantee_of_recording
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.release_type import Category, Corpora, GazeSlot, OutputSchema, Rows
 from eyestream.rim.config import PrivacySettings
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
@@ -51,6 +51,7 @@ def file_of(name: str, folder: Path) -> Path:
             "mechanism other-domain has a wrong domain: expected one of Rows, Category, GazeSlot, ",
         ),
         ("OTHER_SCHEMA", r"mechanism other-schema has a wrong schema: (2, 1) of gaze x, gaze y is declared, and (52, "),
+        ("OTHER_STEP", "mechanism other-step has a wrong schema: a step of 1 s is declared, and rows are 0.5 s apart"),
         ("WHOLE_CORPUS", "a corpus is released whole: no calibration of chunks is for it"),
         ("NO_CLASS", "no mechanism: <class 'tests.privacy.undeclared.NotAMechanism'> is no subclass of "),
         ("BASELINE", "mechanism baseline cannot be released live: its claim is 'none', which no budget of epsilon"),

@@ -1,17 +1,28 @@
 """Mechanisms of somebody else, each with one thing wrong; which configurations name by its place."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from eyestream.privacy.additive.per_feature import PostProcessing
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.claims.kinds import Claim, KAnonymity, NoClaim
-from eyestream.privacy.domains import Corpora, OutputSchema
 from eyestream.privacy.mechanisms.cfpa import CFPA
 from eyestream.privacy.mechanisms.entry import Entry
+from eyestream.privacy.release_type import Corpora, OutputSchema
 from tests.privacy.small_corpus import calibrated
 
-__all__ = ["BASELINE", "GROUPS", "NO_CLAIM", "NO_CLASS", "NO_WORD", "OTHER_DOMAIN", "OTHER_SCHEMA", "WHOLE_CORPUS"]
+__all__ = [
+    "BASELINE",
+    "GROUPS",
+    "NO_CLAIM",
+    "NO_CLASS",
+    "NO_WORD",
+    "OTHER_DOMAIN",
+    "OTHER_SCHEMA",
+    "OTHER_STEP",
+    "WHOLE_CORPUS",
+]
 
 
 def entry(mechanism: Any) -> Entry:
@@ -45,6 +56,14 @@ class _OtherSchema(CFPA):
         return OutputSchema(("gaze x", "gaze y"), ("deg", "deg"), (2, 1), 0.5)
 
 
+class _OtherStep(CFPA):
+    name = "other-step"
+
+    @property
+    def schema(self) -> OutputSchema:
+        return replace(super().schema, step_s=1.0)
+
+
 class _WholeCorpus(CFPA):
     name = "whole-corpus"
     domain = Corpora()
@@ -73,5 +92,6 @@ class NotAMechanism:
 
 
 NO_CLAIM, NO_WORD, OTHER_DOMAIN = entry(_NoClaim), entry(_NoWord), entry(_OtherDomain)
+OTHER_STEP = entry(_OtherStep)
 OTHER_SCHEMA, WHOLE_CORPUS, NO_CLASS = entry(_OtherSchema), entry(_WholeCorpus), entry(NotAMechanism)
 BASELINE, GROUPS = entry(_Baseline), entry(_Groups)

@@ -248,7 +248,7 @@ def meta_of(settings: Settings, stream: StreamSettings, mechanisms: Mapping[str,
     calibration = mechanism.calibration
     return Meta(
         names=stream.names,
-        units=calibration.units,
+        units=mechanism.schema.units,
         rate_hz=stream.rate_hz,
         n=mechanism.n,
         mechanism=mechanism.name,

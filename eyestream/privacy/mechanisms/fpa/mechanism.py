@@ -10,12 +10,12 @@ from dataclasses import replace
 from eyestream.privacy.additive.declared import declared_per_feature
 from eyestream.privacy.additive.fourier import FourierOptions, fourier_core
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.domains import Rows
 from eyestream.privacy.frame import Frame
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.cfpa.mechanism import SPACE
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.protection import additive_protection
+from eyestream.privacy.release_type import Rows
 
 __all__ = ["FPA"]
 
