@@ -21,7 +21,7 @@ from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, build
 from eyestream.privacy.mechanisms.entry import Entry, NoOptions, referred
-from eyestream.privacy.mechanisms.registry import calibrate, declared_range, entries, entry_of, names, register, whole
+from eyestream.privacy.mechanisms.registry import PRODUCT, calibrate, declared_range, entry_of, register, whole
 from eyestream.rim.files import calibrations
 from tests.privacy.small_corpus import calibrated, corpus
 
@@ -40,15 +40,17 @@ def references(entry: Entry) -> dict[str, str]:
 
 def part_of_a_mechanism(path: Path) -> bool:
     """Whether a file lies in a mechanism's folder, or an entry refers to it."""
-    parts = {place.partition(":")[0].replace(".", "/") for entry in entries() for place in references(entry).values()}
+    parts = {
+        place.partition(":")[0].replace(".", "/") for name in PRODUCT for place in references(entry_of(name)).values()
+    }
     inside = path.relative_to(PACKAGE).as_posix()
     return inside.startswith(OWN) or f"eyestream/{inside.removesuffix('.py')}" in parts
 
 
 def asks(tree: ast.AST) -> Iterator[str]:
     """What asks for the name of a mechanism, or for its class."""
-    called = {*names(), whole().name}
-    classes = {entry.mechanism.__name__ for entry in entries()} | {whole().__name__}
+    called = {*PRODUCT, whole().name}
+    classes = {entry_of(name).mechanism.__name__ for name in PRODUCT} | {whole().__name__}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in called:
             yield f"{node.lineno}: the name {node.value!r}"
@@ -92,7 +94,7 @@ def test_a_mechanism_is_imported_when_it_is_named() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", PRODUCT)
 def test_every_reference_of_an_entry_is_there(name: str) -> None:
     found = references(entry_of(name))
     assert {"calibrate", "correlation", "audit", "law", "study"} <= set(found)

@@ -17,6 +17,7 @@ from eyestream.privacy.noise import Noise
 
 __all__ = [
     "DEFAULT",
+    "PRODUCT",
     "beginnings",
     "build",
     "build_whole",
@@ -32,7 +33,9 @@ __all__ = [
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-_PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
+PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
+"""Where the entry of each mechanism of the product is."""
+
 _WHOLE = "eyestream.privacy.mechanisms.fpa:FPA"
 _ENTRIES: dict[str, Entry] = {}
 
@@ -53,7 +56,7 @@ def register(entry: Entry) -> Entry:
 
 def names() -> tuple[str, ...]:
     """Of all that are known."""
-    return (*_PRODUCT, *(name for name in _ENTRIES if name not in _PRODUCT))
+    return (*PRODUCT, *(name for name in _ENTRIES if name not in PRODUCT))
 
 
 def entries() -> tuple[Entry, ...]:
@@ -74,8 +77,8 @@ def entry_of(name: str) -> Entry:
     CalibrationError
         when there is no such mechanism.
     """
-    if name not in _ENTRIES and name in _PRODUCT:
-        _ENTRIES[name] = referred(_PRODUCT[name])
+    if name not in _ENTRIES and name in PRODUCT:
+        _ENTRIES[name] = referred(PRODUCT[name])
     if name not in _ENTRIES:
         raise CalibrationError(f"there is no mechanism {name!r}; there are {', '.join(names())}")
     return _ENTRIES[name]
