@@ -8,11 +8,12 @@ import pyfftw
 from numpy.typing import NDArray
 
 from eyestream.privacy.additive.core import AdditiveStep
-from eyestream.privacy.calibration import Calibration, JointTables, declared_range
+from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.frame import Page
-from eyestream.privacy.joint.core import JointStep
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.core import JointStep
+from eyestream.privacy.mechanisms.registry import declared_range
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import SystemBits
 from eyestream.privacy.noise.laws import Law

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eyestream.lab.audit.estimate import incomplete_beta, lower_bound, lower_epsilon, lower_share, safe_bound
-from eyestream.lab.audit.trials import TRIALS, Case, count
+from eyestream.lab.audit.trials import Case, audited, count, trial_of
 from eyestream.testing.noise import ScaledNoise
 from tests.rigs.seams import original
 
@@ -157,9 +157,9 @@ def test_the_safe_bound_is_what_nearly_every_bound_exceeds():
 @pytest.mark.parametrize("mechanism", ["lpa", "cfpa", "dcfpa"])
 def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str):
     case = Case(mechanism, 2, None if mechanism == "lpa" else 1, 1.0, 100_000)
-    right = TRIALS[mechanism](case)
+    right = trial_of(case)
     assert 0.9 < lower_bound(*count(right, case.draws)).epsilon <= 1
-    wrong = TRIALS[mechanism](case, noise=ScaledNoise(0.5, seed=4))
+    wrong = trial_of(case, noise=ScaledNoise(0.5, seed=4))
     assert lower_bound(*count(wrong, case.draws)).epsilon > 1.7
 
 
@@ -241,5 +241,5 @@ def test_the_quick_audit_holds():
     for fault in FAULTS:
         [line] = [line for line in lines if line.startswith(fault + "  ")]
         assert "NOTHING" not in line
-    for mechanism in TRIALS:
+    for mechanism in audited():
         assert {"0.1", "1", "5"} <= {line.split()[3] for line in lines if line.startswith(mechanism + " ")}

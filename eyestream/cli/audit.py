@@ -10,7 +10,7 @@ from eyestream.errors import ConfigError
 from eyestream.lab.audit.report import FINDINGS, Report
 from eyestream.lab.audit.run import FULL, QUICK, audit
 from eyestream.lab.audit.subject import Subject, function, mechanism, program
-from eyestream.privacy.mechanisms.registry import entries
+from eyestream.privacy.mechanisms.registry import names
 
 __all__ = ["add_parser", "main"]
 
@@ -31,8 +31,7 @@ def add_parser(subparsers: Any) -> None:
         "mechanism",
         nargs="?",
         metavar="MECHANISM",
-        help="module:function; or, with --calibration, "
-        f"{', '.join(entry.name for entry in entries())} or the place of one that lives elsewhere",
+        help=f"module:function; or, with --calibration, {', '.join(names())} or the place of one that lives elsewhere",
     )
     parser.add_argument(
         "--program", nargs="+", metavar="CMD", help="instead: a program that reads and writes framed chunks"

@@ -9,11 +9,10 @@ import numpy as np
 
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.joint.adapt import adapt_joint
-from eyestream.privacy.mechanisms.entry import Entry
-from eyestream.privacy.mechanisms.registry import entries
+from eyestream.privacy.mechanisms.entry import Entry, referred
+from eyestream.privacy.mechanisms.registry import declared_range, entry_of, names
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import with_shipped_books
@@ -34,7 +33,6 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
     add_profile(parser)
-    known = [entry.name for entry in entries()]
     parser.add_argument(
         "--adapt",
         metavar="BASE",
@@ -44,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--mechanism",
         metavar="NAME",
-        help=f"what it is for: {', '.join(known)}, or package.module:NAME of one that lives elsewhere",
+        help=f"what it is for: {', '.join(names())}, or package.module:NAME of one that lives elsewhere",
     )
     parser.add_argument("--chunk", type=int, metavar="N", help="rows a chunk: 32, 64, 128 or so")
     parser.add_argument(
@@ -106,15 +104,15 @@ def main(options: argparse.Namespace) -> None:
         return
     if options.mechanism is None or options.chunk is None:
         raise ConfigError("expected --mechanism and --chunk, or --adapt BASE")
-    if options.chunk < 2 or options.chunk & (options.chunk - 1):
-        raise ConfigError(f"--chunk must be a power of two, not {options.chunk}")
+    entry = _entry(options.mechanism)
+    if not entry.mechanism.domain.takes(options.chunk):
+        raise ConfigError(f"--chunk must be {entry.mechanism.domain.length}, not {options.chunk}")
     profile = load_profile(options.profile) if options.profile else None
     loaded = [load_rows(path, profile) for path in options.recordings]
     names = loaded[0].names
     unknown = [name for name in options.constant or () if name not in names]
     if unknown:
         raise ConfigError(f"--constant {unknown[0]}: the recordings have no such feature")
-    entry = _entry(options.mechanism)
     corpus = Corpus.of(loaded, options.chunk)
     calibration = _calibrated(options, entry, corpus)
     _save(calibration, options.out)
@@ -148,9 +146,14 @@ def _adapt(options: argparse.Namespace) -> None:
         if value is not None:
             raise ConfigError(f"--{name.replace('_', '-')} is not for --adapt, which takes all but the maps from BASE")
     base = calibrations.load(options.adapt)
+    adapt = referred(entry_of(base.mechanism).adapt)
+    if adapt is None:
+        raise CalibrationError(
+            f"--adapt: the calibration to adapt has no maps of features; it is one of {base.mechanism}"
+        )
     profile = load_profile(options.profile) if options.profile else None
     loaded = [load_rows(path, profile) for path in options.recordings]
-    calibration, kept = adapt_joint(base, Corpus.of(loaded, base.n), options.about)
+    calibration, kept = adapt(base, Corpus.of(loaded, base.n), options.about)
     _save(calibration, options.out)
     print(
         f"{options.out}: {base.mechanism}, chunks of {base.n} rows, adapted from {options.adapt} to {len(loaded)} "
@@ -174,7 +177,7 @@ def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Ca
         if value is not None and name not in entry.calibration_options:
             said = "linear" if name == "ranks" else name.replace("_", "-")
             raise ConfigError(f"--{said} is not for {entry.name}")
-    if options.range and entry.tables is not PerFeatureTables:
+    if options.range and entry.declare is None:
         raise ConfigError(f"--range is not for {entry.name}, which has no ball")
     declared = None if options.constant is None else tuple(options.constant)
     given = {"declared": declared, "description": options.about, "progress": _progress}

@@ -20,6 +20,8 @@ from eyestream.gaze.features import WINDOW_S
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.entry import Beginning
+from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
 from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
@@ -39,12 +41,6 @@ from eyestream.streams.key import StreamKey
 
 __all__ = ["add_parser", "main"]
 
-CALIBRATIONS = {"klt": "everyday-klt-anchored-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
-"""What the demo releases with: what `eyestream init` configures."""
-
-RIVALS = {"klt": "everyday-cfpa-64", "cfpa": "everyday-klt-one-64", "dcfpa": "everyday-klt-one-64"}
-"""What the demo shows beside it, for the same chunks and the same epsilon."""
-
 EPSILON = 4.8
 
 PATIENCE_SECONDS = 10.0
@@ -62,9 +58,10 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--mechanism",
-        choices=sorted(CALIBRATIONS),
-        default="klt",
-        help="how chunks are released (default klt); cfpa and dcfpa with their post-processing on, as `init` has them",
+        choices=sorted(beginnings()),
+        default=DEFAULT,
+        help=f"how chunks are released (default {DEFAULT}); cfpa and dcfpa with their post-processing on, as `init` "
+        "has them",
     )
     parser.add_argument(
         "--seconds", type=positive, metavar="S", help="length by the clock (default 20; 300 of a tracker)"
@@ -104,8 +101,9 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     one_line_faults()
     if options.source is not None and options.speed is not None:
         raise ConfigError("--speed: a tracker has its own")
-    calibration = calibrations.load(CALIBRATIONS[options.mechanism])
-    rival = build(calibrations.load(RIVALS[options.mechanism]), EPSILON)
+    beginning = beginnings()[options.mechanism]
+    calibration = calibrations.load(beginning.calibration)
+    rival = build(calibrations.load(beginning.rival), EPSILON)
     figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival, anchor=calibration.anchor)
     speed = options.speed or (1.0 if options.source else calibration.n / calibration.rate_hz)
     seconds = options.seconds or (300.0 if options.source else 20.0)
@@ -132,7 +130,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
             try:
                 async with embedded_broker(options.port) as url:
                     view.announce(f"broker at {url}")
-                    settings = _settings(url, folder, calibration, options.mechanism)
+                    settings = _settings(url, folder, calibration, beginning)
                     create_ledger(settings.sidecar.ledger, created=int(time.time()))
                     limit = None if options.source is None else seconds
                     await _play(settings, source, figures, view, ready=ready, seconds=limit)
@@ -156,9 +154,9 @@ def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
     return said
 
 
-def _settings(url: str, folder: Path, calibration: Calibration, mechanism: str) -> Settings:
-    post = None if mechanism == "klt" else True  # klt has no such options: it shrinks and smooths by itself
-    privacy = PrivacySettings(calibration=CALIBRATIONS[mechanism], epsilon=EPSILON, clip=post, smooth=post)
+def _settings(url: str, folder: Path, calibration: Calibration, beginning: Beginning) -> Settings:
+    switched_on: dict[str, Any] = dict.fromkeys(beginning.switched_on, True)
+    privacy = PrivacySettings(calibration=beginning.calibration, epsilon=EPSILON, **switched_on)
     return Settings(
         sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
         private=BrokerSettings(url),

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
+from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
 from eyestream.privacy.purposes import words
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
@@ -15,9 +16,6 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, fitting, load
 
 __all__ = ["add_parser", "initialise", "main"]
-
-_MECHANISMS = {"klt": "everyday-klt-anchored-64", "cfpa": "everyday-cfpa-64", "dcfpa": "everyday-dcfpa-64"}
-_POST_PROCESSING = ("clip", "smooth")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -40,10 +38,10 @@ def add_parser(subparsers: Any) -> None:
     )
     chosen.add_argument(
         "--mechanism",
-        choices=sorted(_MECHANISMS),
-        help="how chunks are released (default: klt, whose calibration takes what is constant in a wearer off each "
-        "session; docs/attacks.md). cfpa and dcfpa come with their post-processing on, which costs no privacy, and "
-        "with the class of processes that a whole session is judged by",
+        choices=sorted(beginnings()),
+        help=f"how chunks are released (default: {DEFAULT}, whose calibration takes what is constant in a wearer off "
+        "each session; docs/attacks.md). cfpa and dcfpa come with their post-processing on, which costs no privacy, "
+        "and with the class of processes that a whole session is judged by",
     )
     parser.add_argument(
         "--upgrade",
@@ -77,7 +75,7 @@ def main(options: argparse.Namespace) -> None:
         advice = advise(PURPOSES[options.purpose], load_table())
         initialise(options.directory, advice.for_purpose(fresh_configuration(), options.purpose))
         return
-    initialise(options.directory, _of_mechanism(options.mechanism or "klt"))
+    initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT))
 
 
 def initialise(directory: Path, text: str) -> None:
@@ -153,10 +151,11 @@ def _refuse(path: Path, ledger: Path) -> NoReturn:
 
 def _of_mechanism(mechanism: str) -> str:
     """The fresh configuration with the calibration of a mechanism that somebody chose."""
-    text = fresh_configuration().replace(f'"{_MECHANISMS["klt"]}"', f'"{_MECHANISMS[mechanism]}"', 1)
-    if mechanism != "klt":
-        for option in _POST_PROCESSING:
-            text = text.replace(f"# {option} = false", f"{option} = true", 1)
+    usual, chosen = beginnings()[DEFAULT], beginnings()[mechanism]
+    text = fresh_configuration().replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
+    for option in chosen.switched_on:
+        text = text.replace(f"# {option} = false", f"{option} = true", 1)
+    if chosen.session_bound:
         text = without_baseline(text).replace("# correlation = ", "correlation = ", 1)
     return text
 

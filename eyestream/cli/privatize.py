@@ -21,6 +21,7 @@ from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.fading import LEVELS, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.registry import whole
 from eyestream.privacy.odometer import Odometer
 from eyestream.privacy.remaining import left_of
 from eyestream.privacy.whole import chunk_count
@@ -272,7 +273,9 @@ def _tracker(calibration: Calibration, recording: Recording) -> str | None:
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
-    name, length = ("fpa", "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
+    name, length = (
+        (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
+    )
     return (
         f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
         f"calibration {calibration.content_hash}"
@@ -281,6 +284,8 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
 
 def _line(released: Released, target: Path, *, fades: bool) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
+    if released.epsilon is None:
+        return f"{target}: {released.chunks} chunks; {released.guarantee.statement}"
     line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
     if fades and released.stretches:
         told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)

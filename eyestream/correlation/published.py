@@ -52,33 +52,22 @@ far apart with the same innovations, the first one backward likewise, and each s
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
-from fractions import Fraction
 from itertools import pairwise
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from eyestream.correlation.normal_scores import forward_bound
 from eyestream.errors import ConfigError
-from eyestream.privacy.additive.core import AdditiveCore
-from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.correlated import Correlated
-from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms.cfpa import CFPA
-from eyestream.privacy.mechanisms.dcfpa import DCFPA
-from eyestream.privacy.mechanisms.klt import KLT
-from eyestream.privacy.mechanisms.lpa import LPA
-from eyestream.privacy.noise.laws import COORDINATE_DEVIATION
+from eyestream.privacy.mechanisms.entry import referred
+from eyestream.privacy.mechanisms.registry import entry_of
 
-__all__ = ["PublishedClass", "session_claim", "side"]
+__all__ = ["OUTWARD", "PublishedClass", "Telling", "session_claim", "side", "telling_of"]
 
-Array = NDArray[np.float64]
+OUTWARD = 1 + 2.0**-40
+"""What a bound is multiplied by, so that rounding makes no bound smaller."""
 
-_OUTWARD = 1 + 2.0**-40
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING, traps=[])
 _BLOCKS = 16
-_NEAR = 20_000  # chunks beyond it count like the last one before
 
 
 @dataclass(frozen=True)
@@ -110,19 +99,61 @@ class PublishedClass:
             if not (math.isfinite(value) and value > 0):
                 raise ConfigError(f"class {self.name!r}: {field} must be positive and finite, not {value}")
 
-    def constant_for(self, mechanism: Mechanism) -> float:
-        """tau of what the mechanism releases, in seconds."""
-        return self.score_time_constant_s if isinstance(mechanism, KLT) else self.time_constant_s
 
-    def most(self, mechanism: Mechanism, seconds: float) -> float:
-        """a_max from one chunk to the next, which begins `seconds` later."""
-        return math.exp(-seconds / self.constant_for(mechanism))
+class Telling(Protocol):
+    """What the releases of a mechanism tell of one another; its `Entry` names one.
+
+    Attributes
+    ----------
+    saturates : whether far chunks tell hardly more, so that both sides may count as if they had all chunks.
+    """
+
+    @property
+    def saturates(self) -> bool:
+        """As above."""
+        ...
+
+    def time_constant_s(self, process: PublishedClass) -> float:
+        """tau of what the mechanism releases, in seconds."""
+        ...
+
+    def within(self, process: PublishedClass) -> str:
+        """The range that the two compared contents lie in, in words."""
+        ...
+
+    def side(
+        self, mechanism: Mechanism, process: PublishedClass, most: float, chunks: int, *, first: int, every: int
+    ) -> float:
+        """What `chunks` chunks on one side of the secret one tell, in nats; `most` is a_max, the rest as in `side`."""
+        ...
+
+
+def telling_of(mechanism: Mechanism) -> Telling:
+    """What is known of a mechanism's releases.
+
+    Raises
+    ------
+    ConfigError
+        when nothing is known: a class of processes then bounds nothing.
+    """
+    known: Telling | None = referred(entry_of(mechanism.name).correlation)
+    if known is None:
+        raise ConfigError(
+            f"no class of processes bounds what releases of {mechanism.name} tell of one another: "
+            "leave the class out, and only the plain sum holds"
+        )
+    return known
+
+
+def _most(known: Telling, process: PublishedClass, seconds: float) -> float:
+    """a_max from one chunk to the next, which begins `seconds` later."""
+    return math.exp(-seconds / known.time_constant_s(process))
 
 
 def side(
     mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, first: int = 1, every: int = 1
 ) -> float:
-    """What `chunks` chunks on one side of the secret one tell, in nats; infinite where no bound is known.
+    """What `chunks` chunks on one side of the secret one tell, in nats; infinite where a baseline is taken off.
 
     Parameters
     ----------
@@ -135,24 +166,17 @@ def side(
     chunks
         N, how many are released on that side.
     first, every
-        The nearest of them lies `first` chunks away, and each `every` chunks behind the one before.
+        The nearest of them lies `first` chunks away, and each `every` chunks after the one before.
+
+    Raises
+    ------
+    ConfigError
+        As `telling_of`.
     """
     if mechanism.calibration.anchor is not None:  # the baseline of a session enters every release
         return math.inf
-    most, core = process.most(mechanism, seconds), mechanism.core
-    epsilon = float(mechanism.loss.epsilon)
-    if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):
-        (stretch, limit), grid, near = _shares(mechanism), _grid_loss(core), min(chunks, _NEAR)
-        shares = (
-            float(np.minimum(limit, stretch * most ** (first + every * s)).mean()) * _OUTWARD for s in range(near)
-        )
-        terms = [min(epsilon, share * epsilon + grid) for share in shares]
-        return _OUTWARD * (math.fsum(terms) + (chunks - near) * (terms[-1] if terms else 0.0))
-    if isinstance(mechanism, KLT) and isinstance(core, JointCore):
-        distance = 2 * process.range_sd * math.sqrt(core.tables.basis.shape[1])
-        nearest = None if first == every else most**first
-        return forward_bound(most**every, epsilon, chunks, distance, nearest) * _OUTWARD
-    return math.inf
+    known = telling_of(mechanism)
+    return known.side(mechanism, process, _most(known, process, seconds), chunks, first=first, every=every)
 
 
 def session_claim(
@@ -187,8 +211,9 @@ def session_claim(
     Raises
     ------
     ConfigError
-        when there is no chunk.
+        when there is no chunk, or as `telling_of`.
     """
+    known = telling_of(mechanism)
     if chunks < 1:
         raise ConfigError(f"chunks: a session has at least one, not {chunks}")
     epsilon = float(mechanism.loss.epsilon)
@@ -196,7 +221,7 @@ def session_claim(
 
     def told(inside: int) -> float:
         most = max(inside * epsilon + around, between) + cuts * epsilon
-        return min(plain, _rounded_up(most * _OUTWARD))
+        return min(plain, _rounded_up(most * OUTWARD))
 
     around = _both_sides(mechanism, process, seconds, chunks - 1, every)
     between = max(
@@ -205,9 +230,9 @@ def session_claim(
     return Correlated(
         name=process.name,
         about=process.about,
-        most=_rounded_up(process.most(mechanism, seconds)),
-        time_constant_s=process.constant_for(mechanism),
-        within=_range_words(mechanism, process),
+        most=_rounded_up(_most(known, process, seconds)),
+        time_constant_s=known.time_constant_s(process),
+        within=known.within(process),
         chunks=chunks,
         plain=plain,
         chunk=told(1),
@@ -228,7 +253,7 @@ def _between(
         near = side(mechanism, process, seconds, before, first=apart, every=every)
         return near + side(mechanism, process, seconds, behind, first=every - apart, every=every)
 
-    if isinstance(mechanism, KLT):
+    if telling_of(mechanism).saturates:
         return told(chunks, chunks)
     return max(told(high, chunks - low) for low, high in _blocks(chunks))
 
@@ -239,7 +264,7 @@ def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, o
     def told(chunks: int) -> float:
         return side(mechanism, process, seconds, chunks, first=every, every=every)
 
-    if isinstance(mechanism, KLT):  # long sessions tell no more than half as long ones: not worth the time
+    if telling_of(mechanism).saturates:  # long sessions tell no more than half as long ones: not worth the time
         return min(2 * told(others), others * float(mechanism.loss.epsilon))
     return max(told(high) + told(others - low) for low, high in _blocks(others))
 
@@ -248,34 +273,3 @@ def _blocks(chunks: int) -> list[tuple[int, int]]:
     """Up to half of `chunks`, from and to: how many of them may lie on the shorter side."""
     borders = sorted({chunks * i // (2 * _BLOCKS) for i in range(_BLOCKS + 1)})
     return list(pairwise(borders)) or [(0, 0)]
-
-
-def _shares(mechanism: Mechanism) -> tuple[Array, Array]:
-    """(A,) c and m of each released feature."""
-    tables, active, n = mechanism.calibration.tables, mechanism.frame.active, mechanism.n
-    whole = np.ones(len(active))
-    if not isinstance(mechanism, DCFPA):
-        return (2.0 if isinstance(mechanism, LPA) else 1.0) * whole, whole
-    assert isinstance(tables, PerFeatureTables)
-    low, high = (end[:, 0] for end in mechanism.frame.range)
-    centre, diameter = tables.centre[active].sum(axis=1), 2 * tables.radius[active]
-    long = 1 / (2 * math.sin(math.pi / (4 * n + 2)))
-    stretch = np.sqrt(1 + np.minimum(long**2 + long, n * ((high - low) / diameter) ** 2)) * _OUTWARD
-    last = (np.maximum(high, centre) - np.minimum(low, centre)) / (diameter * math.sqrt(n)) * _OUTWARD
-    return stretch, np.where(np.array(mechanism.core.k) == 1, np.minimum(whole, last), whole)
-
-
-def _grid_loss(core: AdditiveCore) -> float:
-    """What one grid step, and the deviation of the sampler, may cost in every integer of a chunk."""
-    law = core.private.law
-    count = law.shape[1]
-    rates = sum((Fraction(rate) for rate in law.rates.tolist()), Fraction(0))
-    return float((rates + len(law.rates) * COORDINATE_DEVIATION) * count) * _OUTWARD
-
-
-def _range_words(mechanism: Mechanism, process: PublishedClass) -> str:
-    if isinstance(mechanism, KLT):
-        return f"each uncorrelated score of them within {process.range_sd:g} standard deviations of the level"
-    if isinstance(mechanism, DCFPA):
-        return "both in the ball and in the range of the calibration"
-    return "both in the ball of the calibration"

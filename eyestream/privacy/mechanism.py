@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from eyestream.privacy import snapshot as stored
 from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.building import building
+from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, NoClaim
 from eyestream.privacy.fading import faded
 from eyestream.privacy.frame import Frame, Page
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.protection import Protection
+from eyestream.privacy.release_type import InputDomain, OutputSchema, Rows
 from eyestream.privacy.session import Session
 from eyestream.privacy.workspaces import Workspaces
 
@@ -100,7 +102,7 @@ class Mechanism:
 
     Attributes
     ----------
-    name, protection : of the class: what calibrations call it, and what its guarantee rests on.
+    name, protection, domain : of the class: what calibrations call it, what its guarantee rests on, and what it takes.
     calibration : made for this mechanism.
     epsilon, delta, loss : of one chunk, all features together.
     noise_sd : (F,) expected standard deviation of the noise in a released value; 0 for constants.
@@ -112,10 +114,12 @@ class Mechanism:
 
     name: ClassVar[str]
     protection: ClassVar[Protection]
+    domain: ClassVar[InputDomain] = Rows()
 
     def __init__(
         self, frame: Frame, core: Core, noise: Noise | None = None, options: Mapping[str, object] | None = None
     ) -> None:
+        self.domain.check(frame.calibration)
         self.frame, self.core = frame, core
         self.noise: Noise = noise if noise is not None else SecureNoise()
         self.options = dict(options or {})
@@ -140,15 +144,30 @@ class Mechanism:
         return f"{type(self).__name__}({self.calibration!r}, epsilon={self.epsilon:g}{given})"
 
     @property
+    def schema(self) -> OutputSchema:
+        """What is released of a chunk: the features of the calibration, as many rows as came in."""
+        of = self.calibration
+        return OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
+
+    @property
+    def claim(self) -> Claim:
+        """What the mechanism promises of one released chunk. One that keeps no differential privacy says another."""
+        which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
+        return DifferentialPrivacy(
+            self.loss,
+            f"{which} of {self.n} row{'s' * (self.n > 1)} of one device, all features together, replace-one, local "
+            "model; losses of chunks add up",
+        )
+
+    @property
+    def promised(self) -> Claim:
+        """`claim`, and none for noise of a test."""
+        return self.claim if self.noise.certified else NoClaim("the noise comes from a test source")
+
+    @property
     def guarantee(self) -> str:
         """The claim about one released chunk, in words; "none" with its reason for noise of a test."""
-        if not self.noise.certified:
-            return "none: the noise comes from a test source"
-        which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
-        return (
-            f"{self.loss.words()} for {which} of {self.n} rows of one device, all features together, replace-one, "
-            "local model; losses of chunks add up"
-        )
+        return self.promised.statement
 
     @property
     def baseline_chunks(self) -> int:

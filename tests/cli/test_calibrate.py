@@ -8,7 +8,7 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
-from eyestream.privacy.joint.books import books_of
+from eyestream.privacy.mechanisms.klt.books import books_of
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, PerFeatureTables, recording_hash
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
+from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
 from eyestream.spectrum.difference import difference, integrate
 from eyestream.streams.front_end import FrontEndMark
@@ -55,7 +55,7 @@ def signals(made: Corpus, mechanism: str) -> Array:
 @pytest.mark.parametrize("coverage", [0.8, 0.95, 1.0])
 def test_the_ball_holds_its_share_in_the_domain_that_the_noise_sees(mechanism: str, coverage: float) -> None:
     made = corpus()
-    found = tables(calibrate_per_feature(made, mechanism, coverage=coverage))
+    found = tables(calibrate(mechanism, made, coverage=coverage))
     order = 1 if mechanism == "lpa" else 2
     distance = np.linalg.norm(signals(made, mechanism) - found.centre[0], ord=order, axis=1)
     share = (distance <= found.radius[0] * (1 + 1e-12)).mean()
@@ -69,7 +69,7 @@ def test_the_ball_holds_its_share_in_the_domain_that_the_noise_sees(mechanism: s
 @pytest.mark.parametrize("mechanism", ["cfpa", "dcfpa"])
 def test_truncation_is_the_mean_loss_of_projection_and_low_pass(mechanism: str) -> None:
     made = corpus()
-    found = tables(calibrate_per_feature(made, mechanism, coverage=0.8))
+    found = tables(calibrate(mechanism, made, coverage=0.8))
     y = signals(made, mechanism) - found.centre[0]
     y *= np.minimum(1, found.radius[0] / np.linalg.norm(y, axis=1))[:, None]
     for k in (1, 2, 9, 17):
@@ -79,17 +79,17 @@ def test_truncation_is_the_mean_loss_of_projection_and_low_pass(mechanism: str) 
         kept = integrate(kept) if mechanism == "dcfpa" else kept
         loss = ((made.chunks[:, 0] - kept) ** 2).sum(axis=1).mean()
         assert found.truncation[0, k - 1] == pytest.approx(loss, rel=1e-9)
-    everything = tables(calibrate_per_feature(made, mechanism, coverage=1.0)).truncation[0]
+    everything = tables(calibrate(mechanism, made, coverage=1.0)).truncation[0]
     assert everything[-1] == pytest.approx(0, abs=1e-9 * everything[0])
     assert (np.diff(everything) < 1e-9).all() or mechanism == "dcfpa"
 
 
 def test_constants_are_declared_or_without_any_change() -> None:
-    calibration = calibrate_per_feature(corpus(), "cfpa")
+    calibration = calibrate("cfpa", corpus())
     assert calibration.declared.tolist() == [False, True, False]
     assert calibration.constant.tolist() == [False, True, True]
     assert calibration.fill[2] == 1e17
-    other = calibrate_per_feature(corpus(), "cfpa", declared=("a",))
+    other = calibrate("cfpa", corpus(), declared=("a",))
     assert other.constant.tolist() == [True, False, True]
 
 
@@ -137,12 +137,12 @@ def test_what_nobody_has_is_a_constant_and_what_somebody_lacks_is_left_out_there
     assert len(made.chunks) == 17
     assert made.index[made.person == 3].tolist() == [1]
     assert made.lacks == "still: of nobody, released as constants; a: of 7 people"
-    whole = calibrate_per_feature(made, mechanism)
+    whole = calibrate(mechanism, made)
     assert whole.constant.tolist() == [False, True, True]
     assert (whole.lo[2], whole.hi[2], whole.fill[2]) == (0.0, 0.0, 0.0)
     assert whole.provenance.corpus.endswith(made.lacks)
     having = Corpus.of([replace(person, path="") for person in people[2:]], 32)
-    seven = tables(calibrate_per_feature(having, mechanism))
+    seven = tables(calibrate(mechanism, having))
     for figure in ("centre", "radius", "mean", "spread", "stable_variance", "diameter", "between_people"):
         np.testing.assert_allclose(getattr(tables(whole), figure)[0], getattr(seven, figure)[0], err_msg=figure)
 
@@ -150,10 +150,10 @@ def test_what_nobody_has_is_a_constant_and_what_somebody_lacks_is_left_out_there
 @pytest.mark.parametrize("coverage", [0.0, -0.5, 1.01, math.nan])
 def test_a_coverage_that_is_none_is_refused(coverage: float) -> None:
     with pytest.raises(CalibrationError, match="coverage"):
-        calibrate_per_feature(corpus(), "cfpa", coverage=coverage)
+        calibrate("cfpa", corpus(), coverage=coverage)
 
 
 @pytest.mark.parametrize("k", [0, 18])
 def test_a_k_outside_is_refused(k: int) -> None:
     with pytest.raises(CalibrationError, match="k must lie between 1 and 17"):
-        calibrate_per_feature(corpus(), "cfpa", k=k)
+        calibrate("cfpa", corpus(), k=k)

@@ -8,8 +8,8 @@ import pytest
 from eyestream.errors import ConfigError
 from eyestream.lab.correlation.laws import any_cells, box_cells, emission_of
 from eyestream.privacy.calibration import JointTables, PerFeatureTables
-from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.core import JointCore
 from eyestream.rim.files import calibrations
 
 

@@ -19,10 +19,10 @@ from eyestream.privacy.calibration import (
     Calibration,
     PerFeatureTables,
     Provenance,
-    declared_range,
     recording_hash,
     row_fingerprints,
 )
+from eyestream.privacy.mechanisms.registry import declared_range
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 

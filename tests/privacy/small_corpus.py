@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ def corpus(n: int = 32) -> Corpus:
 
 @cache
 def calibrated(mechanism: str, n: int = 32, coverage: float = 0.95) -> Calibration:
-    return calibrate_per_feature(corpus(n), mechanism, coverage=coverage)
+    return calibrate(mechanism, corpus(n), coverage=coverage)
 
 
 def repeated(calibration: Calibration, feature: int, copies: int) -> Calibration:

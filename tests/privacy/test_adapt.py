@@ -11,10 +11,10 @@ from eyestream.cli.main import main
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.joint.adapt import adapt_joint
-from eyestream.privacy.joint.books import books_of
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.adapt import adapt_joint
+from eyestream.privacy.mechanisms.klt.books import books_of
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files import recordings as files
 from eyestream.rim.files.books import shipped_books

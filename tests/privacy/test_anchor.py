@@ -11,8 +11,8 @@ from eyestream.errors import CalibrationError, SnapshotError
 from eyestream.privacy.anchor import Anchor, Baseline, grid_of
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import KLT, build
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.privacy.whole import release_rows
 from eyestream.release.recording import RecordingRelease

@@ -11,13 +11,13 @@ from eyestream.errors import CalibrationError
 from eyestream.lab.corpus import books as made
 from eyestream.lab.corpus.books import trained
 from eyestream.privacy.calibration import Calibration, JointTables
-from eyestream.privacy.joint import codebook
-from eyestream.privacy.joint.books import Book, books_of, shelved, taken
-from eyestream.privacy.joint.codebook import Codes, coded_by
-from eyestream.privacy.joint.core import JointCore
-from eyestream.privacy.joint.quantisers import quantiser
-from eyestream.privacy.joint.schedule import Schedule
 from eyestream.privacy.mechanisms import KLT, build
+from eyestream.privacy.mechanisms.klt import codebook
+from eyestream.privacy.mechanisms.klt.books import Book, books_of, shelved, taken
+from eyestream.privacy.mechanisms.klt.codebook import Codes, coded_by
+from eyestream.privacy.mechanisms.klt.core import JointCore
+from eyestream.privacy.mechanisms.klt.quantisers import quantiser
+from eyestream.privacy.mechanisms.klt.schedule import Schedule
 from eyestream.privacy.noise.response import keep_probability
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books

@@ -101,7 +101,7 @@ def test_a_library_under_a_mechanism_of_ours(monkeypatch: pytest.MonkeyPatch) ->
     def singular(*given: Any) -> Any:
         raise SINGULAR
 
-    monkeypatch.setattr("eyestream.privacy.joint.core.Schedule", singular)
+    monkeypatch.setattr("eyestream.privacy.mechanisms.klt.core.Schedule", singular)
     with pytest.raises(MechanismError, match="mechanism klt cannot be built at epsilon 4: LinAlgError: Singular"):
         build(calibrations.load("everyday-klt-32"), 4)
 

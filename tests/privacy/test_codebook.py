@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.privacy.joint.codebook import Codes
-from eyestream.privacy.joint.quantisers import MOST_BITS, quantiser
+from eyestream.privacy.mechanisms.klt.codebook import Codes
+from eyestream.privacy.mechanisms.klt.quantisers import MOST_BITS, quantiser
 from eyestream.privacy.noise.response import ResponseLaw, keep_probability
 
 # Distortion of the Lloyd-Max quantiser of a standard normal variable: Max, IRE Trans. Inf. Theory 6(1), 1960, table I.

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.privacy.evaluation import SOURCE, Answer, answers
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
+from eyestream.privacy.claims.nist import SOURCE, Answer, answers
 from eyestream.privacy.guarantee import NOT_PROTECTED, TRUSTED, Guarantee, guarantee_of, guarantee_of_recording
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanisms import build
@@ -47,7 +48,7 @@ def guarantee(name: str = "everyday-klt-32") -> Guarantee:
 
 
 def told(made: Guarantee) -> dict[str, Answer]:
-    return {one.point: one for one in answers(made, TRUSTED, NOT_PROTECTED)}
+    return {one.point: one for one in answers(made)}
 
 
 def missing(answered: dict[str, Answer]) -> Iterator[str]:
@@ -89,13 +90,15 @@ def test_the_answers_are_of_this_guarantee() -> None:
     assert "window 14.4, session 1152" in klt["privacy parameter"].answer
     assert all(sentence in klt["threat model"].answer for sentence in (*TRUSTED, *NOT_PROTECTED))
     assert guarantee().calibration in klt["data that decide the mechanism"].answer
-    approximate = told(replace(guarantee(), loss=Loss("chunk", Fraction(2), Fraction(1e-6))))
+    approximate = told(
+        replace(guarantee(), promise=DifferentialPrivacy(Loss("chunk", Fraction(2), Fraction(1e-6)), "one chunk"))
+    )
     assert approximate["variant of differential privacy"].answer == "approximate, with delta 1e-06 for one chunk"
     assert klt["variant of differential privacy"].answer == "pure"
 
 
 def test_of_a_mechanism_of_somebody_else_no_test_of_ours_is_named() -> None:
-    ours, theirs = told(guarantee()), told(replace(guarantee(), mechanism="gaussian-mean"))
+    ours, theirs = told(guarantee()), told(replace(guarantee(), mechanism="gaussian-mean", shown_by={}))
     own = re.compile("test_(response|klt|mechanisms|noise_scale|laws|ball|exact|false_alarms)")
     for point in ("privacy parameter", "algorithm and its correctness", "utility", "floating point"):
         assert any(own.search(place) for place in ours[point].shown_by)

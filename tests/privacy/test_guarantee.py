@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of, guarantee_of_recording
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
@@ -241,7 +242,7 @@ def test_what_is_said_of_a_chunk_is_said_of_a_chunk(name: str) -> None:
 
 def test_a_delta_is_said_everywhere() -> None:
     loss = Loss("chunk", Fraction(2), Fraction(1e-6))
-    sentences = dict(replace(guarantee(), loss=loss).sentences())
+    sentences = dict(replace(guarantee(), promise=DifferentialPrivacy(loss, "one chunk")).sentences())
     assert sentences["chunk"] == "epsilon 2, delta 1e-06"
     assert "times that probability, plus 1e-06" in sentences["odds"]
     assert "the odds between" not in sentences["odds"]  # odds have no bound where there is a delta

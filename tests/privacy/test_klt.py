@@ -12,9 +12,9 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.joint.calibrate import calibrate_joint
-from eyestream.privacy.joint.core import JointStep
 from eyestream.privacy.mechanisms import KLT, build
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.klt.core import JointStep
 from eyestream.privacy.noise.laws import Law
 from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations

@@ -10,9 +10,9 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.calibration.redundancy import group_sizes, groups_of
-from eyestream.privacy.joint.calibrate import calibrate_joint
-from eyestream.privacy.joint.maps import KNOTS, RankMap, rank_knots
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.klt.maps import KNOTS, RankMap, rank_knots
 from eyestream.rim.files import calibrations
 from eyestream.testing.noise import SeededNoise
 from tests.privacy.small_corpus import person, recordings
@@ -199,7 +199,7 @@ def test_looking_back_agrees_with_all_of_a_gaussian_session_at_once(mapped: Cali
 def _observed(step, total: Array, unknown: Array) -> Array:  # type: ignore[no-untyped-def]
     """(m, J d) slope times directions of the step: the slope is read off the law and the quantisers."""
     theta = 1 - step.law.replace
-    from eyestream.privacy.joint.quantisers import quantiser
+    from eyestream.privacy.mechanisms.klt.quantisers import quantiser
 
     power = np.array([quantiser(len(points).bit_length() - 1).power for points in step.points])
     observed: Array = ((theta * power)[:, None] * step.directions) @ total

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.additive import fourier, transforms
 from eyestream.privacy.additive.core import AdditiveStep
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.frame import Page
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA, build, lpa
+from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, LPA, build
+from eyestream.privacy.mechanisms.lpa import mechanism as lpa
+from eyestream.privacy.mechanisms.registry import declared_range
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.whole import chunk_count, release_rows

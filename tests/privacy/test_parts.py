@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.joint.calibrate import calibrate_joint
-from eyestream.privacy.joint.motion import Motion
-from eyestream.privacy.joint.parts import MEMORIES_S, chunk_moments, fitted_parts, row_moments
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.klt.motion import Motion
+from eyestream.privacy.mechanisms.klt.parts import MEMORIES_S, chunk_moments, fitted_parts, row_moments
 from tests.privacy.small_corpus import recordings
 
 Array = NDArray[np.float64]

@@ -5,14 +5,13 @@ import pytest
 
 from eyestream.errors import CalibrationError
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.additive.core import AdditiveStep
 from eyestream.privacy.additive.smoothing import Smoother
 from eyestream.privacy.additive.transforms import DifferenceFourierTransform, FourierTransform, TimeTransform
-from eyestream.privacy.calibration import declared_range
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
+from eyestream.privacy.mechanisms.registry import calibrate, declared_range
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
 
@@ -66,7 +65,7 @@ def test_a_smoothed_session_is_a_function_of_the_plain_one(
     mechanism: type, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two people whose plain releases agree (made so by hand) get the same smoothed ones."""
-    calibration = calibrate_per_feature(corpus, mechanism.name)
+    calibration = calibrate(mechanism.name, corpus)
     ours, theirs = (mechanism(calibration, 48.0, noise=SeededNoise(3), smooth=True) for _ in range(2))
     rng = np.random.default_rng(0)
     plain = [rng.normal(size=(len(ours.frame.active), 32)) for _ in range(6)]
@@ -82,7 +81,7 @@ def test_a_smoothed_session_is_a_function_of_the_plain_one(
 
 
 def explained(corpus: Corpus, mechanism: str, epsilon: float, **options: bool) -> float:
-    calibration = calibrate_per_feature(corpus, mechanism)
+    calibration = calibrate(mechanism, corpus)
     active = ~calibration.constant
     error = base = 0.0
     for recording in people(6, 40):
@@ -106,7 +105,7 @@ def test_smoothing_is_better_than_shrinking_is_better_than_nothing(
 
 
 def test_a_range_alone_cannot_smooth(corpus: Corpus) -> None:
-    ranged = declared_range(calibrate_per_feature(corpus, "cfpa"), 32)
+    ranged = declared_range(calibrate("cfpa", corpus), 32)
     with pytest.raises(CalibrationError, match="smooth"):
         CFPA(ranged, 48.0, smooth=True)
 

@@ -5,8 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from eyestream.lab.audit.synthetic import synthetic, synthetic_joint
-from eyestream.privacy.calibration import Calibration, PerFeatureTables, declared_range
+from eyestream.lab.audit.trials import synthetic
+from eyestream.lab.mechanisms.klt import synthetic_joint
+from eyestream.privacy.calibration import Calibration, PerFeatureTables
+from eyestream.privacy.mechanisms.registry import declared_range
 from eyestream.rim.files import calibrations
 
 __all__ = ["few_features", "synthetic", "synthetic_joint"]

@@ -82,7 +82,7 @@ SEAMS: dict[str, Seam] = {
     "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
     "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
     "chunks of a baseline": Seam("eyestream.privacy.mechanism:Mechanism", "baseline_chunks"),
-    "law of LPA": Seam("eyestream.privacy.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
+    "law of LPA": Seam("eyestream.privacy.mechanisms.lpa.mechanism", "law_of", "frame, sensitivity, count, largest"),
     "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
     "difference": Seam(_TRANSFORM, "difference", "signals"),
     "integrate": Seam(_TRANSFORM, "integrate", "differences"),
@@ -93,15 +93,17 @@ SEAMS: dict[str, Seam] = {
     "transform chunk": Seam(f"{_TRANSFORM}:FourierTransform", "chunk", "self, coordinates"),
     "RealFourier.signals": Seam("eyestream.spectrum.fourier:RealFourier", "signals", "self, coordinates"),
     "additive finish": Seam("eyestream.privacy.additive.core:AdditiveStep", "plain", "self, integers, out"),
-    "KLT scores": Seam("eyestream.privacy.joint.core:JointStep", "scores", "self, admitted"),
-    "KLT chunk": Seam("eyestream.privacy.joint.core:JointStep", "chunk", "self, scores, out"),
+    "KLT scores": Seam("eyestream.privacy.mechanisms.klt.core:JointStep", "scores", "self, admitted"),
+    "KLT chunk": Seam("eyestream.privacy.mechanisms.klt.core:JointStep", "chunk", "self, scores, out"),
     "mechanism completes": Seam("eyestream.privacy.frame:Page", "complete", "self"),
-    "KLT step": Seam("eyestream.privacy.joint.core:JointStep", "release", "self, admitted, noise, turn, state, out"),
+    "KLT step": Seam(
+        "eyestream.privacy.mechanisms.klt.core:JointStep", "release", "self, admitted, noise, turn, state, out"
+    ),
     # What is said and asked of a mechanism
     "options checked": Seam("eyestream.privacy.mechanisms.entry:Entry", "checked", "self, options"),
     "words of KLT": Seam("eyestream.privacy.mechanisms.klt:KLT", "protection"),
     "words of CFPA": Seam("eyestream.privacy.mechanisms.cfpa:CFPA", "protection"),
-    "words on odds": Seam("eyestream.privacy.guarantee:Guarantee", "_odds", "self"),
+    "words on odds": Seam("eyestream.privacy.claims.words", "_odds", "made"),
     # The budget
     "charge units": Seam("eyestream.privacy.charge", "charge_units", "value, units", ("_written",)),
     "ceiling units": Seam("eyestream.privacy.charge", "ceiling_units", "value, units"),

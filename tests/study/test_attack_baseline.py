@@ -15,10 +15,10 @@ from eyestream.lab.study.people.inference import figures, trial
 from eyestream.lab.study.population import Population
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.joint.books import books_of
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.books import books_of
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.privacy.session import Session
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.lab.study.people.book_cells import cells_of
-from eyestream.lab.study.people.word_likelihood import believe, prior, tell_scores, word_scores
-from eyestream.lab.study.people.words import decode
+from eyestream.lab.mechanisms.klt.book_cells import cells_of
+from eyestream.lab.mechanisms.klt.word_likelihood import believe, prior, tell_scores, word_scores
+from eyestream.lab.mechanisms.klt.words import decode
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.joint.books import books_of
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import CFPA, KLT
+from eyestream.privacy.mechanisms.klt.books import books_of
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording

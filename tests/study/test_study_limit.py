@@ -8,7 +8,7 @@ import pytest
 
 from eyestream.lab.study.limit import Target, causal_limit, most_information, water_filling
 from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.joint.schedule import Schedule
+from eyestream.privacy.mechanisms.klt.schedule import Schedule
 
 
 def response_information(words: int, epsilon: float) -> float:

@@ -18,10 +18,10 @@ import numpy as np
 from eyestream.correlation.published import session_claim
 from eyestream.privacy.additive.core import AdditiveCore, AdditiveStep
 from eyestream.privacy.guarantee import guarantee_of_recording
-from eyestream.privacy.joint.core import JointCore
-from eyestream.privacy.joint.schedule import Step
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.core import JointCore
+from eyestream.privacy.mechanisms.klt.schedule import Step
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.processes import load_process
 from eyestream.testing.noise import WordNoise

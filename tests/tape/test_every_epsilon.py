@@ -10,8 +10,8 @@ import pytest
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.fading import LEVELS
-from eyestream.privacy.joint.codebook import coded_by
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.codebook import coded_by
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from eyestream.testing.mechanisms import check_life

@@ -16,7 +16,7 @@ RECORDED: dict[str, dict[str, str]] = json.loads(STORED.read_text())["decided"]
 
 AS_BLAS_HAS_IT = """
 import numpy, sys
-from eyestream.privacy.joint import schedule
+from eyestream.privacy.mechanisms.klt import schedule
 schedule.product = numpy.matmul
 from tests.tape.decided import decided, fingerprint
 import json

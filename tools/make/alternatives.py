@@ -27,11 +27,11 @@ from scipy.special import gammainc
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.frame import Page
-from eyestream.privacy.joint.calibrate import calibrate_joint
-from eyestream.privacy.joint.core import JointCore
-from eyestream.privacy.joint.parts import inverse_root
-from eyestream.privacy.joint.schedule import STEPS
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.klt.core import JointCore
+from eyestream.privacy.mechanisms.klt.parts import inverse_root
+from eyestream.privacy.mechanisms.klt.schedule import STEPS
 from tools.make import everyday
 from tools.make.frontier import explained, groups_in, release
 
@@ -95,7 +95,7 @@ LAWS: dict[str, Law] = {"K-norm": (balls, ball_noise), "Laplace": (boxes, box_no
 
 
 def schedule(core: JointCore, bodies: list[Body]) -> list[tuple[Array, Body, Array]]:
-    """Directions (m, d), body and gain of each chunk; the recursion of `eyestream.privacy.joint.schedule`."""
+    """Directions (m, d), body and gain of each chunk; the recursion of `eyestream.privacy.mechanisms.klt.schedule`."""
     tables: JointTables = core.tables
     components, d = tables.covariances.shape[:2]
     total, target = np.tile(np.eye(d), components), np.kron(tables.weights, np.eye(d))

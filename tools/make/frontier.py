@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from eyestream.lab.study.population import finite_rows
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.calibration.redundancy import groups_of
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
 from tools.make import everyday
 
@@ -44,7 +44,7 @@ def calibrations(corpus: Corpus) -> Iterator[tuple[str, Calibration, dict[str, b
     for weight in (1, 4, 32):
         yield f"klt one {weight}", calibrate_joint(corpus, shed_identity=weight, ranks=False), {}
     for name in ("cfpa", "dcfpa", "lpa"):
-        calibration = calibrate_per_feature(corpus, name)
+        calibration = calibrate(name, corpus)
         yield name, calibration, {}
         yield f"{name} shrink", calibration, {"shrink": True}
 

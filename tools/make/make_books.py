@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.lab.corpus.books import trained
-from eyestream.privacy.joint.books import shelved
+from eyestream.privacy.mechanisms.klt.books import shelved
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz"
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.joint.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from tools.make.everyday import DESCRIPTION, corpus
@@ -39,7 +39,7 @@ def main() -> None:
             if mechanism in JOINT:
                 calibration = calibrate_joint(chunks, description=DESCRIPTION, **JOINT[mechanism])
             else:
-                calibration = calibrate_per_feature(chunks, mechanism, description=DESCRIPTION)
+                calibration = calibrate(mechanism, chunks, description=DESCRIPTION)
             calibrations.save(calibration, path)
             print(f"{name}: {path.stat().st_size} bytes, {len(chunks.chunks)} chunks", flush=True)
 

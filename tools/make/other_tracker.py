@@ -28,9 +28,9 @@ from eyestream.lab.study.people.inference import Trial, figures, trial
 from eyestream.lab.study.population import Population
 from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.joint.adapt import adapt_joint
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.adapt import adapt_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import GazeRecording

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.lab.study.population import Population
-from eyestream.privacy.joint.core import JointCore
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.core import JointCore
 from eyestream.rim.files import calibrations
 from tools.make import everyday
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from eyestream.correlation.published import session_claim
 from eyestream.lab.study.population import finite_rows
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.joint.calibrate import calibrate_joint
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files.processes import load_process
 from tools.make import everyday
 from tools.make.frontier import Array, explained, release
@@ -38,8 +38,8 @@ FILTERED = {"smooth": True, "clip": True}
 KINDS: dict[str, tuple[Callable[[Corpus], Calibration], dict[str, Any]]] = {
     "klt": (lambda corpus: calibrate_joint(corpus, ranks=False), {}),
     "klt, one": (lambda corpus: calibrate_joint(corpus, shed_identity=SHED, ranks=False), {}),
-    "cfpa": (lambda corpus: calibrate_per_feature(corpus, "cfpa"), FILTERED),
-    "dcfpa": (lambda corpus: calibrate_per_feature(corpus, "dcfpa"), FILTERED),
+    "cfpa": (lambda corpus: calibrate("cfpa", corpus), FILTERED),
+    "dcfpa": (lambda corpus: calibrate("dcfpa", corpus), FILTERED),
 }
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eyestream.lab.audit.estimate import lower_bound
-from eyestream.lab.audit.trials import SHARP, TRIALS, Case, cases, count
+from eyestream.lab.audit.trials import SHARP, Case, cases, count, trial_of
 from tools.verification.auditing import (
     beside_checks,
     break_checks,
@@ -81,7 +81,7 @@ class Row(NamedTuple):
 
 def estimate(case: Case) -> tuple[bool, float]:
     """Whether the bound must be sharp, and the bound."""
-    trial = TRIALS[case.mechanism](case)
+    trial = trial_of(case)
     sharp = trial.sharp(case.draws)
     return sharp, lower_bound(*count(trial, case.draws)).epsilon
 

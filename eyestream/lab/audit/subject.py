@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.mechanisms.registry import entries
+from eyestream.privacy.mechanisms.registry import names
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 
@@ -163,7 +163,7 @@ def mechanism(name: str, calibration: str, epsilon: float, *, limit_s: float = 5
     CalibrationError
         The calibration cannot be read, or was made for another mechanism.
     """
-    known = [entry.name for entry in entries()]
+    known = names()
     if ":" not in name and name not in known:
         raise ConfigError(f"{name}: neither package.module:NAME nor one of {', '.join(known)}")
     called = mechanism_named(name, "MECHANISM").name

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.joint.books import Book
+from eyestream.privacy.mechanisms.klt.books import Book
 
 __all__ = ["SHELVES", "cell_means", "trained"]
 

@@ -14,19 +14,16 @@ hardly more than the convex sets, which cells are.)
 """
 
 from itertools import product
+from types import FunctionType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.lab.correlation.emissions import Emission, laplace, response
-from eyestream.privacy.additive.core import AdditiveCore
-from eyestream.privacy.joint.core import JointCore
+from eyestream.lab.correlation.emissions import Emission
+from eyestream.lab.parts import part_of
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms.cfpa import CFPA
-from eyestream.privacy.mechanisms.dcfpa import DCFPA
-from eyestream.privacy.mechanisms.klt import KLT
-from eyestream.privacy.mechanisms.lpa import LPA
+from eyestream.privacy.mechanisms.registry import entry_of
 
 __all__ = ["any_cells", "box_cells", "emission_of"]
 
@@ -41,7 +38,7 @@ def emission_of(mechanism: Mechanism, chunks: Array) -> Emission:
     Parameters
     ----------
     mechanism
-        LPA, CFPA, DCFPA or `klt`.
+        One whose entry refers to its law.
     chunks
         (S, F, n) the public chunks, finite; S is at most 9 for `klt`.
 
@@ -52,25 +49,12 @@ def emission_of(mechanism: Mechanism, chunks: Array) -> Emission:
     """
     if chunks.ndim != 3 or chunks.shape[1:] != (mechanism.features, mechanism.n):
         raise ConfigError(f"chunks: (S, {mechanism.features}, {mechanism.n}) are needed, not {chunks.shape}")
-    frame, core = mechanism.frame, mechanism.core
-    admitted = [np.clip(chunk[frame.active], *frame.range) for chunk in chunks]
-    if isinstance(mechanism, LPA | CFPA | DCFPA) and isinstance(core, AdditiveCore):
-        transform, private = core.private.transform(), core.private
-        places = []
-        for chunk in admitted:
-            residual = transform.residual(chunk)
-            factor = private.factor(residual, private.radius)
-            places.append(private.lattice.snap(transform.coordinates(residual), factor).astype(np.float64))
-        rates = np.broadcast_to(private.law.rates[:, None], private.law.shape)
-        return laplace((np.array(places) * rates).reshape(len(chunks), -1), 1.0)
-    if isinstance(mechanism, KLT) and isinstance(core, JointCore):
-        step = core.step()
-        scores = np.array([step.scores(chunk) for chunk in admitted])
-        steps = core.schedule.steps
-        found = [any_cells(len(scores))] if any(turn.books for turn in steps) else []
-        found += [box_cells(scores @ turn.directions.T) for turn in steps if not turn.books]
-        return response(float(mechanism.loss.epsilon), np.unique(np.concatenate(found), axis=0))
-    raise ConfigError(f"no output law is known of {mechanism.name} for public chunks")
+    law = part_of(entry_of(mechanism.name), "law", FunctionType)
+    if law is None:
+        raise ConfigError(f"no output law is known of {mechanism.name} for public chunks")
+    frame = mechanism.frame
+    found: Emission = law(mechanism, [np.clip(chunk[frame.active], *frame.range) for chunk in chunks])
+    return found
 
 
 def box_cells(points: Array) -> NDArray[np.bool_]:

@@ -31,15 +31,14 @@ from numpy.typing import NDArray
 from eyestream.lab.study.cells import Cell, Record
 from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.sources import World
+from eyestream.lab.study.ways import of_chunks, with_signals
 from eyestream.privacy.additive.ball import l1_factor, l2_factor
-from eyestream.privacy.additive.core import AdditiveCore
-from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.registry import names
 from eyestream.privacy.whole import release_rows
-from eyestream.spectrum.difference import difference, integrate
 
 __all__ = ["MODELS", "TARGETS", "cells", "choose_k", "measure", "people_needed", "projected", "release_of_mean"]
 
@@ -49,7 +48,6 @@ MODELS = ("local", "central")
 TARGETS = (1.0, 0.1, 0.01)
 """Errors over the variance of one person's chunk; what N people vary among themselves is 1 / N of it."""
 
-_NOISE = {"lpa": lpa_noise, "cfpa": cfpa_noise, "dcfpa": dcfpa_noise}
 _SUBSETS = 20
 
 
@@ -66,15 +64,15 @@ class _Figures:
         tables, active = _tables(calibration), ~calibration.constant
         spread, overlap, energy = tables.spread[active], tables.overlap[active], tables.energy[active]
         unit = 2 * tables.radius[active] * int(active.sum())
-        noise = _NOISE[calibration.mechanism](calibration.n)
+        noise = with_signals()[calibration.mechanism].noise(calibration.n)
         return cls(spread, spread[:, None] - 2 * overlap + energy, noise * unit[:, None] ** 2)
 
 
 def cells(plan: Plan, world: World) -> list[Cell]:
-    """One cell for each mechanism, chunk length and epsilon; klt in the local model alone."""
+    """One cell for each mechanism, chunk length and epsilon; those without a closed form in the local model alone."""
     return [
         Cell("central", {"mechanism": mechanism, "n": n, "epsilon": epsilon, "seed": 0})
-        for mechanism in ("lpa", "cfpa", "dcfpa", "klt")
+        for mechanism in names()
         for n in plan.attack_chunks[:1]
         for epsilon in plan.epsilons
     ]
@@ -84,20 +82,19 @@ def measure(world: World, *, mechanism: str, n: int, epsilon: float, seed: int) 
     """Squared error of the mean over N people, over the variance of one person's chunk: mean and median feature.
 
     N goes in powers of two up to the number of released people; random subsets of them (with `seed`), the chunks that
-    all of them have. `expected` is the closed form, which klt has not. Then, from the closed form alone, how many
+    all of them have. `expected` is the closed form, where there is one. Then, from the closed form alone, how many
     people each `target` error needs.
     """
     calibration = world.calibrations[mechanism, n]
     active = np.flatnonzero(~calibration.constant)
     rows = _one_each(world, n)
     chunks = np.array([whole_chunks(own, n) for own in rows])  # (P, T, F, n)
-    spread = (
-        _Figures.of(world.calibrations["cfpa", n]).spread if mechanism == "klt" else _Figures.of(calibration).spread
-    )
+    closed = mechanism in with_signals()
+    spread = _Figures.of(calibration if closed else world.calibrations[of_chunks(), n]).spread
     records: list[Record] = []
     for people in 2 ** np.arange(int(np.log2(len(rows))) + 1):
-        for model in MODELS if mechanism != "klt" else MODELS[:1]:
-            k = choose_k(calibration, epsilon, int(people), model) if mechanism != "klt" else 0
+        for model in MODELS if closed else MODELS[:1]:
+            k = choose_k(calibration, epsilon, int(people), model) if closed else 0
             built = build(calibration, epsilon * (people if model == "central" else 1), **_options(mechanism, k))
             if model == "local":
                 released = np.array([whole_chunks(release_rows(built, own), n) for own in rows])[:, :, active]
@@ -113,7 +110,7 @@ def measure(world: World, *, mechanism: str, n: int, epsilon: float, seed: int) 
             record: Record = {"model": model, "people": int(people), "k": k}
             record |= {"error": float(error.mean()), "error_median": float(np.median(error))}
             records.append(record | (_told(calibration, epsilon, int(people), model) if k else {}))
-    for target in TARGETS if mechanism != "klt" else ():
+    for target in TARGETS if closed else ():
         for model in MODELS:
             needed = people_needed(calibration, epsilon, model, target)
             records.append({"model": model, "people": needed, "k": choose_k(calibration, epsilon, needed, model)})
@@ -159,27 +156,26 @@ def _errors(calibration: Calibration, epsilon: float, people: int, model: str) -
 def projected(calibration: Calibration, chunks: Array) -> Array:
     """Chunks (.., A, n) of the released features, each signal on the calibrated ball."""
     tables, active = _tables(calibration), ~calibration.constant
-    differences = calibration.mechanism == "dcfpa"
-    factor = l1_factor if calibration.mechanism == "lpa" else l2_factor
+    space = with_signals()[calibration.mechanism]
+    factor = l1_factor if space.order == 1 else l2_factor
     centre, radius = tables.centre[active], tables.radius[active]
-    residual = (difference(chunks) if differences else chunks) - centre
+    residual = space.there(chunks) - centre
     flat = residual.reshape(-1, residual.shape[-1])
     scaled = flat * factor(flat, np.tile(radius, len(flat) // len(radius)))
-    signals = centre + scaled.reshape(residual.shape)
-    return integrate(signals) if differences else signals
+    return space.back(centre + scaled.reshape(residual.shape))
 
 
 def release_of_mean(mechanism: Mechanism, mean: Array) -> Array:
     """The private step on a mean (A, n) of projected chunks, which lies in the ball: the noise of the mechanism."""
     core = mechanism.core
-    assert isinstance(core, AdditiveCore)
     out = np.empty_like(mean)
     core.step().release(mean, mechanism.noise, 0, None, out)
     return out
 
 
 def _options(mechanism: str, k: int) -> dict[str, Any]:
-    return {"k": k, "fill_band": True} if mechanism in ("cfpa", "dcfpa") else {}
+    signals = with_signals().get(mechanism)
+    return {"k": k, "fill_band": True} if signals is not None and signals.truncates else {}
 
 
 def _one_each(world: World, n: int) -> list[Array]:

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from eyestream.lab.study.cells import Record
 from eyestream.lab.study.charts import distinct
 from eyestream.lab.study.figures import legend_below, panels
-from eyestream.lab.study.ways import RAW_ROWS, WAYS
+from eyestream.lab.study.ways import RAW_ROWS, ways
 
 __all__ = ["frontier_chart", "trace_chart"]
 
-_FORMS = {form.label: form for way in WAYS.values() for form in way.forms}
+_FORMS = {form.label: form for way in ways().values() for form in way.forms}
 _LOWEST = -0.35
 """What explains less is drawn at the lower edge, as an arrow."""
 

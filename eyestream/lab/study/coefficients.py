@@ -15,8 +15,8 @@ from eyestream.errors import ConfigError
 from eyestream.lab.study.cells import Cell, Record
 from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.sources import World
+from eyestream.lab.study.ways import of_chunks, with_signals
 from eyestream.privacy.additive.ball import l2_factor
-from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanisms import build
@@ -31,7 +31,6 @@ _SHARE = 0.1
 """Of a feature's epsilon that the private choice of k may use."""
 _REPEATS = 60
 """Of the published choice, to estimate its law."""
-_NOISE = {"cfpa": cfpa_noise, "dcfpa": dcfpa_noise}
 
 
 def cells(plan: Plan, world: World) -> list[Cell]:
@@ -39,7 +38,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     work = []
     beyond = (10 * plan.wall[-1],) if plan.runs >= 20 else ()
     for epsilon in (*plan.epsilons, *plan.wall, *beyond):
-        for mechanism in _NOISE:
+        for mechanism in (name for name, signals in with_signals().items() if signals.truncates):
             settings = {
                 "mechanism": mechanism,
                 "n": plan.chunks[0],
@@ -48,7 +47,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
             }
             work.append(Cell("coefficients", {"measured": "error"} | settings))
         runs = 100 if plan.runs >= 20 else 10  # as published, and fewer where figures need not mean much
-        settings = {"mechanism": "cfpa", "n": plan.chunks[0], "epsilon": epsilon, "runs": runs}
+        settings = {"mechanism": of_chunks(), "n": plan.chunks[0], "epsilon": epsilon, "runs": runs}
         work.append(Cell("coefficients", {"measured": "choice"} | settings))
     return work
 
@@ -57,7 +56,7 @@ def measure(world: World, *, measured: str, mechanism: str, n: int, epsilon: flo
     """Error against k, or what the ways of choosing k cost and leak."""
     if measured == "error":
         return _errors(world, mechanism, n, epsilon, runs)
-    return _choices(world, n, epsilon, runs)
+    return _choices(world, mechanism, n, epsilon, runs)
 
 
 def _tables(world: World, mechanism: str, n: int) -> PerFeatureTables:
@@ -72,7 +71,7 @@ def _errors(world: World, mechanism: str, n: int, epsilon: float, runs: int) -> 
     rows = np.concatenate([world.rows(i, n) for i in world.population.calibrating])
     variance = rows[:, active].var(axis=0)
     scale = 2 * tables.radius[active] * np.count_nonzero(~calibration.constant) / epsilon
-    noise = _NOISE[mechanism](n)
+    noise = with_signals()[mechanism].noise(n)
     records = []
     for k in sorted({1, 2, 3, 4, 6, 8, 12, 16, n // 4, n // 2, n // 2 + 1}):
         expected = (tables.truncation[active, k - 1] + noise[k - 1] * scale**2) / n / variance
@@ -112,11 +111,11 @@ def choice_law(score: Array, sensitivity: float, epsilon: float) -> Array:
     return law
 
 
-def _choices(world: World, n: int, epsilon: float, runs: int) -> list[Record]:
+def _choices(world: World, mechanism: str, n: int, epsilon: float, runs: int) -> list[Record]:
     """For CFPA: error of the public k, the private k (own epsilon), the k of least error of each chunk, and leaks."""
-    tables, active = _tables(world, "cfpa", n), world.active
+    tables, active = _tables(world, mechanism, n), world.active
     pooled = np.concatenate([whole_chunks(world.population.recording(i), n) for i in world.population.calibrating])
-    noise, share = cfpa_noise(n), epsilon / len(active)
+    noise, share = with_signals()[mechanism].noise(n), epsilon / len(active)
     rng = np.random.default_rng(n)
     totals: dict[str, list[float]] = {}
     for feature in active:

@@ -24,10 +24,11 @@ from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.population import Population
 from eyestream.lab.study.sessions import released_session
 from eyestream.lab.study.sources import World
-from eyestream.lab.study.ways import RAW_ROWS, WAYS, Form
+from eyestream.lab.study.ways import RAW_ROWS, Form, study_part, ways
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.registry import names
 
 __all__ = ["TRACED", "cells", "measure"]
 
@@ -38,7 +39,6 @@ VERSION = 3
 
 TRACED = ("rate_saccades", "blink_rate", "mean_fixation_duration", "mean_mean_diameter")
 """Features whose traces are drawn, where a recording has them."""
-_TRACED_WAYS = ("klt-mapped", "klt-anchored", "cfpa")
 
 
 def cells(plan: Plan, world: World) -> list[Cell]:
@@ -46,17 +46,17 @@ def cells(plan: Plan, world: World) -> list[Cell]:
 
     All epsilons are tried at the chunk length of the verdict, and the verdict's epsilon at all lengths.
     """
-    work = []
+    work, every = [], ways()
     for n in plan.frontier_chunks:
         minutes = plan.minutes if n == plan.verdict_chunk else (plan.verdict_minute,)
         base: dict[str, Any] = {"version": VERSION, "attackers": list(USUAL), "minutes": list(minutes)}
         for split in range(plan.frontier_splits):
             work.append(Cell("frontier", base | {"measured": "raw", "way": RAW_ROWS, "n": n, "split": split}))
-            for name, way in WAYS.items():
+            for name, way in every.items():
                 settings = {"measured": "release", "way": name, "mechanism": way.mechanism, "n": n, "split": split}
                 work.append(Cell("frontier", base | settings))
         work.append(Cell("frontier", base | {"measured": "limit", "way": "limit", "n": n, "split": 0}))
-    for name in _TRACED_WAYS:
+    for name in (name for name, way in every.items() if way.traced):
         settings = {"measured": "traces", "way": name, "n": plan.verdict_chunk, "split": 0}
         work.append(Cell("frontier", {"version": VERSION, "minutes": [plan.verdict_minute]} | settings))
     return work
@@ -74,7 +74,7 @@ def measure(
         every = np.flatnonzero(population.rows.std(axis=0) > 0)
         raw = [gallery(population, s, None, n, reverse=bool(split % 2), active=every) for s in sights]
         return [{"label": RAW_ROWS, "minute": None, "epsilon": None, "trials": _trials({}, raw, split)}]
-    chosen = WAYS[way]
+    chosen = ways()[way]
     made = [
         recalibrated(population, s.calibrating, n, chosen.mechanism, dict(chosen.calibration))
         for s in (sights if measured == "release" else sights[:1])
@@ -154,7 +154,8 @@ def _short(values: Array) -> list[float]:
 def _limits(world: World, n: int, minutes: Sequence[float]) -> Iterator[Record]:
     """Of the people at even positions, under klt's model of theirs; sessions as long as the mean recording."""
     population = world.population
-    calibration = recalibrated(population, population.calibrating, n, "klt", {"ranks": False})
+    name, options = next((name, part.limit) for name in names() if (part := study_part(name)).limit is not None)
+    calibration = recalibrated(population, population.calibrating, n, name, dict(options))
     tables = calibration.tables
     assert isinstance(tables, JointTables)
     active = np.flatnonzero(~calibration.constant)

@@ -10,7 +10,7 @@ f(q) = q e^eps eps / (1 + q s) - ln(1 + q s), s = e^eps - 1. Its largest value, 
 whatever x's law and however many words there are. The k-ary response with k = 1 / q words of equal probability attains
 it, where that is an integer (2.263 nats, 3.26 bits, at epsilon 4.8).
 
-**What that can say about a chunk.** Scores of a chunk follow klt's model (`eyestream.privacy.joint.schedule`). Given
+**What that can say about a chunk.** Scores of a chunk follow klt's model (`klt.schedule`). Given
 the released past the innovation is normal. Described with I nats, the least squared error of jointly normal
 coordinates of worth w_i (their part of the error that counts) is that of reverse water-filling, D_i = min(1, theta /
 w_i) with sum ln(1 / D_i) / 2 = I (Cover and Thomas, Elements of Information Theory, section 10.3.3). The filter goes on
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.joint.parts import inverse_root
+from eyestream.privacy.mechanisms.klt.parts import inverse_root
 
 __all__ = ["Target", "causal_limit", "most_information", "water_filling"]
 

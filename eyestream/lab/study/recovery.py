@@ -18,6 +18,7 @@ from eyestream.lab.study.dynamics import Dynamics, Gains, filtered, smoothed
 from eyestream.lab.study.measures import explained_variance, tame
 from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.sources import SOURCES, World
+from eyestream.lab.study.ways import study_part
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -28,13 +29,6 @@ __all__ = ["ATTACKS", "cells", "measure"]
 Array = NDArray[np.float64]
 
 ATTACKS = ("one feature, one chunk", "all features, one chunk", "chunks so far", "all chunks")
-
-_STATISTIC: dict[str, Callable[[Array], Array]] = {
-    "lpa": lambda chunks: chunks.mean(axis=-1),
-    "cfpa": lambda chunks: chunks.mean(axis=-1),
-    "dcfpa": lambda chunks: chunks[..., -1],  # its first coefficient is the sum of the differences: the last row
-}
-"""What a release tells best about a chunk (..., n), one number a feature."""
 
 
 def cells(plan: Plan, world: World) -> list[Cell]:
@@ -59,7 +53,11 @@ def measure(
     chosen = build(world.calibrations[mechanism, n], epsilon)
     if measured == "averaging":
         return _averaging(world, chosen, repeats)
-    return _filtering(world, chosen, repeats) if chosen.name in _STATISTIC else _released(world, chosen, repeats)
+    return (
+        _filtering(world, chosen, repeats)
+        if study_part(chosen.name).statistic is not None
+        else _released(world, chosen, repeats)
+    )
 
 
 def _averaging(world: World, mechanism: Mechanism, repeats: int) -> list[Record]:
@@ -68,7 +66,7 @@ def _averaging(world: World, mechanism: Mechanism, repeats: int) -> list[Record]
     What is an estimate already is averaged as it is: a lower bound on what could be had.
     """
     active, n = world.active, mechanism.n
-    known = _Knowledge.of(world, mechanism) if mechanism.name in _STATISTIC else None
+    known = _Knowledge.of(world, mechanism) if study_part(mechanism.name).statistic is not None else None
     parts = [whole_chunks(world.population.recording(r), n) for r in world.population.released]
     chunks = np.concatenate([part[np.linspace(0, len(part) - 1, 3).astype(int)] for part in parts])
     centre = world.corpus_rows().mean(axis=0)[active, None]
@@ -115,7 +113,8 @@ class _Knowledge:
     def of(cls, world: World, mechanism: Mechanism) -> "_Knowledge":
         active, n, corpus = world.active, mechanism.n, world.corpus_rows()
         centre, deviation = corpus.mean(axis=0)[active], corpus.std(axis=0)[active]
-        statistic = _STATISTIC[mechanism.name]
+        statistic = study_part(mechanism.name).statistic
+        assert statistic is not None
         limits = (tame(corpus[:, active]) - centre) / deviation
         chunks = [whole_chunks(world.population.recording(r), n)[:, active] for r in world.population.calibrating]
         sequences = [np.clip((statistic(own) - centre) / deviation, *limits) for own in chunks]

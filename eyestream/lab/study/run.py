@@ -35,7 +35,7 @@ from eyestream.lab.study.population import Population
 from eyestream.lab.study.prices import with_prices
 from eyestream.lab.study.report import write_report, write_summary, write_tables
 from eyestream.lab.study.sections import sections
-from eyestream.lab.study.sources import ANCHORED, BASELINES, CALIBRATORS, SOURCES, World, prepare
+from eyestream.lab.study.sources import BASELINES, BEST_CALIBRATORS, CALIBRATORS, SOURCES, World, prepare
 from eyestream.lab.study.verdict import verdict
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
@@ -159,8 +159,8 @@ def _write_pages(out: Path, records: dict[str, list[Record]]) -> None:
 
 
 def _calibrators(only: Sequence[str]) -> dict[str, Callable[[Corpus], Calibration]]:
-    """The usual ones, and for the parts that compare mechanisms at their best one more."""
-    return CALIBRATORS | (dict([ANCHORED]) if set(only) & set(_NEEDS) else {})
+    """The usual ones, and for the parts that compare mechanisms at their best those of the best forms too."""
+    return BEST_CALIBRATORS if set(only) & set(_NEEDS) else CALIBRATORS
 
 
 def computed(

@@ -12,20 +12,21 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.lab.study import steil
 from eyestream.lab.study.population import Population
+from eyestream.lab.study.ways import of_chunks
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import FPA, build
+from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.entry import StudyForm
-from eyestream.privacy.mechanisms.registry import entries, entry_of
+from eyestream.privacy.mechanisms.registry import build_whole, entries, whole
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations as files
 from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.recordings import Recording
 
 __all__ = [
-    "ANCHORED",
     "BASELINES",
+    "BEST_CALIBRATORS",
     "BEST_FORMS",
     "CALIBRATORS",
     "COLOURS",
@@ -84,29 +85,33 @@ RAW = Source("raw", "raw", "#000000", chunked=False)
 
 def _key(name: str, form: StudyForm) -> str:
     """Under which the calibration of a form is kept: forms of a mechanism that are calibrated alike share it."""
-    return "-".join([name, *(f"{key}={value:g}" for key, value in sorted(form.calibration.items()))])
+    own = (key if value is True else f"{key}={value:g}" for key, value in sorted(form.calibration.items()))
+    return "-".join([name, *own])
 
 
-def _registered() -> list[Source]:
-    """Plain forms of every mechanism in the order of the registry, then those that are not attacked."""
-    forms = [(_key(entry.name, form), form) for entry in entries() for form in entry.study]
+def _registered(*, best: bool) -> list[Source]:
+    """Forms of every mechanism in the order of the registry, then those that are not attacked."""
     made = [
         Source(
             form.label,
-            key,
+            _key(entry.name, form),
             form.colour,
             options=tuple(form.options.items()),
             attacked=form.attacked,
             estimate=form.estimate,
         )
-        for key, form in forms
+        for entry in entries()
+        for form in entry.study
+        if form.best is best
     ]
     return sorted(made, key=lambda source: not source.attacked)
 
 
-FPA_SOURCE = Source("FPA", "fpa", "#CC79A7", chunked=False)
+WHOLE = Source(whole().name.upper(), whole().name, "#CC79A7", chunked=False)
+"""One chunk as long as the recording."""
 
-SOURCES = (*_registered()[:1], FPA_SOURCE, *_registered()[1:])
+_PLAIN = _registered(best=False)
+SOURCES = (*_PLAIN[:1], WHOLE, *_PLAIN[1:])
 """Mechanisms under study."""
 
 BASELINES = (
@@ -115,30 +120,29 @@ BASELINES = (
 )
 """Baselines without a guarantee of this program; see `eyestream.lab.study.steil`."""
 
-_POST = tuple({"shrink": True, "smooth": True, "clip": True}.items())
-
-BEST_FORMS = (
-    Source("CFPA, shrunk, smoothed, clipped", "cfpa", "#0072B2", options=_POST, estimate=True),
-    Source("DCFPA, shrunk, smoothed, clipped", "dcfpa", "#009E73", options=_POST, estimate=True),
-    Source("KLT, anchored", "klt-anchored", "#882255", estimate=True),
-)
-"""What stands beside the plain forms where mechanisms are compared at their best: all post-processing that CFPA and
-DCFPA have, and klt with a baseline of each session's own."""
-
-_KLT = entry_of("klt")
-ANCHORED = ("klt-anchored", partial(_KLT.calibrated, options=with_shipped_books(_KLT, {"anchored": True})))
-"""Name and calibrator of the last of them."""
+BEST_FORMS = tuple(_registered(best=True))
+"""What stands beside the plain forms where mechanisms are compared at their best: all post-processing that there is,
+and a baseline of each session's own."""
 
 _ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
 
 COLOURS = {source.label: source.colour for source in _ALL}
 
-CALIBRATORS: dict[str, Callable[[Corpus], Calibration]] = {
-    _key(entry.name, form): partial(entry.calibrated, options=with_shipped_books(entry, form.calibration))
-    for entry in entries()
-    for form in entry.study
-}
+
+def _calibrators(*, best: bool) -> dict[str, Callable[[Corpus], Calibration]]:
+    return {
+        _key(entry.name, form): partial(entry.calibrated, options=with_shipped_books(entry, form.calibration))
+        for entry in entries()
+        for form in entry.study
+        if best or not form.best
+    }
+
+
+CALIBRATORS = _calibrators(best=False)
 """How each mechanism is calibrated."""
+
+BEST_CALIBRATORS = _calibrators(best=True)
+"""The same, and for the best forms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +160,7 @@ class World:
 
     def calibration_hash(self, mechanism: str, n: int) -> str:
         """Content hash of the calibration that a cell uses; empty when it uses none."""
-        key = ("cfpa" if mechanism == "fpa" else mechanism, n)
+        key = (of_chunks() if mechanism == WHOLE.mechanism else mechanism, n)
         return self.calibrations[key].content_hash if key in self.calibrations else ""
 
     def rows(self, recording: int, n: int) -> Array:
@@ -178,7 +182,7 @@ class World:
             return lambda recording, part=_WHOLE: self.rows(recording, n)[part]
         if chosen in BASELINES:
             return self._baseline(chosen.mechanism, n, epsilon, seed)
-        if chosen.mechanism == "fpa":
+        if chosen is WHOLE:
             return self._whole(n, epsilon)
         mechanism = build(self.calibrations[chosen.mechanism, n], epsilon, **dict(chosen.options))
         return lambda recording, part=_WHOLE: release_rows(mechanism, self.rows(recording, n)[part])
@@ -189,7 +193,7 @@ class World:
         def release(recording: int, part: slice = _WHOLE) -> Array:
             rows = self.rows(recording, n)[part]
             if len(rows) not in built:
-                built[len(rows)] = FPA(self.calibrations["cfpa", n], epsilon, len(rows))
+                built[len(rows)] = build_whole(self.calibrations[of_chunks(), n], epsilon, len(rows))
             return release_rows(built[len(rows)], rows)
 
         return release

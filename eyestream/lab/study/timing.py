@@ -16,6 +16,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.lab.study.cells import Cell, Record
 from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.sources import World
+from eyestream.lab.study.ways import of_chunks
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.wire.raw import RawRows
@@ -36,7 +37,7 @@ FIELDS = ("time since the last chunk", "payload bytes", "t0 against the grid", "
 def cells(plan: Plan, world: World) -> list[Cell]:
     """One cell for each time of release."""
     return [
-        Cell("timing", {"mechanism": "cfpa", "n": plan.chunks[0], "epsilon": 4.8, "release": release, "seed": 1})
+        Cell("timing", {"mechanism": of_chunks(), "n": plan.chunks[0], "epsilon": 4.8, "release": release, "seed": 1})
         for release in ("on_row", "on_clock")
     ]
 

@@ -1,13 +1,18 @@
 """Ways of releasing that stand in one picture: what ships, each at equal epsilon a minute."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["FILTERED", "RAW_ROWS", "WAYS", "Form", "Way"]
+import numpy as np
+from numpy.typing import NDArray
 
-FILTERED: Mapping[str, bool] = {"shrink": True, "smooth": True, "clip": True}
-"""All post-processing that the plain mechanisms have: it costs no epsilon."""
+from eyestream.lab.parts import part_of
+from eyestream.privacy.additive.fourier import FILTERED
+from eyestream.privacy.additive.signals import CHUNKS, Signals
+from eyestream.privacy.mechanisms.registry import entry_of, names
+
+__all__ = ["RAW_ROWS", "Form", "StudyPart", "Way", "of_chunks", "plain", "study_part", "ways", "with_signals"]
 
 RAW_ROWS = "raw"
 
@@ -38,25 +43,60 @@ class Way:
     mechanism : its name.
     calibration : what it is calibrated with, beside its defaults.
     forms : the plain one first. White boxes attack that one also in the name of the others: these are made of it.
+    place : in pictures and tables, the least first.
+    traced : whether traces of one person are drawn.
     """
 
     mechanism: str
     calibration: Mapping[str, Any]
     forms: tuple[Form, ...]
+    place: int = 0
+    traced: bool = False
 
 
-def _plain(mechanism: str, colour: str, mark: str) -> Way:
+def plain(mechanism: str, colour: str, mark: str, place: int, *, traced: bool = False) -> Way:
+    """The plain form and the filtered one of a mechanism that has such options."""
     forms = (Form(mechanism, colour, mark), Form(f"{mechanism}, filtered", colour, mark, FILTERED))
-    return Way(mechanism, {}, forms)
+    return Way(mechanism, {}, forms, place, traced)
 
 
-WAYS: dict[str, Way] = {
-    "klt": Way("klt", {"ranks": False}, (Form("klt", "#D55E00", "o"),)),
-    "klt-one": Way("klt", {"ranks": False, "shed_identity": 1.0}, (Form("klt-one", "#8C2D04", "s"),)),
-    "klt-mapped": Way("klt", {}, (Form("klt-mapped", "#CC79A7", "D"),)),
-    "klt-anchored": Way("klt", {"anchored": True}, (Form("klt-anchored", "#6A3D9A", "^"),)),
-    "cfpa": _plain("cfpa", "#0072B2", "v"),
-    "dcfpa": _plain("dcfpa", "#009E73", "P"),
-    "lpa": _plain("lpa", "#E69F00", "X"),
-}
-"""By the names of the shipped calibrations, without `everyday-` and the length of a chunk."""
+@dataclass(frozen=True)
+class StudyPart:
+    """What the study knows of a mechanism beside the forms of its entry.
+
+    Attributes
+    ----------
+    ways : by the names of the shipped calibrations, without `everyday-` and the length of a chunk.
+    statistic : what a release tells best about a chunk (..., n), one number a feature; None where not known.
+    signals : what its noise is added to; None where it adds none.
+    limit : what it is calibrated with where its model stands for all people; None: its model is no such one.
+    white_box : reference to the `eyestream.lab.study.people.white_box.WhiteBox` that knows its law; None: nobody does.
+    """
+
+    ways: Mapping[str, Way] = field(default_factory=dict)
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    signals: Signals | None = None
+    limit: Mapping[str, Any] | None = None
+    white_box: str | None = None
+
+
+def study_part(mechanism: str) -> StudyPart:
+    """Of a mechanism by its name; an empty one where its entry refers to none."""
+    return part_of(entry_of(mechanism), "study", StudyPart) or StudyPart()
+
+
+def with_signals() -> dict[str, Signals]:
+    """What mechanisms of additive noise add it to, by their names."""
+    found = {name: study_part(name).signals for name in names()}
+    return {name: signals for name, signals in found.items() if signals is not None}
+
+
+def of_chunks() -> str:
+    """The mechanism that keeps coefficients of the chunk itself: where one mechanism stands for all, it is this one."""
+    return next(name for name, signals in with_signals().items() if signals is CHUNKS)
+
+
+def ways() -> dict[str, Way]:
+    """Of all mechanisms, in the order of pictures."""
+    every = {name: way for mechanism in names() for name, way in study_part(mechanism).ways.items()}
+    return dict(sorted(every.items(), key=lambda item: item[1].place))

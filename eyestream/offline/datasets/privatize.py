@@ -12,12 +12,12 @@ import numpy as np
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
-from eyestream.privacy.building import building
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
+from eyestream.privacy.claims.kinds import DifferentialPrivacy, only_differential
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import FPA
+from eyestream.privacy.mechanisms.registry import build_whole
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.release.ports import Ledger
@@ -78,17 +78,18 @@ class Released:
     chunks
         Chunks released: not those that are left out, nor those of a baseline.
     epsilon, delta
-        Of the recording: the sum over its chunks, as a ledger books it.
+        Of the recording: the sum over its chunks, as a ledger books it. None where no differential privacy is claimed.
     stretches
-        What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached.
+        What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached. None where
+        no differential privacy is claimed.
     guarantee
         Of one chunk, on the first of the levels.
     """
 
     recording: Recording
     chunks: int
-    epsilon: float
-    delta: float
+    epsilon: float | None
+    delta: float | None
     stretches: tuple[Stretch, ...]
     guarantee: Guarantee
 
@@ -117,6 +118,8 @@ def privatize(
 ) -> Iterator[Released]:
     """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
 
+    Every kind of claim is taken (`eyestream.privacy.claims.kinds`), and a `booking` only for differential privacy.
+
     With a `booking` every chunk of every recording is reserved before the first one is released, on the level of the
     lifetime where the ledger then stands: what is released of a chunk has the epsilon that was charged for it.
 
@@ -124,11 +127,15 @@ def privatize(
     ------
     CalibrationError
         A recording has other features than the calibration; nothing is reserved.
+    ConfigError
+        A ledger is to book another claim than differential privacy; nothing is reserved.
     RefusedError
         The ledger does not allow the release; what it had granted stays spent.
     LedgerError
         The ledger cannot be written.
     """
+    if booking is not None:
+        only_differential(mechanism.claim, f"mechanism {mechanism.name}", "into a ledger")
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
     key = StreamKey("recording", "features") if booking is None else booking.key
@@ -139,12 +146,16 @@ def privatize(
         RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
         for session, recording in enumerate(recordings, start=first)
     ]
+    counted = isinstance(mechanism.claim, DifferentialPrivacy)
     made = guarantee_of_recording(mechanism, calibration, levels)  # a level that cannot be is said before the booking
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
         charges = [answer.spent for answer in own if answer.spent is not None]
-        rows, stretches = one.release(own), _stretches(mechanism, own)
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        rows = _private(recording, calibration, one.release(own))
+        if not counted:
+            yield Released(rows, len(charges), None, None, (), made)
+            continue
+        yield Released(rows, len(charges), *_sums(charges), _stretches(mechanism, own), made)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -160,13 +171,12 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
     for recording in recordings:
-        with building(FPA.name, epsilon):
-            mechanism = FPA(calibration, epsilon, len(recording.t), k=calibration.k or 1)
+        mechanism = build_whole(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
         made = guarantee_of_recording(mechanism, calibration)
         charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        yield Released(_private(recording, calibration, rows), len(charges), *_sums(charges), stretches, made)
 
 
 def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
@@ -179,25 +189,14 @@ def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretc
     return tuple(found)
 
 
-def _released(
-    recording: Recording,
-    calibration: Calibration,
-    guarantee: Guarantee,
-    rows: np.ndarray,
-    *,
-    stretches: tuple[Stretch, ...],
-    charges: Sequence[Charge],
-) -> Released:
-    """`charges`: one for each chunk that is released; their sum is exact, as the ledger's is."""
-    t = np.arange(len(recording.t)) / calibration.rate_hz
-    return Released(
-        recording=replace(recording, t=t, features=rows),
-        chunks=len(charges),
-        epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS,
-        delta=sum(charge.delta for charge in charges) / DELTA_UNITS,
-        stretches=stretches,
-        guarantee=guarantee,
-    )
+def _sums(charges: Sequence[Charge]) -> tuple[float, float]:
+    """Epsilon and delta; the sums are exact, as the ledger's are."""
+    epsilon, delta = (sum(getattr(charge, part) for charge in charges) for part in ("epsilon", "delta"))
+    return epsilon / EPSILON_UNITS, delta / DELTA_UNITS
+
+
+def _private(recording: Recording, calibration: Calibration, rows: np.ndarray) -> Recording:
+    return replace(recording, t=np.arange(len(recording.t)) / calibration.rate_hz, features=rows)
 
 
 def _granted(requests: list[Request], booking: Booking | None) -> list[Granted]:

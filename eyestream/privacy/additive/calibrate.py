@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.additive.ball import l1_factor, l2_factor
+from eyestream.privacy.additive.signals import Signals
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
-from eyestream.spectrum.difference import difference, integrate
 from eyestream.spectrum.fourier import RealFourier, coordinate_count, most_coefficients
 
 __all__ = ["calibrate_per_feature"]
@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 def calibrate_per_feature(
     corpus: Corpus,
     mechanism: str,
+    signals: Signals,
     *,
     coverage: float = 0.95,
     k: int | None = None,
@@ -29,10 +30,12 @@ def calibrate_per_feature(
     description: str = "recordings given by the user",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Calibration:
-    """Calibration of LPA, CFPA or DCFPA.
+    """Calibration of a mechanism that codes every feature by itself.
 
     Parameters
     ----------
+    mechanism, signals
+        Its name, and what its balls hold.
     coverage
         Share of the corpus' signals inside the ball, around their mean; 1 for the smallest enclosing ball.
     k
@@ -52,7 +55,7 @@ def calibrate_per_feature(
     constant = np.isin(corpus.names, list(declared))
     columns = []
     for feature in range(len(corpus.names)):
-        columns.append(_feature_tables(corpus, feature, mechanism, coverage))
+        columns.append(_feature_tables(corpus, feature, signals, coverage))
         progress(feature + 1, len(corpus.names))
     tables = PerFeatureTables(**{name: np.array([c[name] for c in columns]) for name in columns[0]})
     return corpus.calibration(
@@ -76,12 +79,11 @@ def _median(corpus: Corpus, feature: int) -> float:
     return float(np.median(corpus.chunks[_having(corpus, feature), feature]))
 
 
-def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: float) -> dict[str, Array | float]:
+def _feature_tables(corpus: Corpus, feature: int, space: Signals, coverage: float) -> dict[str, Array | float]:
     """Columns of `PerFeatureTables` for one feature."""
     there = _having(corpus, feature)
     chunks, person, index = corpus.chunks[there, feature], corpus.person[there], corpus.index[there]  # (N, n)
-    signals = difference(chunks) if mechanism == "dcfpa" else chunks
-    order = 1 if mechanism == "lpa" else 2
+    signals, order = space.there(chunks), space.order
     if coverage < 1:
         centre, radius = covering_ball(signals, coverage, order)
     else:
@@ -95,11 +97,11 @@ def _feature_tables(corpus: Corpus, feature: int, mechanism: str, coverage: floa
         "diameter": diameter(signals, order),
         "between_people": max((diameter(signals[index == i], order) for i in np.unique(index)), default=0.0),
     }
-    factor = l1_factor if mechanism == "lpa" else l2_factor
+    factor = l1_factor if order == 1 else l2_factor
     tiny = np.finfo(np.float64).tiny  # radius 0 makes the feature a constant; its figures are not used
     residual = signals - centre
     inside = centre + factor(residual, np.full(len(signals), max(radius, tiny))) * residual
-    return figures | _error_tables(chunks, inside, mean, mechanism)
+    return figures | _error_tables(chunks, inside, mean, space)
 
 
 def _persistence(chunks: Array, person: NDArray[np.intp], index: NDArray[np.intp]) -> dict[str, Array | float]:
@@ -119,26 +121,23 @@ def _persistence(chunks: Array, person: NDArray[np.intp], index: NDArray[np.intp
     }
 
 
-def _error_tables(chunks: Array, inside: Array, mean: Array, mechanism: str) -> dict[str, Array]:
+def _error_tables(chunks: Array, inside: Array, mean: Array, space: Signals) -> dict[str, Array]:
     """T, A and B of the error model for every k, from chunks (N, n) and their projected signals."""
     count, n = chunks.shape
-    most = 1 if mechanism == "lpa" else most_coefficients(n)
-    truncation, overlap, energy = np.empty(most), np.empty(most), np.empty(most)
-    mean_signal = difference(mean) if mechanism == "dcfpa" else mean
-    if mechanism == "lpa":
-        kept, kept_mean = inside, mean
+    if not space.truncates:
         return {
-            "truncation": np.array([((chunks - kept) ** 2).sum(axis=1).mean()]),
-            "overlap": np.array([((chunks - mean) * (kept - kept_mean)).sum(axis=1).mean()]),
-            "energy": np.array([((kept - kept_mean) ** 2).sum(axis=1).mean()]),
+            "truncation": np.array([((chunks - inside) ** 2).sum(axis=1).mean()]),
+            "overlap": np.array([((chunks - mean) * (inside - mean)).sum(axis=1).mean()]),
+            "energy": np.array([((inside - mean) ** 2).sum(axis=1).mean()]),
         }
+    most = most_coefficients(n)
+    truncation, overlap, energy = np.empty(most), np.empty(most), np.empty(most)
     fourier = RealFourier(count + 1, n, most)
-    coordinates = fourier.coordinates(np.vstack([inside, mean_signal])).copy()
+    coordinates = fourier.coordinates(np.vstack([inside, space.there(mean)])).copy()
     for k in range(1, most + 1):
         first = np.zeros_like(coordinates)
         first[:, : coordinate_count(n, k)] = coordinates[:, : coordinate_count(n, k)]
-        signals = fourier.signals(first)
-        back = integrate(signals) if mechanism == "dcfpa" else signals
+        back = space.back(fourier.signals(first))
         kept, kept_mean = back[:-1], back[-1]
         truncation[k - 1] = ((chunks - kept) ** 2).sum(axis=1).mean()
         overlap[k - 1] = ((chunks - mean) * (kept - kept_mean)).sum(axis=1).mean()

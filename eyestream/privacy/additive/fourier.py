@@ -19,13 +19,17 @@ from eyestream.errors import ConfigError
 from eyestream.privacy.additive.ball import L2Lattice, l2_factor, steps_for
 from eyestream.privacy.additive.core import AdditiveCore, Output, PrivateStep
 from eyestream.privacy.additive.per_feature import Columns, PostProcessing, core_of, law_of
+from eyestream.privacy.additive.signals import Signals
 from eyestream.privacy.additive.transforms import Transform
 from eyestream.privacy.frame import Frame
 from eyestream.spectrum.fourier import Way, coordinate_count, coordinate_weights, most_coefficients
 
-__all__ = ["FourierOptions", "Space", "fourier_core"]
+__all__ = ["FILTERED", "FourierOptions", "Space", "fourier_core"]
 
 Array = NDArray[np.float64]
+
+FILTERED = {"shrink": True, "smooth": True, "clip": True}
+"""All post-processing there is; it costs no epsilon."""
 
 
 class FourierOptions(PostProcessing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,14 +74,12 @@ class Space:
 
     Attributes
     ----------
-    signal : from chunks (A, n) to signals.
+    signals : and their balls.
     transform : for a centre (A, n), k and the way to compute it.
-    noise : N(k) of the error model, (K,), for n.
     """
 
-    signal: Callable[[Array], Array]
+    signals: Signals
     transform: Callable[[Array, int, Way], Transform]
-    noise: Callable[[int], Array]
 
 
 def fourier_core(frame: Frame, space: Space, options: FourierOptions) -> AdditiveCore:
@@ -90,7 +92,7 @@ def fourier_core(frame: Frame, space: Space, options: FourierOptions) -> Additiv
     CalibrationError
         when the calibration holds figures of another kind, or has no corpus where one is needed.
     """
-    columns, noise_factors = Columns.of(frame), space.noise(frame.n)
+    columns, noise_factors = Columns.of(frame), space.signals.noise(frame.n)
     unit = 2 * columns.radius * len(frame.active) / frame.epsilon
     k = options.k if options.k is not None else frame.calibration.k
     kept = _given(k, frame) if k is not None else _best(columns, noise_factors * unit[:, None] ** 2, options)
@@ -158,5 +160,5 @@ def _base(columns: Columns, space: Space, most: int, released: Array, *, fills: 
     transform = space.transform(np.zeros_like(centre), most, "auto")
     base = transform.chunk(released * transform.coordinates(centre)).copy()
     if fills:  # b is the corpus mean: C (I - P) b
-        base += mean - transform.chunk(released * transform.coordinates(space.signal(mean)))
+        base += mean - transform.chunk(released * transform.coordinates(space.signals.there(mean)))
     return base

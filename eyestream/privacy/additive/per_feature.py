@@ -19,9 +19,26 @@ from eyestream.privacy.frame import Frame
 from eyestream.privacy.noise.laws import COORDINATE_DEVIATION, LaplaceLaw, ideal_rate
 from eyestream.privacy.portable import total
 
-__all__ = ["Columns", "PostProcessing", "core_of", "given", "law_of"]
+__all__ = ["SHOWN_BY", "Columns", "PostProcessing", "core_of", "given", "law_of"]
 
 Array = NDArray[np.float64]
+
+SHOWN_BY = {
+    "law": (
+        "tests/privacy/test_mechanisms.py::test_neighbours_never_cost_more_than_epsilon",
+        "tests/privacy/test_noise_scale.py::test_every_coefficient_has_the_derived_scale",
+        "tests/privacy/test_laws.py::test_the_digits_deviate_by_less_than_is_charged",
+    ),
+    "input": ("tests/privacy/test_mechanisms.py::test_hostile_values_anywhere_give_finite_chunks",),
+    "after": ("tests/privacy/test_mechanisms.py::test_release_is_deterministic_in_everything_but_noise",),
+    "useful": ("tests/privacy/test_noise_scale.py::test_the_stated_noise_is_the_measured_one",),
+    "floats": (
+        "tests/privacy/test_ball.py::test_every_input_ends_in_the_taxicab_ball_of_integers",
+        "tests/privacy/test_exact.py::test_the_losses_of_all_coordinates_sum_to_at_most_epsilon",
+    ),
+    "time": ("tests/audit/test_false_alarms.py::test_a_correct_mechanism_is_not_flagged",),
+}
+"""Tests that show what the guarantee says of each of these mechanisms; see `Entry.shown_by`."""
 
 
 class PostProcessing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

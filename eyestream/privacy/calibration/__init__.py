@@ -2,7 +2,6 @@
 
 from eyestream.privacy.calibration.calibration import SCHEMA_VERSION, Calibration, Provenance
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.calibration.declared import declared_range
 from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import JointTables, PerFeatureTables, Tables
 
@@ -14,7 +13,6 @@ __all__ = [
     "PerFeatureTables",
     "Provenance",
     "Tables",
-    "declared_range",
     "recording_hash",
     "row_fingerprints",
 ]

@@ -103,8 +103,8 @@ class Calibration:
             self.anchor.check(features, self.n)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
-        if self.n < 2 or (self.n & (self.n - 1) and self.mechanism != "fpa"):
-            raise CalibrationError(f"the chunk length must be a power of two, not {self.n}")
+        if self.n < 1:
+            raise CalibrationError(f"a chunk has at least one row, not {self.n}")
         if self.k is not None and not 1 <= self.k <= most_coefficients(self.n):
             raise CalibrationError(f"k must lie between 1 and {most_coefficients(self.n)}, not {self.k}")
 

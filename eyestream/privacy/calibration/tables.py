@@ -114,14 +114,14 @@ class JointTables:
     residual: NDArray[np.float64]
     """(F,) mean square of a standardised value that the scores do not describe."""
     knots: NDArray[np.float64] | None = None
-    """(F, Q) where the map of a feature is known (`eyestream.privacy.joint.maps`); None: values are coded as they are,
+    """(F, Q) where the map of a feature is known (`klt.maps`); None: values are coded as they are,
     as all of version 0.1.0 were."""
     levels: NDArray[np.float64] | None = None
     """(F, Q) what they become; `mean` and `sd` are of these, and `sd` is larger where a feature weighs less."""
     moves: NDArray[np.float64] | None = None
     """(J, d, d) what is expected of each component a chunk later; None: all its scores times its pole."""
     book_shapes: NDArray[np.int64] | None = None
-    """(B, 3) of each book (`eyestream.privacy.joint.books`): number of its first score, of that behind its last, and
+    """(B, 3) of each book (`klt.books`): number of its first score, of that behind its last, and
     bits; None: scores are quantised one by one, as in all files of version 0.1.0."""
     book_points: NDArray[np.float16] | None = None
     """Points of all books, one behind the other."""

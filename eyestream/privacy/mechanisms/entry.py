@@ -1,7 +1,13 @@
-"""What the product knows of a mechanism: one entry each."""
+"""What the product knows of a mechanism: one entry each.
+
+Whatever somebody asks about a mechanism stands in its entry. What few callers need is a *reference*,
+``package.module:NAME``: the module is imported when somebody asks for it, so a sidecar loads neither calibration nor
+laboratory.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -10,7 +16,15 @@ from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration, Tables
 from eyestream.privacy.mechanism import Mechanism
 
-__all__ = ["Entry", "NoOptions", "StudyForm"]
+__all__ = ["Beginning", "Entry", "NoOptions", "StudyForm", "referred"]
+
+
+def referred(part: Any) -> Any:
+    """What a reference ``package.module:NAME`` stands for; anything but a text stands for itself."""
+    if not isinstance(part, str):
+        return part
+    module, _, name = part.partition(":")
+    return getattr(import_module(module), name)
 
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +44,7 @@ class StudyForm:
     attacked : whether attacks are run on it; not so where a form differs from another one by a public, invertible map,
         which hides nothing.
     estimate : whether what it releases is an estimate already, shrunk and filtered over the chunks of a session.
+    best : whether the form is compared only where mechanisms are compared at their best.
     """
 
     label: str
@@ -38,6 +53,25 @@ class StudyForm:
     options: Mapping[str, Any] = field(default_factory=dict)
     attacked: bool = True
     estimate: bool = False
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a new configuration and the demo begin with a mechanism.
+
+    Attributes
+    ----------
+    calibration : a shipped one.
+    rival : a shipped calibration of another form, which the demo shows beside it.
+    switched_on : options that a new configuration sets to true.
+    session_bound : whether a new configuration names the class of processes that bounds a session.
+    """
+
+    calibration: str
+    rival: str
+    switched_on: tuple[str, ...] = ()
+    session_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +84,46 @@ class Entry:
         Its class; `name` and `protection` (the words of its guarantee) are attributes of it. Called with (calibration,
         epsilon, *, noise) and its options by name.
     options
-        Their names and types: a frozen struct whose fields all have the default None, "not said".
+        Their names and types: a frozen struct whose fields all have the default None, "not given".
     tables
         Its figures in a calibration.
     calibrate
-        Calibration from a `Corpus`; called with it and, by name, declared, description, progress and what
-        `calibration_options` names.
+        Calibration from a `Corpus`, or a reference to it; called with the corpus and, by name, declared, description,
+        progress and what `calibration_options` names.
     calibration_options
         Options of `calibrate` that are its own.
+    declare
+        Calibration from a declared range alone, or a reference to it: called with a calibration and a number of rows,
+        see `eyestream.privacy.mechanisms.registry.declared_range`. None: the mechanism needs a corpus.
+    adapt
+        A calibration for another tracker from the one that is there, or a reference to it: called with a calibration,
+        a `Corpus` of the other tracker, and what the recordings are. None: there is no such thing.
+    beginning
+        How a new configuration and the demo begin with it; None: they do not offer it.
+    shown_by
+        Tests of eyestream's repository that show what the guarantee says of this mechanism, by topic: law, input,
+        after, useful, floats, time (`eyestream.privacy.claims.nist`). Empty for a mechanism of somebody else.
+    correlation
+        What its releases tell of one another under a class of processes, or a reference to it:
+        `eyestream.correlation.published.Telling`. None: no bound below the plain sum is known.
     study
         How `eyestream study` releases with it.
+    laboratory
+        References that the laboratory resolves, by what they are for: see `eyestream.lab.parts`.
     """
 
     mechanism: type[Mechanism]
     options: type[msgspec.Struct]
     tables: type[Tables]
-    calibrate: Callable[..., Calibration]
+    calibrate: Callable[..., Calibration] | str
     calibration_options: tuple[str, ...] = ()
     study: tuple[StudyForm, ...] = ()
+    declare: Callable[[Calibration, int], Calibration] | str | None = None
+    adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
+    beginning: Beginning | None = None
+    shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    correlation: Any = None
+    laboratory: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -75,35 +131,36 @@ class Entry:
         return self.mechanism.name
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that were said, not None; refused when the mechanism does not take them.
+        """The options that were given, not None; refused when the mechanism does not take them.
 
         Raises
         ------
         ConfigError
             naming the option and what the mechanism takes.
         """
-        said = {name: value for name, value in options.items() if value is not None}
+        given = {name: value for name, value in options.items() if value is not None}
         takes = self.options.__struct_fields__
-        unknown = [name for name in said if name not in takes]
+        unknown = [name for name in given if name not in takes]
         if unknown:
             raise ConfigError(f"{self.name} has no option {unknown[0]}; it takes {_listed(takes)}")
         try:
-            msgspec.convert(said, self.options)
+            msgspec.convert(given, self.options)
         except msgspec.ValidationError as error:
             what, _, where = str(error).partition(" - at `$.")
             kind = what.replace("`", "").replace(" | null", "")
             raise ConfigError(f"option {where.rstrip('`')} of {self.name}: {kind[0].lower()}{kind[1:]}") from None
-        return said
+        return given
 
     def calibrated(self, corpus: Any, options: Mapping[str, Any]) -> Calibration:
         """`calibrate`, with its own options checked as `checked` does."""
         takes = ("declared", "description", "progress", *self.calibration_options)
-        said = {name: value for name, value in options.items() if value is not None}
-        unknown = [name for name in said if name not in takes]
+        given = {name: value for name, value in options.items() if value is not None}
+        unknown = [name for name in given if name not in takes]
         if unknown:
             own = _listed(self.calibration_options)
             raise ConfigError(f"the calibration of {self.name} has no option {unknown[0]}; it takes {own}")
-        return self.calibrate(corpus, **said)
+        made: Calibration = referred(self.calibrate)(corpus, **given)
+        return made
 
 
 def _listed(names: tuple[str, ...]) -> str:

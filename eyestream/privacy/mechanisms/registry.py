@@ -1,29 +1,42 @@
 """The mechanisms by name: those of the product, and those that are registered beside them.
 
+To know the names loads no mechanism: the code of one is imported when somebody names it.
 `docs/adding-a-mechanism.md` shows how a mechanism is added.
 """
 
-from functools import partial
 from typing import Any
 
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.privacy.additive.calibrate import calibrate_per_feature
-from eyestream.privacy.additive.fourier import FourierOptions
-from eyestream.privacy.additive.per_feature import PostProcessing
 from eyestream.privacy.building import building
-from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.joint.calibrate import calibrate_joint
+from eyestream.privacy.doors import fitting, known
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms.cfpa import CFPA
-from eyestream.privacy.mechanisms.dcfpa import DCFPA
-from eyestream.privacy.mechanisms.entry import Entry, StudyForm
-from eyestream.privacy.mechanisms.klt import KLT, JointOptions
-from eyestream.privacy.mechanisms.lpa import LPA
+from eyestream.privacy.mechanisms.entry import Beginning, Entry, referred
 from eyestream.privacy.noise import Noise
 
-__all__ = ["build", "calibrate", "entries", "entry_of", "register"]
+__all__ = [
+    "DEFAULT",
+    "PRODUCT",
+    "beginnings",
+    "build",
+    "build_whole",
+    "calibrate",
+    "declared_range",
+    "entries",
+    "entry_of",
+    "names",
+    "register",
+    "whole",
+]
 
+DEFAULT = "klt"
+"""The mechanism of a configuration and of a command where none is named."""
+
+PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
+"""Where the entry of each mechanism of the product is."""
+
+_WHOLE = "eyestream.privacy.mechanisms.fpa:FPA"
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -33,28 +46,41 @@ def register(entry: Entry) -> Entry:
     Raises
     ------
     ConfigError
-        when another mechanism has its name.
+        when another mechanism has its name, or it does not declare what it must (`eyestream.privacy.doors`).
     """
-    if _ENTRIES.setdefault(entry.name, entry).mechanism is not entry.mechanism:
+    known(entry.mechanism)
+    if (entry_of(entry.name) if entry.name in names() else entry).mechanism is not entry.mechanism:
         raise ConfigError(f"there is a mechanism {entry.name} already")
-    return entry
+    return _ENTRIES.setdefault(entry.name, entry)
+
+
+def names() -> tuple[str, ...]:
+    """Of all that are known."""
+    return (*PRODUCT, *(name for name in _ENTRIES if name not in PRODUCT))
 
 
 def entries() -> tuple[Entry, ...]:
-    """All that are known."""
-    return tuple(_ENTRIES.values())
+    """All that are known; the code of every one is imported."""
+    return tuple(entry_of(name) for name in names())
+
+
+def beginnings() -> dict[str, Beginning]:
+    """How a new configuration and the demo begin with each mechanism that they offer, by its name."""
+    return {entry.name: entry.beginning for entry in entries() if entry.beginning is not None}
 
 
 def entry_of(name: str) -> Entry:
-    """The entry of the mechanism `name`.
+    """The entry of the mechanism `name`, whose code is imported.
 
     Raises
     ------
     CalibrationError
         when there is no such mechanism.
     """
+    if name not in _ENTRIES and name in PRODUCT:
+        _ENTRIES[name] = referred(PRODUCT[name])
     if name not in _ENTRIES:
-        raise CalibrationError(f"there is no mechanism {name!r}; there are {', '.join(_ENTRIES)}")
+        raise CalibrationError(f"there is no mechanism {name!r}; there are {', '.join(names())}")
     return _ENTRIES[name]
 
 
@@ -66,22 +92,47 @@ def build(calibration: Calibration, epsilon: float, *, noise: Noise | None = Non
     calibration, epsilon, noise
         As for every mechanism.
     options
-        As its entry has them; None is "not said".
+        As its entry has them; None is "not given".
 
     Raises
     ------
     CalibrationError
-        when there is no such mechanism.
+        when there is no such mechanism, or the calibration has other chunks than its domain.
     ConfigError
-        when the mechanism does not take an option, or cannot use epsilon or the value of an option.
+        when the mechanism does not take an option, cannot use epsilon or the value of an option, or does not release
+        what it declares.
     MechanismError
         in place of what a library raises meanwhile (`eyestream.privacy.building`).
     """
     entry = entry_of(calibration.mechanism)
     make: Any = entry.mechanism
     given = entry.checked(options)
+    entry.mechanism.domain.check(calibration)
     with building(entry.name, epsilon):
         made: Mechanism = make(calibration, epsilon, noise=noise, **given)
+        fitting(made, calibration)
+    return made
+
+
+def whole() -> type[Mechanism]:
+    """The mechanism that releases a recording as one chunk."""
+    made: type[Mechanism] = referred(_WHOLE)
+    return made
+
+
+def build_whole(calibration: Calibration, epsilon: float, rows: int, *, k: int = 1) -> Mechanism:
+    """The mechanism that releases a recording of `rows` rows as one chunk, inside the range of any calibration.
+
+    Raises
+    ------
+    ConfigError
+        when epsilon or k cannot be used.
+    MechanismError
+        as `build`.
+    """
+    make: Any = whole()
+    with building(make.name, epsilon):
+        made: Mechanism = make(calibration, epsilon, rows, k=k)
     return made
 
 
@@ -91,7 +142,7 @@ def calibrate(name: str, corpus: Corpus, **options: Any) -> Calibration:
     Parameters
     ----------
     options
-        `declared`, `description`, `progress`, and what the mechanism's entry names; None is "not said".
+        `declared`, `description`, `progress`, and what the mechanism's entry names; None is "not given".
 
     Raises
     ------
@@ -103,52 +154,16 @@ def calibrate(name: str, corpus: Corpus, **options: Any) -> Calibration:
     return entry_of(name).calibrated(corpus, options)
 
 
-register(
-    Entry(
-        mechanism=LPA,
-        options=PostProcessing,
-        tables=PerFeatureTables,
-        calibrate=partial(calibrate_per_feature, mechanism="lpa"),
-        calibration_options=("coverage",),
-        study=(StudyForm("LPA", "#E69F00"),),
-    )
-)
-register(
-    Entry(
-        mechanism=CFPA,
-        options=FourierOptions,
-        tables=PerFeatureTables,
-        calibrate=partial(calibrate_per_feature, mechanism="cfpa"),
-        calibration_options=("coverage", "k"),
-        study=(
-            StudyForm("CFPA", "#0072B2"),
-            StudyForm("CFPA, shrunk", "#0072B2", options={"shrink": True}, attacked=False),
-        ),
-    )
-)
-register(
-    Entry(
-        mechanism=DCFPA,
-        options=FourierOptions,
-        tables=PerFeatureTables,
-        calibrate=partial(calibrate_per_feature, mechanism="dcfpa"),
-        calibration_options=("coverage", "k"),
-        study=(
-            StudyForm("DCFPA", "#009E73"),
-            StudyForm("DCFPA, shrunk", "#009E73", options={"shrink": True}, attacked=False),
-        ),
-    )
-)
-register(
-    Entry(
-        mechanism=KLT,
-        options=JointOptions,
-        tables=JointTables,
-        calibrate=calibrate_joint,
-        calibration_options=("shed_identity", "ranks", "anchored", "books"),
-        study=(
-            StudyForm("KLT", "#D55E00", estimate=True),
-            StudyForm("KLT, one score", "#8C2D04", calibration={"shed_identity": 1.0}, estimate=True),
-        ),
-    )
-)
+def declared_range(calibration: Calibration, n: int) -> Calibration:
+    """The same features with figures that hold every chunk of `n` rows inside the range, whatever corpus there was.
+
+    Raises
+    ------
+    CalibrationError
+        when there is no such mechanism, or the mechanism needs a corpus.
+    """
+    entry = entry_of(calibration.mechanism)
+    if entry.declare is None:
+        raise CalibrationError(f"{entry.name} needs a corpus: it cannot be calibrated from a declared range")
+    made: Calibration = referred(entry.declare)(calibration, n)
+    return made

@@ -71,7 +71,7 @@ def load(source: str | Path) -> Calibration:
 def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     if header["schema_version"] != SCHEMA_VERSION:
         raise CalibrationError(f"calibration of schema version {header['schema_version']}, {SCHEMA_VERSION} is wanted")
-    made_for = header["mechanism"]
+    made_for, entry = header["mechanism"], entry_of(header["mechanism"])
     tables = {name.removeprefix("tables."): arrays[name] for name in arrays if name.startswith("tables.")}
     extra: dict[str, Any] = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
     if "front_end" in header:
@@ -79,7 +79,7 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     if "baseline_chunks" in header:
         extra["anchor"] = Anchor(int(header["baseline_chunks"]), arrays["anchor.shift"], arrays["anchor.centre"])
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
-    return Calibration(
+    made = Calibration(
         mechanism=made_for,
         names=tuple(header["names"]),
         units=tuple(header["units"]),
@@ -87,10 +87,12 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
         n=header["n"],
         k=header["k"],
         **{name: arrays[name] for name in ("declared", "lo", "hi", "fill")},
-        tables=_tables(entry_of(made_for).tables, tables),
+        tables=_tables(entry.tables, tables),
         provenance=Provenance(**provenance),
         **extra,
     )
+    entry.mechanism.domain.check(made)
+    return made
 
 
 def _tables(kind: type[Tables], arrays: dict[str, Any]) -> Tables:

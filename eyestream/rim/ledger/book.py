@@ -12,8 +12,8 @@ also the newest one that something was released under: announcements are durable
 What nobody can notice from the file alone: an older whole copy put back in its place; newest records cut off, at the
 border of a record or with a damaged rest of one, which then counts as one; and, where several of the newest records are
 damaged, what an announcement among them said: a device or a wearer that was new, a session that had just begun, a
-charge higher than any before. The day of a damaged record is not known either: it counts on the account's last day and on
-the next one that has a slot. If the host's clock was also set back over midnight, that may be a day too early.
+charge higher than any before. The day of a damaged record is not known either: it counts on the account's last day and
+on the next one that has a slot. If the host's clock was also set back over midnight, that may be a day too early.
 """
 
 import dataclasses

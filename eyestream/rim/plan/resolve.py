@@ -9,6 +9,7 @@ from eyestream.gaze.entry import FrontEndEntry
 from eyestream.gaze.registry import SHIPPED, USUAL
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.doors import live
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import entry_of
@@ -83,10 +84,11 @@ def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
     Raises
     ------
     CalibrationError, ConfigError
-        As `fitting`; or epsilon or an option cannot be used.
+        As `fitting`; or epsilon or an option cannot be used, or the mechanism is not for a live stream.
     """
     calibration, made, spec = fitting(settings, stream)
     mechanism = _built(settings, stream, calibration, spec, noise)
+    live(mechanism)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
     return Parts(made.front_end, made.profiles, spec, mechanism)

@@ -152,7 +152,7 @@ class StreamPlan:
         mechanism = self.mechanism
         return Meta(
             names=self.spec.names,
-            units=self.spec.units,
+            units=mechanism.schema.units,
             rate_hz=self.spec.rate_hz,
             n=mechanism.n,
             mechanism=mechanism.name,

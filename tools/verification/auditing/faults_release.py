@@ -246,4 +246,4 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     """The sentence of 0.1.0."""
     odds = "seeing the release changes the odds between any two possible chunks by at most e^epsilon"
-    return [("words on odds", lambda self: f"{odds}, whatever an attacker believed before")]
+    return [("words on odds", lambda made: f"{odds}, whatever an attacker believed before")]

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from eyestream.lab.audit.trials import Array, worst_signal
+from eyestream.lab.mechanisms.additive import Array, worst_signal
 from eyestream.privacy.additive.core import AdditiveStep
 from eyestream.privacy.frame import Page
 from eyestream.privacy.mechanism import Mechanism

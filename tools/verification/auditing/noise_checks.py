@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 import eyestream
 from eyestream.lab.audit.estimate import lower_epsilon
-from eyestream.lab.audit.synthetic import synthetic
-from eyestream.lab.audit.trials import Array
+from eyestream.lab.audit.trials import Array, synthetic
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise, digits
 from eyestream.privacy.noise.bits import SystemBits

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.lab.audit.synthetic import synthetic_joint
-from eyestream.lab.audit.trials import Array, worst_signal
+from eyestream.lab.mechanisms.additive import Array, worst_signal
+from eyestream.lab.mechanisms.klt import synthetic_joint
 from eyestream.privacy.additive.core import AdditiveCore
 from eyestream.privacy.mechanism import Mechanism, Session
 from eyestream.privacy.mechanisms import build

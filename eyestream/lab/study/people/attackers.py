@@ -24,14 +24,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 
 from eyestream.lab.study.classifiers import match_means
-from eyestream.lab.study.people import noise_likelihood as noise
 from eyestream.lab.study.people.galleries import Gallery
 from eyestream.lab.study.people.spread import spread_scores
-from eyestream.lab.study.people.word_likelihood import Beliefs, believe, prior, tell_scores, word_scores
-from eyestream.lab.study.people.words import decode
-from eyestream.privacy.additive.core import AdditiveCore
-from eyestream.privacy.joint.core import JointCore
+from eyestream.lab.study.people.white_box import WhiteBox
+from eyestream.lab.study.ways import study_part
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.rim.elsewhere import imported
 
 __all__ = ["ATTACKERS", "USUAL", "WHITE_BOX", "applies", "attack", "describe"]
 
@@ -47,57 +45,29 @@ def attack(name: str, gallery: Gallery, seed: int) -> Array:
 
 
 def applies(name: str, mechanism: Mechanism | None) -> bool:
-    """Whether the attacker can attack releases of `mechanism` (None: raw rows): white boxes know three kinds of law."""
+    """Whether the attacker can attack releases of `mechanism` (None: raw rows): white boxes must know its law."""
     if name not in WHITE_BOX:
         return True
-    return mechanism is not None and isinstance(mechanism.core, JointCore | AdditiveCore)
+    return mechanism is not None and study_part(mechanism.name).white_box is not None
 
 
 def _likelihood(gallery: Gallery, seed: int) -> Array:
-    return _white_box(gallery, [len(chunks) for chunks in gallery.known])
+    return _white_box(gallery).labelled(gallery, gallery.known)
 
 
 def _exemplar(gallery: Gallery, seed: int) -> Array:
-    return _white_box(gallery, [gallery.minute] * len(gallery.known))
-
-
-def _white_box(gallery: Gallery, count: list[int]) -> Array:
-    """Who knows the mechanism, and of every candidate the first so many chunks of the labelled session."""
-    mechanism, core = _known_mechanism(gallery)
-    labelled = [chunks[:own] for chunks, own in zip(gallery.known, count, strict=True)]
-    if isinstance(core, JointCore):
-        told = [decode(mechanism, chunks) for chunks in labelled]
-        candidates, _ = believe(core, prior(core, len(told)), told)
-        return word_scores(core, candidates, [decode(mechanism, chunks) for chunks in gallery.unknown])
-    model = noise.PersonModel.of(mechanism, gallery.background)
-    known, unknown = (
-        [noise.noisy_session(model, noise.values_of(mechanism, chunks)) for chunks in sessions]
-        for sessions in (labelled, gallery.unknown)
-    )
-    return noise.scores_of(model, known, unknown)
+    return _white_box(gallery).labelled(gallery, [chunks[: gallery.minute] for chunks in gallery.known])
 
 
 def _raw_exemplar(gallery: Gallery, seed: int) -> Array:
-    mechanism, core = _known_mechanism(gallery)
-    if isinstance(core, JointCore):
-        step, page = core.step(), mechanism.frame
-        lo, hi = page.range
-        scores = [[step.scores(np.clip(chunk[page.active], lo, hi)) for chunk in raw] for raw in gallery.minutes]
-        nobody = prior(core, 1)
-        told = [tell_scores(core, nobody, np.array(own)) for own in scores]
-        candidates = Beliefs(np.concatenate([b.mean for b in told]), np.concatenate([b.covariance for b in told]))
-        return word_scores(core, candidates, [decode(mechanism, chunks) for chunks in gallery.unknown])
-    model = noise.PersonModel.of(mechanism, gallery.background)
-    known = [noise.exact_session(model, noise.coordinates_of(mechanism, raw)) for raw in gallery.minutes]
-    unknown = [noise.noisy_session(model, noise.values_of(mechanism, chunks)) for chunks in gallery.unknown]
-    return noise.scores_of(model, known, unknown)
+    return _white_box(gallery).seen_raw(gallery)
 
 
-def _known_mechanism(gallery: Gallery) -> tuple[Mechanism, JointCore | AdditiveCore]:
+def _white_box(gallery: Gallery) -> WhiteBox:
     assert gallery.mechanism is not None
-    core = gallery.mechanism.core
-    assert isinstance(core, JointCore | AdditiveCore)
-    return gallery.mechanism, core
+    place = study_part(gallery.mechanism.name).white_box
+    assert place is not None
+    return imported(place, WhiteBox, f"white box of mechanism {gallery.mechanism.name}")
 
 
 def describe(gallery: Gallery, chunks: NDArray[np.float32]) -> Array:

@@ -62,7 +62,7 @@ def subjects_of(
     if mechanism is None or chosen:
         return chosen
     entry = entry_of(mechanism)
-    recipes = {tuple(form.calibration.items()) for form in entry.study if form.attacked} or {()}
+    recipes = {tuple(form.calibration.items()) for form in entry.study if form.attacked and not form.best} or {()}
     named = {f"{mechanism}" + "".join(f" {key} {value:g}" for key, value in own): own for own in sorted(recipes)}
     return [Subject(f"{name}-{n}", place or mechanism, n, own) for n in chunks for name, own in named.items()]
 

@@ -1,0 +1,128 @@
+"""A guarantee in words: for `eyestream guarantee`, and for applications in `meta`."""
+
+import math
+from fractions import Fraction
+
+from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Facts
+from eyestream.privacy.correlated import NO_CLASS
+from eyestream.privacy.leakage import leakage
+
+__all__ = ["sentences", "text"]
+
+
+def sentences(made: Facts) -> list[tuple[str, str]]:
+    """(topic, sentence) pairs, in the order in which they should be read."""
+    if not made.differential:
+        return [("claim", made.statement)]
+    return [
+        ("claim", made.statement),
+        *([] if made.purpose is None else [("purpose", made.purpose)]),
+        ("unit", _unit(made)),
+        *([("baseline", _baseline(made))] if made.baseline_chunks else []),
+        ("chunk", made.loss.figures()),
+        ("odds", _odds(made)),
+        *([("streams", _streams(made))] if made.streams else []),
+        ("guessing", _guessing(made)),
+        ("correlation", NO_CLASS if made.correlated is None else made.correlated.words()),
+        *((scope.unit, scope.why) for scope in made.scopes),
+        *([] if made.error is None else [("error", made.error)]),
+        (
+            "person",
+            "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
+            "common settings that sum is large: what stands against re-identification then is measured, not proved",
+        ),
+        ("noise", made.protection.law),
+        ("exact", made.protection.exact),
+        ("sampler", made.protection.sampler),
+        ("entropy", made.protection.entropy),
+        (
+            "attacker",
+            f"anybody {made.protection.attacker}, who may know this code, its configuration and calibration, every "
+            f"release, and anything else. Trusted: {', '.join(TRUSTED[:-1])}, and {TRUSTED[-1]}",
+        ),
+        ("not protected", "; ".join(NOT_PROTECTED)),
+        (
+            "not claimed",
+            "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as "
+            "published for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
+        ),
+    ]
+
+
+def _unit(made: Facts) -> str:
+    rows = f"{made.n} consecutive rows" if made.n > 1 else "one row"
+    together = f", all {made.features} features together" if made.features > 1 else ""
+    return (
+        f"one chunk: {rows} ({made.seconds:g} s) of one device{together}. Two chunks are neighbours when they "
+        "differ in any way inside the declared domain (replace-one), missing values included. Local model: the noise "
+        "is added before anything leaves the device's sidecar"
+    )
+
+
+def _streams(made: Facts) -> str:
+    return (
+        f"the device releases {', '.join(made.streams)} beside this stream, of the same eyes. What each costs adds "
+        "up: a blink or a second of gaze enters them all, and the ceilings below are on their sum"
+    )
+
+
+def _baseline(made: Facts) -> str:
+    chunks = f"{made.baseline_chunks} chunks" if made.baseline_chunks > 1 else "chunk"
+    return (
+        f"the first {chunks} of each session ({made.baseline_chunks * made.seconds:g} s) are never released and "
+        "cost nothing by themselves. Their mean is taken off all later ones. So a constant that is added to a "
+        "feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
+        "nothing that is released: of such constants the loss is 0, over any number of sessions; of another one "
+        "the sum over the session is what is proved. The other side: a change of a row in these chunks changes "
+        "the input of every later release of its session, and costs up to the sum over them. A pause, a jump of "
+        "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
+        "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
+        "not constant: how far features move was seen to tell people apart"
+    )
+
+
+def _odds(made: Facts) -> str:
+    epsilon = float(made.loss.epsilon)
+    factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.3g}" if epsilon < 50 else "")
+    bound = f"the odds between two possible contents of that chunk change by a factor of at most {factor}"
+    if not made.loss.pure:
+        bound = (
+            "an event that has some probability under one content of that chunk has under any other one at most "
+            f"{factor} times that probability, plus {float(made.loss.delta):g}"
+        )
+    return (
+        f"whoever knows every other chunk learns from the release of one chunk no more than this: {bound}. That is "
+        "said of a chunk. Later releases and other chunks tell of the same moments and of the same person too, and "
+        "what they tell comes on top: for a session only the sum over its chunks is a bound"
+    )
+
+
+def _guessing(made: Facts) -> str:
+    """Maximal leakage in words (`eyestream.privacy.leakage`)."""
+    if made.gain is None:
+        return (
+            "no figure below the one above: for this mechanism it is not known by how much a release raises, on "
+            "average, the chance of guessing something about a chunk"
+        )
+    several = [
+        f"over {chunks} chunks, which {where} can hold, at most {_power(made.gain, chunks)} times"
+        for where, chunks in (("a window", made.window_chunks), ("a session", made.session_chunks))
+        if chunks is not None
+    ]
+    return (
+        "whatever somebody wants to guess about a chunk, and whatever they knew before: its release raises the "
+        f"chance of guessing it right at most {_power(made.gain, 1)} times. That is an average over releases: a "
+        "rare one may raise it by more, up to the factor above. Chunks multiply"
+        + "".join(f"; {text}" for text in several)
+    )
+
+
+def text(made: Facts) -> str:
+    """`sentences` as lines of text."""
+    return "\n".join(f"{topic}: {sentence}" for topic, sentence in sentences(made))
+
+
+def _power(gain: Fraction, chunks: int) -> str:
+    """gain ** chunks for a sentence."""
+    nats = leakage(gain) * chunks
+    return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"

@@ -1,0 +1,126 @@
+"""What a mechanism takes, and what it gives: declared by its class, checked before anything is booked.
+
+A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eyestream.errors import CalibrationError
+from eyestream.privacy.calibration import Calibration
+
+__all__ = ["Category", "Corpora", "GazeSlot", "InputDomain", "OutputSchema", "Rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Chunks of n rows of F features, each inside its range.
+
+    Attributes
+    ----------
+    powers_of_two : whether n must be one, 2 or more; else any n is taken.
+    """
+
+    live: ClassVar[bool] = True
+    powers_of_two: bool = True
+
+    @property
+    def length(self) -> str:
+        """What n must be."""
+        return "a power of two" if self.powers_of_two else "1 or more"
+
+    def takes(self, n: int) -> bool:
+        """Whether a chunk may have so many rows."""
+        return n >= 2 and n & (n - 1) == 0 if self.powers_of_two else n >= 1
+
+    def check(self, calibration: Calibration) -> None:
+        """Refuse a calibration of other chunks, by a CalibrationError."""
+        if not self.takes(calibration.n):
+            raise CalibrationError(f"the chunk length must be {self.length}, not {calibration.n}")
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One category a slot: chunks of one row of one feature, which is a whole number 0 .. K - 1."""
+
+    live: ClassVar[bool] = True
+    length: ClassVar[str] = "1"
+
+    def takes(self, n: int) -> bool:
+        """Whether a chunk may have so many rows."""
+        return n == 1
+
+    def check(self, calibration: Calibration) -> None:
+        """Refuse a calibration of other chunks, by a CalibrationError."""
+        shape = (len(calibration.names), calibration.n)
+        if shape != (1, 1):
+            raise CalibrationError(f"one category a slot is a chunk of the shape (1, 1), not {shape}")
+        low, high = float(calibration.lo[0]), float(calibration.hi[0])
+        if low != 0 or high < 1 or high != np.rint(high):
+            raise CalibrationError(f"categories are the whole numbers from 0 to K - 1, not {low:g} to {high:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class GazeSlot:
+    """The gaze samples of one slot, (m, 2) in degrees, m as it comes. No door takes it yet."""
+
+    live: ClassVar[bool] = False
+    length: ClassVar[str] = "1"
+
+    def takes(self, n: int) -> bool:
+        """Whether a release is of so many slots."""
+        return n == 1
+
+    def check(self, calibration: Calibration) -> None:
+        """Refuse a calibration of more than one slot, by a CalibrationError."""
+        if calibration.n != 1:
+            raise CalibrationError(f"one slot is a chunk of 1 row, not {calibration.n}")
+
+
+@dataclass(frozen=True, slots=True)
+class Corpora:
+    """A corpus of recordings, whole; offline alone. It has no chunks, and no calibration of them."""
+
+    live: ClassVar[bool] = False
+    length: ClassVar[str] = "none"
+
+    def takes(self, n: int) -> bool:
+        """Never: a corpus has no chunks."""
+        return False
+
+    def check(self, calibration: Calibration) -> None:
+        """Refuse every calibration of chunks, by a CalibrationError."""
+        raise CalibrationError("a corpus is released whole: no calibration of chunks is for it")
+
+
+InputDomain = Rows | Category | GazeSlot | Corpora
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchema:
+    """What a release is.
+
+    Attributes
+    ----------
+    names, units : of each released feature.
+    shape : (F, n) of a released chunk.
+    step_s : seconds from one row to the next.
+
+    Raises
+    ------
+    ValueError
+        when the figures do not fit each other.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    shape: tuple[int, int]
+    step_s: float
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.units) == self.shape[0] >= 1 or self.shape[1] < 1:
+            raise ValueError(f"{len(self.names)} names and {len(self.units)} units for the shape {self.shape}")
+        if not 0 < self.step_s < np.inf:
+            raise ValueError(f"a step of {self.step_s} s")
