@@ -6,7 +6,7 @@ import re
 import struct
 import subprocess
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -56,10 +56,11 @@ def tables(text: str) -> list[list[list[str]]]:
 
 def word_of(kind: Any) -> str:
     """The name that the page has for a type of the code."""
+    if get_origin(kind) is Annotated:
+        return word_of(get_args(kind)[0])
     if kind in WORDS:
         return WORDS[kind]
-    bare = [getattr(member, "__origin__", member) for member in get_args(kind)]  # of a number with bounds
-    members = [WORDS[member] for member in bare if member in WORDS]
+    members = [word_of(member) for member in get_args(kind) if get_origin(member) is Annotated or member in WORDS]
     return members[0] if members else "text"  # a Literal of words
 
 
