@@ -125,7 +125,7 @@ class _Meta(Message, frozen=True):
     rate_hz: _Positive
     n: Annotated[int, documented(minimum=1)]
     mechanism: str
-    k: Annotated[tuple[int, ...], documented(items={"type": "integer", "minimum": 0})]
+    k: tuple[int, ...]
     epsilon: _Epsilon
     delta: _Delta
     noise_sd: bytes

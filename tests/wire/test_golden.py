@@ -43,7 +43,8 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
 
     if kind == "raw":
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
-        shown = {"session": str(raw.session), "seq": str(raw.seq), "shape": list(raw.rows.shape), "values": numbers(raw.rows)}
+        shown = {"session": str(raw.session), "seq": str(raw.seq), "shape": list(raw.rows.shape)}
+        shown |= {"values": numbers(raw.rows)}
         times = {} if raw.t is None else {"t": raw.t.tolist()}
         optional = times | ({"end": True} if raw.end else {}) | ({"wearer": raw.wearer} if raw.wearer else {})
         return {"v": 1, "schema": INDEX["schema"], **shown, **optional}
@@ -53,10 +54,10 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
         return {"v": 1, "schema": INDEX["schema"], "shape": shape, "values": numbers(values), "t": t.tolist()}
     if kind == "private":
         chunk = wire.decode_private(payload)
-        fields = {name: str(getattr(chunk, name)) for name in ("session", "chunk")}
-        fields |= {name: getattr(chunk, name) for name in ("t0", "dt", "epsilon", "delta")}
+        digits = {name: str(getattr(chunk, name)) for name in ("session", "chunk")}
+        fields = {name: getattr(chunk, name) for name in ("t0", "dt", "epsilon", "delta")}
         fields |= {} if chunk.at is None else {"at": chunk.at}
-        return {"v": 1, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
+        return {"v": 1, **digits, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
     if kind in ("owner", "budget"):
         message = (decode_owner if kind == "owner" else wire.decode_budget)(payload)
         return msgspec.json.decode(msgspec.json.encode(message))
