@@ -1,0 +1,235 @@
+"""The readers in other languages: they read what is good, refuse what is bad, and hear a sidecar at work."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+
+from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.testing.clocks import until
+from eyestream.wire.messages import decode_meta, decode_private
+from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.storms import NAMES
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES, GOLDEN = ROOT / "examples", ROOT / "tests" / "golden"
+LONGEST_FILE = 200
+
+Command = Callable[[Path], list[str]]
+"""Builds what has to be built in a folder, and says how it is started."""
+
+
+def python(program: str) -> Command:
+    return lambda folder: [sys.executable, str(EXAMPLES / "python" / program)]
+
+
+def javascript(program: str) -> Command:
+    return lambda folder: ["node", "--experimental-websocket", str(EXAMPLES / "javascript" / program)]
+
+
+def node(program: str) -> Command:
+    return lambda folder: ["node", str(EXAMPLES / "javascript" / program)]
+
+
+def c(target: str) -> Command:
+    def build(folder: Path) -> list[str]:
+        copy = shutil.copytree(EXAMPLES / "c", folder / "c")
+        subprocess.run(["make", "-s", "-C", copy, target], check=True, timeout=120)
+        return [str(copy / target)]
+
+    return build
+
+
+def csharp(folder: Path) -> list[str]:
+    program = folder / "check.exe"
+    subprocess.run(["mcs", "-warnaserror", f"-out:{program}", *(EXAMPLES / "csharp").glob("*.cs")], check=True)
+    return ["mono", str(program)]
+
+
+def tools(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.needs(*names)
+
+
+CHECKERS = [
+    pytest.param(python("check.py"), id="python"),
+    pytest.param(node("check.mjs"), id="javascript", marks=tools("node")),
+    pytest.param(c("check-program"), id="c", marks=tools("cc", "make")),
+    pytest.param(csharp, id="csharp", marks=tools("mono")),
+]
+PRINTERS = CHECKERS[2:]
+"""Those that compare the words of refusals alone, and print what they read."""
+
+LISTENERS = [
+    pytest.param(python("listen.py"), "mqtt", id="python"),
+    pytest.param(node("listen.mjs"), "mqtt", id="javascript", marks=tools("node")),
+    pytest.param(javascript("listen.mjs"), "ws", id="javascript-websocket", marks=tools("node", "websocket")),
+    pytest.param(c("listen"), "host", id="c", marks=tools("cc", "make", "libmosquitto")),
+]
+
+
+def check(command: list[str], golden: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*command, str(golden)], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("build", CHECKERS)
+def test_every_golden_payload_is_read_or_refused(build: Command, tmp_path: Path) -> None:
+    done = check(build(tmp_path), GOLDEN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "51 payloads, 0 faults" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("build", CHECKERS)
+def test_control_a_payload_in_the_place_of_another_is_a_fault(build: Command, tmp_path: Path) -> None:
+    command, golden = build(tmp_path), shutil.copytree(GOLDEN, tmp_path / "golden")
+    for there, other in (
+        ("raw-one-row", "bad-cut"),  # a good one is refused
+        ("bad-cut", "raw-one-row"),  # a bad one is read
+        ("bad-time", "bad-cut"),  # refused, with another word
+    ):
+        (golden / f"{there}.msgpack").write_bytes((GOLDEN / f"{other}.msgpack").read_bytes())
+        done = check(command, golden)
+        assert done.returncode == 1, there
+        assert "51 payloads, 1 faults" in done.stdout + done.stderr
+        (golden / f"{there}.msgpack").write_bytes((GOLDEN / f"{there}.msgpack").read_bytes())
+
+
+@pytest.mark.parametrize("build", CHECKERS[:2])
+def test_control_another_value_is_a_fault(build: Command, tmp_path: Path) -> None:
+    command, golden = build(tmp_path), shutil.copytree(GOLDEN, tmp_path / "golden")
+    for key, value in (("session", "11400714819323198486"), ("values", [[1.0] * 4] * 3), ("epsilon", 4.9)):
+        index = json.loads((GOLDEN / "index.json").read_text())
+        index["payloads"]["private.msgpack"]["holds"][key] = value
+        (golden / "index.json").write_text(json.dumps(index))
+        assert check(command, golden).returncode == 1, key
+
+
+def told(line: str, keys: set[str]) -> dict[str, list[str]]:
+    """Key -> words that a printed line has for it."""
+    found: dict[str, list[str]] = {}
+    for word in line.split("\t")[1:]:
+        if word in keys:
+            found[word] = []
+            current = found[word]
+        else:
+            current.append(word)
+    return found
+
+
+def flat(value: Any) -> list[Any]:
+    return [one for part in value for one in flat(part)] if isinstance(value, list) else [value]
+
+
+def same(word: str, value: Any, *, single: bool) -> bool:
+    """Whether a printed word is the value of the index."""
+    if value is None:
+        return word.lower().lstrip("-") in ("nan", "inf", "infinity")
+    if isinstance(value, bool):
+        return word == "true"
+    if isinstance(value, str):
+        return word == value
+    return float(word) == value or (single and struct.pack("<f", float(word)) == struct.pack("<f", value))
+
+
+@pytest.mark.parametrize("build", PRINTERS)
+def test_what_is_printed_is_what_the_index_says(build: Command, tmp_path: Path) -> None:
+    index = json.loads((GOLDEN / "index.json").read_text())["payloads"]
+    lines = {line.split("\t", 1)[0]: line for line in check(build(tmp_path), GOLDEN).stdout.splitlines()}
+    assert lines.keys() == index.keys()
+    for name, entry in index.items():
+        holds = dict(entry.get("holds", {"refused": entry.get("refused")}))
+        holds.pop("v", None)
+        said = told(lines[name], set(holds))
+        assert said.keys() == holds.keys(), name
+        for key, value in holds.items():
+            expected = flat(value)
+            assert len(said[key]) == len(expected), (name, key)
+            fitting = [same(word, one, single=key == "values") for word, one in zip(said[key], expected, strict=True)]
+            assert all(fitting), (name, key)
+
+
+def test_files_are_short() -> None:
+    suffixes = {".py", ".mjs", ".html", ".c", ".h", ".cs"}
+    long = {str(path): len(path.read_text().splitlines()) for path in EXAMPLES.rglob("*") if path.suffix in suffixes}
+    assert len(long) > 15
+    assert {path for path, lines in long.items() if lines >= LONGEST_FILE} == set()
+
+
+@pytest.fixture
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mosquitto, int]]:
+    """A broker that also listens for WebSockets."""
+    port = free_port()
+    web = (f"listener {port} 127.0.0.1", "protocol websockets", "allow_anonymous true")
+    broker = Mosquitto(tmp_path_factory.mktemp("both"), *web)
+    broker.start()
+    yield broker, port
+    broker.stop()
+
+
+@contextlib.asynccontextmanager
+async def reading(command: list[str], **more: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A program whose lines are read."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=os.environ | more)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def expected(client: aiomqtt.Client, count: int) -> list[str]:
+    """The lines that a reader should print, of what the broker sends."""
+    lines: list[str] = []
+    async for message in client.messages:
+        if message.topic.value.endswith("/meta"):
+            meta = decode_meta(message.payload)
+        else:
+            chunk = decode_private(message.payload)
+            mean, unit = float(chunk.values[0].astype(float).mean()), meta.units[0]
+            lines.append(f"chunk {chunk.chunk} epsilon {chunk.epsilon:g}: {meta.names[0]} {mean:.3f} {unit}")
+            if len(lines) == count:
+                break
+    return lines
+
+
+def standing(sidecar: Sidecar) -> bool:
+    return raw_stands(sidecar) and sidecar.private_stands
+
+
+@pytest.mark.parametrize(("build", "scheme"), LISTENERS)
+async def test_from_tracker_to_application(
+    both: tuple[Mosquitto, int], build: Command, scheme: str, tmp_path: Path
+) -> None:
+    """Rows of the example of a tracker are released, and each reader prints the chunks that the broker sends."""
+    broker, web = both
+    place = {"mqtt": [broker.url], "ws": [f"ws://127.0.0.1:{web}"], "host": ["127.0.0.1", str(broker.port)]}[scheme]
+    async with (
+        running(settings_for(broker.url, tmp_path)) as sidecar,
+        aiomqtt.Client("127.0.0.1", broker.port) as client,
+        reading([*build(tmp_path), *place, "hmd-1", "3"]) as listener,
+    ):
+        assert listener.stdout is not None
+        await until(lambda: standing(sidecar))
+        for leaf in ("meta", "private"):
+            await client.subscribe(f"eyestream/v1/hmd-1/features/{leaf}", qos=1)
+        while (line := await asyncio.wait_for(listener.stdout.readline(), 60)) != b"status online ready\n":
+            assert line, "it ended"
+        sender = await asyncio.create_subprocess_exec(
+            *python("send.py")(tmp_path), broker.url, "hmd-1", "96", str(len(NAMES))
+        )
+        assert await sender.wait() == 0
+        printed, faults = await asyncio.wait_for(listener.communicate(), 60)
+        assert printed.decode().splitlines() == await asyncio.wait_for(expected(client, 3), 60)
+        assert (listener.returncode, sidecar.pipeline.counters.rejected.total()) == (0, 0), faults
