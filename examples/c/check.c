@@ -2,6 +2,7 @@
  * Prints what it reads, a line for each payload, fields and elements of arrays between tabs. */
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static void show(enum eyestream_kind kind, const struct eyestream_message *m) {
     } else if (kind == EYESTREAM_PRIVATE) {
         printf("\tsession\t%" PRIu64 "\tchunk\t%" PRIu64 "\tt0\t%.17g\tdt\t%.17g", m->session, m->chunk, m->t0, m->dt);
         printf("\tepsilon\t%.17g\tdelta\t%.17g", m->epsilon, m->delta);
-        if (m->has_at) printf("\tat\t%.17g", m->at);
+        if (!isnan(m->at)) printf("\tat\t%.17g", m->at);
     } else if (kind == EYESTREAM_META) {
         texts("names", m->names), texts("units", m->units), ints("k", m->k), floats("noise_sd", m->noise_sd);
         printf("\trate_hz\t%.17g\tn\t%" PRIu64 "\tepsilon\t%.17g\tdelta\t%.17g", m->rate_hz, m->n, m->epsilon, m->delta);
@@ -69,13 +70,13 @@ static void show(enum eyestream_kind kind, const struct eyestream_message *m) {
         printf("\treason"), text(m->reason);
     } else if (kind == EYESTREAM_BUDGET) {
         printf("\tchunks\t%" PRIu64 "\tceiling", m->chunks), text(m->ceiling);
-        if (m->has_resumes_at) printf("\tresumes_at\t%" PRIu64, m->resumes_at);
+        if (m->resumes_at > 0) printf("\tresumes_at\t%" PRIu64, m->resumes_at);
     } else {
         printf("\tledger"), text(m->ledger);
         texts("devices", m->devices);
     }
     if (m->rows > 0 || m->columns > 0) ints("shape", m->shape), floats("values", m->values);
-    if (m->has_t || kind == EYESTREAM_GAZE) doubles("t", m->t);
+    if (m->t.data != NULL) doubles("t", m->t);
 }
 
 /* What a sidecar compares with its configuration: of the golden payloads schema 7, three features, gaze of 2 or 3. */

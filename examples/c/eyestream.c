@@ -63,7 +63,7 @@ static const char *limits(enum eyestream_kind kind, struct eyestream_message *m)
         m->columns = eyestream_next_int(&shape);
         bool large = m->rows > PRIVATE_BYTES || m->columns > PRIVATE_BYTES || (kind & RG && m->rows > MAX_ROWS);
         if (m->columns == 0 || large) return "shape";
-        if (m->values.size != m->rows * m->columns * 4 || (m->has_t && m->t.size != m->rows * 8)) return "length";
+        if (m->values.size != m->rows * m->columns * 4 || (m->t.data != NULL && m->t.size != m->rows * 8)) return "length";
     }
     if (kind == EYESTREAM_META && (m->names.count != m->units.count || m->noise_sd.size != 4 * (size_t)m->names.count))
         return "length";
@@ -88,11 +88,14 @@ static const char *entries(struct reader *reader, uint64_t count, enum eyestream
         if (wrong != NULL) return wrong;
         bool is_v = name.type == 's' && name.bytes.size == 1 && name.bytes.data[0] == 'v';
         if (i == 0 && !(is_v && value.type == 'i' && value.number == 1)) return "version";
-        if (name.type != 's') return "type";
         struct eyestream_list list = {reader->at, 0, (uint32_t)value.number};
         if ((wrong = skip(reader, value, 0, &of)) != NULL) return wrong;
         list.size = (size_t)(reader->at - list.data);
         if (i == 0) continue;
+        if (name.type != 's') {
+            type = "type";
+            continue;
+        }
         size_t k = 0;
         while (k < KEY_COUNT && (strlen(KEYS[k].name) != name.bytes.size ||
                                  memcmp(KEYS[k].name, name.bytes.data, name.bytes.size) != 0)) k++;
@@ -108,12 +111,6 @@ static const char *entries(struct reader *reader, uint64_t count, enum eyestream
     if (reader->at != reader->end) return "not_msgpack";
     for (size_t k = 0; k < KEY_COUNT; k++)
         if (KEYS[k].must & kind && !seen[k]) return "missing_key";
-    struct eyestream_message *m = message;
-    for (size_t k = 0; k < KEY_COUNT; k++) {
-        m->has_t |= seen[k] && KEYS[k].place == AT(t);
-        m->has_at |= seen[k] && KEYS[k].place == AT(at);
-        m->has_resumes_at |= seen[k] && KEYS[k].place == AT(resumes_at);
-    }
     return unknown ? unknown : type ? type : range;
 }
 
@@ -121,7 +118,7 @@ const char *eyestream_decode(enum eyestream_kind kind, const uint8_t *payload, s
                              struct eyestream_message *message) {
     struct reader reader = {payload, payload + size};
     struct value head;
-    *message = (struct eyestream_message){0};
+    *message = (struct eyestream_message){.at = NAN};
     if (size > (kind & (PM | EYESTREAM_OWNER) ? PRIVATE_BYTES : RAW_BYTES)) return "oversize";
     const char *wrong = read_value(&reader, &head);
     if (wrong != NULL) return wrong;

@@ -18,12 +18,12 @@ struct eyestream_bytes { const uint8_t *data; size_t size; };
 /* An array in the payload: walk it with eyestream_next_int or eyestream_next_text. */
 struct eyestream_list { const uint8_t *data; size_t size; uint32_t count; };
 
-/* A message; only the keys of its kind are set, the others are 0. */
+/* A message. What it does not have is 0, and of `at` NaN. */
 struct eyestream_message {
     uint64_t schema, session, seq, chunk, wearer, n, chunks, resumes_at;
     uint64_t rows, columns; /* of shape */
     double t0, dt, at, rate_hz, epsilon, delta;
-    bool end, has_at, has_t, has_resumes_at;
+    bool end;
     struct eyestream_bytes values, t, noise_sd; /* float32, float64, float32: eyestream_float, eyestream_double */
     struct eyestream_bytes mechanism, guarantee, calibration, state, reason, ceiling, ledger;
     struct eyestream_list shape, k, names, units, devices;

@@ -20,6 +20,21 @@ static bool number(struct reader *reader, int width, uint64_t *out) {
     return true;
 }
 
+/* Text of `size` bytes in UTF-8 (RFC 3629, section 4). */
+static bool text(struct reader *reader, size_t size, struct eyestream_bytes *out) {
+    if (!take(reader, size, out)) return false;
+    for (size_t i = 0; i < size;) {
+        uint8_t first = out->data[i++];
+        int more = first < 0x80 ? 0 : first >= 0xc2 && first < 0xe0 ? 1 : first >= 0xe0 && first < 0xf0 ? 2 : 3;
+        if (more == 3 && (first < 0xf0 || first > 0xf4)) return false;
+        uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        for (; more > 0; more--, i++, low = 0x80, high = 0xbf)
+            if (i == size || out->data[i] < low || out->data[i] > high) return false;
+    }
+    return true;
+}
+
 double real(uint64_t bits, int width) {
     uint32_t low = (uint32_t)bits;
     float single;
@@ -38,7 +53,7 @@ const char *read_value(struct reader *reader, struct value *out) {
     if (code < 0x80) return out->type = 'i', out->number = code, NULL;
     if (code >= 0xe0) return out->type = 'n', NULL;
     if (code < 0xa0) return out->type = code < 0x90 ? 'm' : 'a', out->number = code & 15, NULL;
-    if (code < 0xc0) return out->type = 's', take(reader, code & 31, &out->bytes) ? NULL : wrong;
+    if (code < 0xc0) return out->type = 's', text(reader, code & 31, &out->bytes) ? NULL : wrong;
     if (code == 0xc0) return NULL;
     if (code == 0xc1) return wrong;
     if (code < 0xc4) return out->type = 'l', out->number = code & 1, NULL;
@@ -58,7 +73,7 @@ const char *read_value(struct reader *reader, struct value *out) {
     if (code < 0xd9) return take(reader, ((size_t)1 << (code - 0xd4)) + 1, &out->bytes) ? NULL : wrong;
     if (code < 0xdc) {
         out->type = 's';
-        return number(reader, 1 << (code - 0xd9), &size) && take(reader, (size_t)size, &out->bytes) ? NULL : wrong;
+        return number(reader, 1 << (code - 0xd9), &size) && text(reader, (size_t)size, &out->bytes) ? NULL : wrong;
     }
     out->type = code < 0xde ? 'a' : 'm';
     return number(reader, 2 << (code & 1), &out->number) ? NULL : wrong;

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -15,9 +16,10 @@ from typing import Any
 import aiomqtt
 import pytest
 
+from eyestream.errors import PayloadError
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.wire.messages import decode_meta, decode_private
+from eyestream.wire.messages import decode_gaze, decode_meta, decode_private, decode_raw
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.sidecar import raw_stands, running, settings_for
 from tests.rigs.storms import NAMES
@@ -156,6 +158,50 @@ def test_what_is_printed_is_what_the_index_says(build: Command, tmp_path: Path) 
             assert len(said[key]) == len(expected), (name, key)
             fitting = [same(word, one, single=key == "values") for word, one in zip(said[key], expected, strict=True)]
             assert all(fitting), (name, key)
+
+
+def disturbed(rng: random.Random, payload: bytes) -> bytes:
+    """With one to three bytes changed, left out or put in."""
+    data = bytearray(payload)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        at, heads = rng.randrange(len(data) + 1), (0, 1, 0x7F, 0x8F, 0x90, 0xA0, *range(0xC0, 0x100))
+        data[at : at + rng.randrange(3)] = bytes(rng.choices(heads, k=rng.randrange(3)))
+    return bytes(data)
+
+
+def is_read(kind: str, payload: bytes, index: dict[str, Any]) -> bool:
+    """Whether our decoder takes it."""
+    try:
+        if kind == "raw":
+            decode_raw(payload, index["features"], index["schema"])
+        else:
+            decode_gaze(payload, (2, 3), index["schema"])
+    except PayloadError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("build", CHECKERS)
+def test_what_our_decoder_refuses_every_reader_refuses_and_the_other_way_round(build: Command, tmp_path: Path) -> None:
+    """800 payloads of the two kinds that a sidecar reads; a refusal may have another word."""
+    rng, golden = random.Random(5), tmp_path / "golden"
+    index = json.loads((GOLDEN / "index.json").read_text())
+    whole = [(entry["kind"], (GOLDEN / name).read_bytes()) for name, entry in index["payloads"].items()]
+    whole = [(kind, payload) for kind, payload in whole if kind in ("raw", "gaze")]
+    golden.mkdir()
+    index["payloads"], read = {}, {}
+    for number in range(800):
+        kind, payload = rng.choice(whole)
+        name, payload = f"{number}.msgpack", disturbed(rng, payload)
+        (golden / name).write_bytes(payload)
+        read[name] = is_read(kind, payload, index)
+        verdict: dict[str, Any] = {"holds": {}} if read[name] else {"refused": "somehow"}
+        index["payloads"][name] = {"kind": kind} | verdict
+    assert sum(read.values()) > 30
+    (golden / "index.json").write_text(json.dumps(index, indent=1))
+    lines = check(build(tmp_path), golden).stdout.splitlines()[:800]
+    said = dict(line.replace(": ", "\t", 1).split("\t", 1) for line in lines)
+    assert {name: not words.startswith("refused") for name, words in said.items()} == read
 
 
 def test_files_are_short() -> None:
