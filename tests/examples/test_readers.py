@@ -46,7 +46,7 @@ def node(program: str) -> Command:
 
 def c(target: str) -> Command:
     def build(folder: Path) -> list[str]:
-        copy = shutil.copytree(EXAMPLES / "c", folder / "c")
+        copy = shutil.copytree(EXAMPLES / "c", folder / "c", dirs_exist_ok=True)
         subprocess.run(["make", "-s", "-C", copy, target], check=True, timeout=120)
         return [str(copy / target)]
 
@@ -55,7 +55,8 @@ def c(target: str) -> Command:
 
 def csharp(folder: Path) -> list[str]:
     program = folder / "check.exe"
-    subprocess.run(["mcs", "-warnaserror", f"-out:{program}", *(EXAMPLES / "csharp").glob("*.cs")], check=True)
+    if not program.exists():
+        subprocess.run(["mcs", "-warnaserror", f"-out:{program}", *(EXAMPLES / "csharp").glob("*.cs")], check=True)
     return ["mono", str(program)]
 
 
@@ -80,20 +81,26 @@ LISTENERS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where programs are built, each once."""
+    return tmp_path_factory.mktemp("built")
+
+
 def check(command: list[str], golden: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, str(golden)], capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("build", CHECKERS)
-def test_every_golden_payload_is_read_or_refused(build: Command, tmp_path: Path) -> None:
-    done = check(build(tmp_path), GOLDEN)
+def test_every_golden_payload_is_read_or_refused(build: Command, built: Path) -> None:
+    done = check(build(built), GOLDEN)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "51 payloads, 0 faults" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("build", CHECKERS)
-def test_control_a_payload_in_the_place_of_another_is_a_fault(build: Command, tmp_path: Path) -> None:
-    command, golden = build(tmp_path), shutil.copytree(GOLDEN, tmp_path / "golden")
+def test_control_a_payload_in_the_place_of_another_is_a_fault(build: Command, built: Path, tmp_path: Path) -> None:
+    command, golden = build(built), shutil.copytree(GOLDEN, tmp_path / "golden")
     for there, other in (
         ("raw-one-row", "bad-cut"),  # a good one is refused
         ("bad-cut", "raw-one-row"),  # a bad one is read
@@ -144,9 +151,9 @@ def same(word: str, value: Any, *, single: bool) -> bool:
 
 
 @pytest.mark.parametrize("build", PRINTERS)
-def test_what_is_printed_is_what_the_index_says(build: Command, tmp_path: Path) -> None:
+def test_what_is_printed_is_what_the_index_says(build: Command, built: Path) -> None:
     index = json.loads((GOLDEN / "index.json").read_text())["payloads"]
-    lines = {line.split("\t", 1)[0]: line for line in check(build(tmp_path), GOLDEN).stdout.splitlines()}
+    lines = {line.split("\t", 1)[0]: line for line in check(build(built), GOLDEN).stdout.splitlines()}
     assert lines.keys() == index.keys()
     for name, entry in index.items():
         holds = dict(entry.get("holds", {"refused": entry.get("refused")}))
@@ -182,7 +189,7 @@ def is_read(kind: str, payload: bytes, index: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("build", CHECKERS)
-def test_what_our_decoder_refuses_every_reader_refuses_and_the_other_way_round(build: Command, tmp_path: Path) -> None:
+def test_what_our_decoder_refuses_readers_refuse_and_no_more(build: Command, built: Path, tmp_path: Path) -> None:
     """800 payloads of the two kinds that a sidecar reads; a refusal may have another word."""
     rng, golden = random.Random(5), tmp_path / "golden"
     index = json.loads((GOLDEN / "index.json").read_text())
@@ -199,7 +206,7 @@ def test_what_our_decoder_refuses_every_reader_refuses_and_the_other_way_round(b
         index["payloads"][name] = {"kind": kind} | verdict
     assert sum(read.values()) > 30
     (golden / "index.json").write_text(json.dumps(index, indent=1))
-    lines = check(build(tmp_path), golden).stdout.splitlines()[:800]
+    lines = check(build(built), golden).stdout.splitlines()[:800]
     said = dict(line.replace(": ", "\t", 1).split("\t", 1) for line in lines)
     assert {name: not words.startswith("refused") for name, words in said.items()} == read
 
@@ -256,7 +263,7 @@ def standing(sidecar: Sidecar) -> bool:
 
 @pytest.mark.parametrize(("build", "scheme"), LISTENERS)
 async def test_from_tracker_to_application(
-    both: tuple[Mosquitto, int], build: Command, scheme: str, tmp_path: Path
+    both: tuple[Mosquitto, int], build: Command, scheme: str, built: Path, tmp_path: Path
 ) -> None:
     """Rows of the example of a tracker are released, and each reader prints the chunks that the broker sends."""
     broker, web = both
@@ -264,7 +271,7 @@ async def test_from_tracker_to_application(
     async with (
         running(settings_for(broker.url, tmp_path)) as sidecar,
         aiomqtt.Client("127.0.0.1", broker.port) as client,
-        reading([*build(tmp_path), *place, "hmd-1", "3"]) as listener,
+        reading([*build(built), *place, "hmd-1", "3"]) as listener,
     ):
         assert listener.stdout is not None
         await until(lambda: standing(sidecar))
