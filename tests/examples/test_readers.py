@@ -60,24 +60,22 @@ def csharp(folder: Path) -> list[str]:
     return ["mono", str(program)]
 
 
-def tools(*names: str) -> pytest.MarkDecorator:
-    return pytest.mark.needs(*names)
-
-
 CHECKERS = [
     pytest.param(python("check.py"), id="python"),
-    pytest.param(node("check.mjs"), id="javascript", marks=tools("node")),
-    pytest.param(c("check-program"), id="c", marks=tools("cc", "make")),
-    pytest.param(csharp, id="csharp", marks=tools("mono")),
+    pytest.param(node("check.mjs"), id="javascript", marks=pytest.mark.needs("node")),
+    pytest.param(c("check-program"), id="c", marks=pytest.mark.needs("cc", "make")),
+    pytest.param(csharp, id="csharp", marks=pytest.mark.needs("mono")),
 ]
 PRINTERS = CHECKERS[2:]
 """Those that compare the words of refusals alone, and print what they read."""
 
 LISTENERS = [
     pytest.param(python("listen.py"), "mqtt", id="python"),
-    pytest.param(node("listen.mjs"), "mqtt", id="javascript", marks=tools("node")),
-    pytest.param(javascript("listen.mjs"), "ws", id="javascript-websocket", marks=tools("node", "websocket")),
-    pytest.param(c("listen"), "host", id="c", marks=tools("cc", "make", "libmosquitto")),
+    pytest.param(node("listen.mjs"), "mqtt", id="javascript", marks=pytest.mark.needs("node")),
+    pytest.param(
+        javascript("listen.mjs"), "ws", id="javascript-websocket", marks=pytest.mark.needs("node", "websocket")
+    ),
+    pytest.param(c("listen"), "host", id="c", marks=pytest.mark.needs("cc", "make", "libmosquitto")),
 ]
 
 
