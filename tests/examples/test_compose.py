@@ -18,19 +18,18 @@ import yaml
 from tests.rigs.mosquitto import Mosquitto, free_port
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "config"
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((CONFIG / "compose.yaml").read_text())["services"]
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 PROGRAM = Path(sys.executable).with_name("eyestream")
 PATIENCE_SECONDS = 60
 
 
 def test_what_it_names_is_there() -> None:
-    files = [CONFIG / volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", ())]
-    named = [file for file in files if file != CONFIG / "ledger"]
+    files = [ROOT / volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", ())]
+    named = [file for file in files if file != ROOT / "ledger"]
     assert [file.name for file in named] == ["compose.conf", "javascript"]
     assert all(file.exists() for file in named)
     build = SERVICES["sidecar"]["build"]
-    container = (CONFIG / build["context"] / build["dockerfile"]).read_text()
+    container = (ROOT / build["context"] / build["dockerfile"]).read_text()
     assert "VOLUME /var/lib/eyestream\n" in container
     assert 'ENTRYPOINT ["/opt/eyestream/bin/eyestream"]' in container
     known = {"broker", "sidecar", "tracker", "page"}
@@ -78,7 +77,7 @@ async def at_work(words: list[str], folder: Path) -> AsyncIterator[asyncio.subpr
 def broker(tmp_path: Path) -> Iterator[Mosquitto]:
     """One with the file of the compose file, and a sidecar's configuration for its port."""
     made, web = Mosquitto(tmp_path), free_port()
-    text = (CONFIG / "mosquitto" / "compose.conf").read_text()
+    text = (ROOT / "config" / "mosquitto" / "compose.conf").read_text()
     for there, here in (("1883", made.port), ("9001", web)):
         text = text.replace(f"listener {there}\n", f"listener {here} 127.0.0.1\n")
     made._configuration.write_text(text + ("user root\n" if os.geteuid() == 0 else ""))

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -284,3 +285,39 @@ async def test_from_tracker_to_application(
         printed, faults = await asyncio.wait_for(listener.communicate(), 60)
         assert printed.decode().splitlines() == await asyncio.wait_for(expected(client, 3), 60)
         assert (listener.returncode, sidecar.pipeline.counters.rejected.total()) == (0, 0), faults
+
+
+@pytest.mark.needs("node", "websocket")
+async def test_the_page_shows_chunks(both: tuple[Mosquitto, int], tmp_path: Path) -> None:
+    """Its script, with a document of our own in the place of a browser's."""
+    broker, web = both
+    words = [str(EXAMPLES / "javascript" / "page.mjs"), f"ws://127.0.0.1:{web}", "hmd-1"]
+    harness = Path(__file__).with_name("page_harness.mjs")
+    async with (
+        running(settings_for(broker.url, tmp_path)) as sidecar,
+        reading(["node", "--no-warnings", "--experimental-websocket", str(harness), *words]) as page,
+    ):
+        assert page.stdout is not None
+        await until(lambda: standing(sidecar))
+        shown: list[str] = []
+        sender = None
+        while shown.count("trace: drawn") < 3:
+            line = await asyncio.wait_for(page.stdout.readline(), 60)
+            assert line, "it ended"
+            shown.append(line.decode().strip())
+            if sender is None and "status: online: ready" in shown:
+                words = [*python("send.py")(tmp_path), broker.url, "hmd-1", "96", str(len(NAMES))]
+                sender = await asyncio.create_subprocess_exec(*words)
+        assert sender is not None
+        assert await sender.wait() == 0
+    assert any(line.startswith(f"feature: {len(NAMES)} options, {NAMES[0]} (") for line in shown)
+    assert [line.split()[2] for line in shown if line.startswith("last: chunk")] == ["0", "1", "2"]
+
+
+def test_the_page_has_what_its_script_asks_for() -> None:
+    page, script = ((EXAMPLES / "javascript" / f"page.{suffix}").read_text() for suffix in ("html", "mjs"))
+    asked = set(re.findall(r'part\("(\w+)"\)', script))
+    assert len(asked) == 9
+    assert asked == set(re.findall(r' id="(\w+)"', page))
+    assert "default-src 'self'" in page  # no request leaves for another place, but the broker's
+    assert re.findall(r"https?://", page) == []
