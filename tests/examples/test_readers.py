@@ -154,3 +154,20 @@ def test_files_are_short() -> None:
     long = {str(path): len(path.read_text().splitlines()) for path in EXAMPLES.rglob("*") if path.suffix in suffixes}
     assert len(long) > 15
     assert {path for path, lines in long.items() if lines >= LONGEST_FILE} == set()
+
+
+@pytest.mark.needs("node")
+def test_how_bytes_arrive_does_not_matter_to_the_subscriber_in_javascript() -> None:
+    harness = Path(__file__).with_name("split_harness.mjs")
+    command = ["node", str(harness), str(EXAMPLES / "javascript" / "subscribe.mjs"), str(GOLDEN)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    *same, refused, rights, large, endless = done.stdout.splitlines()
+    assert len(same) > 400
+    assert len(set(same)) == 1
+    said, _, written = same[0].rpartition(" ")
+    assert said == "meta  status  private 11400714819323198485 budget "
+    assert written.startswith("82")  # a subscription, and then an acknowledgement for each message
+    assert written.endswith("".join(f"4002{number:04x}" for number in range(6)))
+    assert refused == "the broker refuses the connection: code 5"
+    assert rights == "the broker does not let us read eyestream/v1/hmd-1/features/status"
+    assert large == endless == "the broker sends a packet that is too large"
