@@ -12,6 +12,7 @@ __all__ = ["FLOAT32", "FLOAT64", "Shape", "from_bin", "to_bin"]
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")
 Shape = Annotated[tuple[int, ...], documented(minItems=2, maxItems=2)]
+"""Rows and columns of an array."""
 
 
 def to_bin(array: NDArray[np.floating]) -> tuple[tuple[int, int], bytes]:
