@@ -79,7 +79,17 @@ NEEDS = {
     "systemd-sysusers": Need(partial(shutil.which, "systemd-sysusers"), f"{_APT}systemd"),
     "git": Need(partial(shutil.which, "git"), f"{_APT}git"),
     "cc": Need(partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "stdio.h", os.devnull), f"{_APT}gcc libc6-dev"),
+    "make": Need(partial(shutil.which, "make"), f"{_APT}make"),
+    "libmosquitto": Need(
+        partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "mosquitto.h", os.devnull), f"{_APT}libmosquitto-dev"
+    ),
+    "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),
+    "websocket": Need(
+        partial(_runs, "node", "--experimental-websocket", "-e", "WebSocket"),
+        "Node 20.10 or newer",
+        of_the_machine=True,
+    ),
     "ip": Need(partial(shutil.which, "ip"), f"{_APT}iproute2"),
     "pyarrow": Need(partial(find_spec, "pyarrow"), ".venv/bin/pip install '.[parquet]'"),
     "jax": Need(partial(find_spec, "jax"), ".venv/bin/pip install '.[deep]'"),

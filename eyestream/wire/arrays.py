@@ -1,14 +1,18 @@
 """Arrays on the wire: `bin`, little-endian float32, C order, with the shape beside them; times are float64."""
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.wire.envelope import MAX_RELEASE_BYTES, refuse
+from eyestream.wire.envelope import MAX_RELEASE_BYTES, documented, refuse
 
-__all__ = ["FLOAT32", "FLOAT64", "from_bin", "to_bin"]
+__all__ = ["FLOAT32", "FLOAT64", "Shape", "from_bin", "to_bin"]
 
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")
+Shape = Annotated[tuple[int, ...], documented(minItems=2, maxItems=2)]
+"""Rows and columns of an array."""
 
 
 def to_bin(array: NDArray[np.floating]) -> tuple[tuple[int, int], bytes]:

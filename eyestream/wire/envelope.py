@@ -9,7 +9,7 @@ canonical form is *not* asked for: integers may be written wide and keys after `
 """
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -20,8 +20,10 @@ __all__ = [
     "MAX_RELEASE_BYTES",
     "MAX_U64",
     "REASONS",
+    "U64",
     "VERSION",
     "Message",
+    "documented",
     "open_envelope",
     "refuse",
 ]
@@ -32,6 +34,17 @@ MAX_PAYLOAD_BYTES = 65_536
 MAX_RELEASE_BYTES = 4 * 1024 * 1024
 """Cap on `private` and `meta`, which a subscriber decodes."""
 MAX_U64 = 2**64 - 1
+
+
+def documented(**keywords: Any) -> msgspec.Meta:
+    """Keywords of JSON Schema for a field, for those who write a reader; nothing is refused by them.
+
+    What is refused is in the decoders: msgspec's own limits would all be refused as ``type``.
+    """
+    return msgspec.Meta(extra_json_schema=keywords)
+
+
+U64 = Annotated[int, documented(minimum=0, maximum=MAX_U64)]
 
 REASONS = frozenset(
     {

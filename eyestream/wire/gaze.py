@@ -6,16 +6,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT64, from_bin, to_bin
-from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, Message, open_envelope, refuse
+from eyestream.wire.arrays import FLOAT64, Shape, from_bin, to_bin
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, U64, Message, open_envelope, refuse
 from eyestream.wire.raw import MAX_ROWS
 
 __all__ = ["decode_gaze", "encode_gaze"]
 
 
 class _Gaze(Message, frozen=True):
-    schema: int
-    shape: tuple[int, ...]
+    schema: U64
+    shape: Shape
     values: bytes
     t: bytes
 

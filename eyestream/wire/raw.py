@@ -1,14 +1,15 @@
 """`raw`: rows of a tracker."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT32, FLOAT64, from_bin, to_bin
-from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, Message, open_envelope, refuse
+from eyestream.wire.arrays import FLOAT32, FLOAT64, Shape, from_bin, to_bin
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, U64, Message, documented, open_envelope, refuse
 
 __all__ = ["MAX_ROWS", "MAX_WEARER", "RawRows", "decode_raw", "encode_raw", "rows_per_message"]
 
@@ -50,14 +51,14 @@ class RawRows:
 
 
 class _Raw(Message, frozen=True):
-    schema: int
-    session: int
-    seq: int
-    shape: tuple[int, ...]
+    schema: U64
+    session: U64
+    seq: U64
+    shape: Shape
     values: bytes
     end: bool | UnsetType = UNSET
     t: bytes | UnsetType = UNSET
-    wearer: int | UnsetType = UNSET
+    wearer: Annotated[int, documented(minimum=0, maximum=MAX_WEARER)] | UnsetType = UNSET
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -3,14 +3,15 @@
 import hashlib
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT32, from_bin, to_bin
-from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, Message, open_envelope, refuse
+from eyestream.wire.arrays import FLOAT32, Shape, from_bin, to_bin
+from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, U64, Message, documented, open_envelope, refuse
 
 __all__ = [
     "CLAIM",
@@ -101,27 +102,32 @@ class Meta:
     calibration: str
 
 
+_Positive = Annotated[float, documented(exclusiveMinimum=0)]
+_Epsilon = Annotated[float, documented(minimum=0)]
+_Delta = Annotated[float, documented(minimum=0, maximum=1)]
+
+
 class _Private(Message, frozen=True):
-    session: int
-    chunk: int
-    t0: float
-    dt: float
-    shape: tuple[int, ...]
+    session: U64
+    chunk: U64
+    t0: Annotated[float, documented(minimum=0)]
+    dt: _Positive
+    shape: Shape
     values: bytes
-    epsilon: float
-    delta: float
+    epsilon: _Epsilon
+    delta: _Delta
     at: float | UnsetType = UNSET
 
 
 class _Meta(Message, frozen=True):
     names: tuple[str, ...]
     units: tuple[str, ...]
-    rate_hz: float
-    n: int
+    rate_hz: _Positive
+    n: Annotated[int, documented(minimum=1)]
     mechanism: str
     k: tuple[int, ...]
-    epsilon: float
-    delta: float
+    epsilon: _Epsilon
+    delta: _Delta
     noise_sd: bytes
     guarantee: str
     calibration: str

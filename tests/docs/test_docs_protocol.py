@@ -1,12 +1,9 @@
 """The page about the wire is compared with the code: keys, types, words, limits, bytes; its programs are run."""
 
-import json
-import math
 import re
-import struct
 import subprocess
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -56,10 +53,11 @@ def tables(text: str) -> list[list[list[str]]]:
 
 def word_of(kind: Any) -> str:
     """The name that the page has for a type of the code."""
+    if get_origin(kind) is Annotated:
+        return word_of(get_args(kind)[0])
     if kind in WORDS:
         return WORDS[kind]
-    bare = [getattr(member, "__origin__", member) for member in get_args(kind)]  # of a number with bounds
-    members = [WORDS[member] for member in bare if member in WORDS]
+    members = [word_of(member) for member in get_args(kind) if get_origin(member) is Annotated or member in WORDS]
     return members[0] if members else "text"  # a Literal of words
 
 
@@ -142,7 +140,10 @@ def test_numbers_of_the_page_about_gaze_are_those_of_the_front_end() -> None:
 
 
 def block(language: str) -> str:
-    return re.search(rf"^```{language}\n(.*?)^```", PAGE, re.S | re.M)[1]  # type: ignore[index]
+    """The one that the page has in a language."""
+    found = [text for of, text in re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.S | re.M) if of == language]
+    assert len(found) == 1
+    return found[0]
 
 
 def test_bytes_of_the_annotated_message() -> None:
@@ -169,54 +170,3 @@ int main(void) {
     rows = messages.decode_raw(payload, 3, 7)
     assert (rows.session, rows.seq, rows.end) == (2**64 - 1, 2**53, False)
     np.testing.assert_array_equal(rows.rows, [[0.5, 2.25, -1.0], [0.75, 2.0, 0.0]])
-
-
-@pytest.mark.needs("node")
-def test_the_program_in_javascript_reads_every_good_payload(tmp_path: Path) -> None:
-    main = """
-const plain = (value) =>
-  typeof value === "bigint" ? { int: String(value) }
-  : value instanceof Uint8Array ? { floats: Array.from(floats(value), String) }
-  : Array.isArray(value) ? value.map(plain)
-  : typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, v]) =>
-      [key, key === "t" ? Array.from(new Float64Array(Uint8Array.from(v).buffer)) : plain(v)]))
-  : value;
-const said = {};
-for (const path of process.argv.slice(2)) said[path] = plain(decode(require("fs").readFileSync(path)));
-console.log(JSON.stringify(said));
-"""
-    index = json.loads((GOLDEN / "index.json").read_text())["payloads"]
-    good = [str(GOLDEN / name) for name, entry in index.items() if "holds" in entry]
-    program = tmp_path / "read.js"
-    program.write_text(block("js") + main)
-    run = subprocess.run(["node", program, *good], check=True, capture_output=True, text=True, timeout=60)
-    said = json.loads(run.stdout)
-    assert len(said) == len(good) >= 10
-    for path in good:
-        assert said[path] == expected(msgspec.msgpack.decode(Path(path).read_bytes()))
-
-
-def expected(value: Any) -> Any:
-    """What the JavaScript of the test prints for a value."""
-    if isinstance(value, bool | str | float):
-        return value
-    if isinstance(value, int):
-        return {"int": str(value)}
-    if isinstance(value, bytes):
-        return {"floats": [javascript(number) for (number,) in struct.iter_unpack("<f", value)]}
-    if isinstance(value, list):
-        return [expected(item) for item in value]
-    return {name: times(item) if name == "t" else expected(item) for name, item in value.items()}
-
-
-def times(data: bytes) -> list[float]:
-    return [second for (second,) in struct.iter_unpack("<d", data)]
-
-
-def javascript(number: float) -> str:
-    """A float32 as JavaScript's String() writes it, for the values of the golden payloads."""
-    if math.isnan(number):
-        return "NaN"
-    if number in (float("inf"), float("-inf")):
-        return "Infinity" if number > 0 else "-Infinity"
-    return str(int(number)) if number == int(number) and abs(number) < 1e21 else repr(number)

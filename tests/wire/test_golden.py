@@ -43,7 +43,8 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
 
     if kind == "raw":
         raw = wire.decode_raw(payload, INDEX["features"], INDEX["schema"])
-        shown = {"session": raw.session, "seq": raw.seq, "shape": list(raw.rows.shape), "values": numbers(raw.rows)}
+        shown = {"session": str(raw.session), "seq": str(raw.seq), "shape": list(raw.rows.shape)}
+        shown |= {"values": numbers(raw.rows)}
         times = {} if raw.t is None else {"t": raw.t.tolist()}
         optional = times | ({"end": True} if raw.end else {}) | ({"wearer": raw.wearer} if raw.wearer else {})
         return {"v": 1, "schema": INDEX["schema"], **shown, **optional}
@@ -53,9 +54,10 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
         return {"v": 1, "schema": INDEX["schema"], "shape": shape, "values": numbers(values), "t": t.tolist()}
     if kind == "private":
         chunk = wire.decode_private(payload)
-        fields = {name: getattr(chunk, name) for name in ("session", "chunk", "t0", "dt", "epsilon", "delta")}
+        digits = {name: str(getattr(chunk, name)) for name in ("session", "chunk")}
+        fields = {name: getattr(chunk, name) for name in ("t0", "dt", "epsilon", "delta")}
         fields |= {} if chunk.at is None else {"at": chunk.at}
-        return {"v": 1, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
+        return {"v": 1, **digits, **fields, "shape": list(chunk.values.shape), "values": numbers(chunk.values)}
     if kind in ("owner", "budget"):
         message = (decode_owner if kind == "owner" else wire.decode_budget)(payload)
         return msgspec.json.decode(msgspec.json.encode(message))
@@ -74,6 +76,19 @@ def as_float32(shown: dict[str, Any]) -> dict[str, Any]:
     if values is None:
         return shown
     return {**shown, "values": [[None if x is None else float(np.float32(x)) for x in row] for row in values]}
+
+
+def test_javascript_rounds_no_number_of_the_index() -> None:
+    """Its numbers are doubles: an integer of more than 53 bits would become another one."""
+    numbers: list[int] = []
+
+    def note(digits: str) -> int:
+        numbers.append(int(digits))
+        return numbers[-1]
+
+    json.loads((GOLDEN / "index.json").read_text(), parse_int=note)
+    assert len(numbers) > 20
+    assert max(map(abs, numbers)) < 2**53
 
 
 @pytest.mark.parametrize("name", GOOD)

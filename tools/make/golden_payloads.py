@@ -147,9 +147,10 @@ LAST_WILL = {"v": 1, "state": "offline", "reason": "lost"}
 
 
 def shown(message: dict[str, Any], values: list[list[float]]) -> dict[str, Any]:
-    """What a reader must find: bytes as numbers, missing values as null."""
+    """What a reader must find: bytes as numbers, missing values as null, and in digits what JavaScript would round."""
     finite = [[value if abs(value) < INF else None for value in row] for row in values]
-    return {**message, "values": finite}
+    digits: dict[str, Any] = {key: str(message[key]) for key in ("session", "seq", "chunk") if key in message}
+    return {**message, **digits, "values": finite}
 
 
 def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
@@ -191,8 +192,9 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
 def index() -> dict[str, Any]:
     return {
         "about": "Payloads of the wire format, version 1. Arrays are little-endian float32, row after row; null is a "
-        "missing value. 'holds' is what a payload says, 'refused' the word with which a sidecar refuses it. Written by "
-        "tools/make/golden_payloads.py with an independent msgpack library.",
+        "missing value. 'holds' is what a payload says; of its numbers, session, seq and chunk take 64 bits and stand "
+        "here as text. 'refused' is the word with which a sidecar refuses it. Written by tools/make/golden_payloads.py "
+        "with an independent msgpack library.",
         "schema": SCHEMA,
         "features": len(NAMES),
         "payloads": {f"{name}.msgpack": entry for name, (entry, _) in payloads().items()},
