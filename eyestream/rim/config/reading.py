@@ -31,6 +31,7 @@ _KEYS = {
     for key in kind.__struct_fields__
 }
 _SECRETS_AND_CERTIFICATES = ("password_file", "ca_file", "cert_file", "key_file")
+_FLEET = (*_SECRETS_AND_CERTIFICATES, "folder", "second_place")
 
 
 def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Settings:
@@ -198,6 +199,7 @@ def _anchored(settings: Settings, base: Path) -> Settings:
         raw=None if settings.raw is None else broker(settings.raw),
         stream=tuple(stream(table) for table in settings.stream),
         source=tuple(source(table) for table in settings.source),
+        fleet=None if settings.fleet is None else _with_paths(settings.fleet, _FLEET, base),
     )
 
 

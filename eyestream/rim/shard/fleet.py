@@ -1,0 +1,152 @@
+"""A fleet out of its configuration: its log, its second place, and the life of one shard."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eyestream.errors import ConfigError
+from eyestream.rim.config import BrokerSettings, Settings
+from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.logs.log import Log
+from eyestream.rim.mqtt.endpoint import secret_in, tls_context
+from eyestream.rim.shard.directory import create_shard, opened_shard
+from eyestream.rim.shard.second_place import FilePlace, Lengths, SecondPlace
+from eyestream.rim.shard.worker import Worker
+from eyestream.rim.sidecar.assembly import mechanisms_of
+from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
+from eyestream.rim.sidecar.description import served_streams
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+__all__ = ["found_shard", "run_shard"]
+
+
+async def found_shard(settings: Settings, partition: int, created: int) -> None:
+    """Make a shard, what its log needs, and what the second place remembers of it.
+
+    Parameters
+    ----------
+    settings
+        With a fleet.
+    partition
+        Of the shard.
+    created
+        Seconds since 1970.
+
+    Raises
+    ------
+    LedgerError
+        The shard is there already, or cannot be written.
+    LinkError
+        The log cannot be reached. Nothing was made.
+    """
+    fleet = _fleet(settings)
+    folder = _folder(fleet, partition)
+    async with contextlib.AsyncExitStack() as stack:
+        client = None
+        if fleet.log == "nats":
+            from eyestream.rim.logs.nats import make_streams  # noqa: PLC0415  an extra
+            from eyestream.rim.shard.bucket import make_bucket  # noqa: PLC0415
+
+            client = await stack.enter_async_context(_nats(fleet))
+            await make_streams(
+                client,
+                fleet.partitions,
+                replicas=fleet.replicas,
+                raw_age_s=fleet.raw_age_s,
+                released_age_s=fleet.released_age_s,
+            )
+            await make_bucket(client, fleet.replicas)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = create_shard(folder, partition, fleet.partitions, created=created)
+        if fleet.second_place is not None:
+            fleet.second_place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            FilePlace.create(_folder_file(fleet.second_place, partition))
+        place = stack.enter_context(_second_place(fleet, partition, client))
+        await place.write(name, Lengths(0, 0))
+
+
+async def run_shard(settings: Settings, partition: int, today: Callable[[], int], stop: asyncio.Event) -> Worker:
+    """Serve a shard until `stop` is set; gives its worker, whose work is done.
+
+    Raises
+    ------
+    ConfigError
+        The fleet is missing, or something else cannot be used.
+    ShardError, LedgerError
+        The shard cannot be used.
+    LinkError
+        The log cannot be reached at the start.
+    """
+    fleet = _fleet(settings)
+    mechanisms = mechanisms_of(settings)
+    with opened_shard(
+        _folder(fleet, partition),
+        partition,
+        fleet.partitions,
+        served_streams(settings, mechanisms),
+        ceilings=ceilings_of(settings, mechanisms),
+        own=own_ceilings(settings, mechanisms),
+        today=today,
+        levels=settings.budget.levels,
+    ) as shard:
+        async with _joined(fleet, partition) as (log, place):
+            worker = Worker(shard, log, place)
+            await worker.run(stop)
+            return worker
+
+
+@contextlib.asynccontextmanager
+async def _joined(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace]]:
+    """The partition and the second place."""
+    async with contextlib.AsyncExitStack() as stack:
+        from eyestream.rim.logs.nats import NatsLog  # noqa: PLC0415  an extra
+
+        client = await stack.enter_async_context(_nats(fleet))
+        yield NatsLog(client, partition), stack.enter_context(_second_place(fleet, partition, client))
+
+
+@contextlib.contextmanager
+def _second_place(fleet: FleetSettings, partition: int, client: "Client | None") -> Iterator[SecondPlace]:
+    if fleet.second_place is not None:
+        with contextlib.closing(FilePlace(_folder_file(fleet.second_place, partition))) as place:
+            yield place
+    elif client is not None:
+        from eyestream.rim.shard.bucket import Bucket  # noqa: PLC0415  an extra
+
+        yield Bucket(client)
+    else:
+        raise ConfigError("[fleet] second_place: missing; Kafka has none, so name a folder on another disk")
+
+
+def _nats(fleet: FleetSettings) -> "contextlib.AbstractAsyncContextManager[Client]":
+    try:
+        from eyestream.rim.logs.nats import connected  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        raise ConfigError("[fleet] log: 'nats' needs nats-py: pip install 'eyestream[fleet]'") from None
+    login = BrokerSettings(fleet.servers[0], ca_file=fleet.ca_file, cert_file=fleet.cert_file, key_file=fleet.key_file)
+    return connected(
+        fleet.servers,
+        tls=tls_context(login) if fleet.servers[0].startswith("tls://") else None,
+        user=fleet.username,
+        password=None if fleet.password_file is None else secret_in(fleet.password_file),
+    )
+
+
+def _fleet(settings: Settings) -> FleetSettings:
+    if settings.fleet is None:
+        raise ConfigError("[fleet]: missing; it says where the log is and how it is cut")
+    return settings.fleet
+
+
+def _folder(fleet: FleetSettings, partition: int) -> Path:
+    if not 0 <= partition < fleet.partitions:
+        raise ConfigError(f"--partition {partition}: expected 0 to {fleet.partitions - 1}")
+    return _folder_file(fleet.folder, partition)
+
+
+def _folder_file(folder: Path, partition: int) -> Path:
+    return folder / f"shard-{partition}"

@@ -1,0 +1,140 @@
+"""Workers on a real NATS server: partitions, trackers that speak MQTT, and kills."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eyestream.errors import LinkError
+from eyestream.rim.logs.log import Log, Publication, partition_of
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.shard.second_place import Lengths
+from eyestream.streams.key import StreamKey
+from eyestream.testing.clocks import until
+from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
+from tests.rigs.nats import NatsServer
+
+pytestmark = pytest.mark.needs("nats")
+PARTITIONS = 2
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    made = NatsServer(tmp_path / "nats", PARTITIONS)
+    made.start()
+    yield made
+    made.kill()
+
+
+@contextlib.asynccontextmanager
+async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
+    """Every partition."""
+    from eyestream.rim.logs.nats import NatsLog, connected, make_streams
+
+    async with connected([server.url]) as client:
+        await make_streams(client, PARTITIONS, replicas=1, raw_age_s=60.0, released_age_s=60.0)
+        yield [NatsLog(client, partition) for partition in range(PARTITIONS)]
+
+
+async def test_a_tracker_that_speaks_mqtt_reaches_the_partition_of_its_device(server: NatsServer) -> None:
+    devices = ["hmd-1", "d0", "abc", "zz9"]
+    async with logs(server) as cut:
+        for device in devices:
+            async with Publisher(server.mqtt_url, device, ("a", "b"), 2.0) as publisher:
+                await publisher.send(np.zeros((1, 2), np.float32))
+        found = {}
+        for partition, log in enumerate(cut):
+            await log.seek((await log.bounds()).first)
+            found |= {entry.key: partition for entry in await log.fetch(100, 0.5)}
+    assert found == {StreamKey(device, "features"): partition_of(device, PARTITIONS) for device in devices}
+    assert set(found.values()) == {0, 1}, "control: more than one partition"
+
+
+async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(server: NatsServer) -> None:
+    from eyestream.rim.logs.nats import PRIVATE, connected
+
+    async with logs(server) as (log, _), connected([server.url]) as client:
+        before = await log.bounds()
+        for number in range(5):
+            await client.publish("eyestream_raw.0.d.features", b"%d" % number)
+        await client.flush()
+        await log.seek(before.first)
+        entries = await log.fetch(100, 0.5)
+        assert [entry.payload for entry in entries] == [b"0", b"1", b"2", b"3", b"4"]
+        assert await log.fetch(100, 0.1) == []
+        await log.seek(entries[3].offset)
+        again = await log.fetch(100, 0.5)
+        assert [(one.offset, one.at, one.payload) for one in again] == [
+            (one.offset, one.at, one.payload) for one in entries[3:]
+        ]
+        assert (await log.bounds()).end == entries[-1].offset + 1
+        chunk = Publication("one", StreamKey("d", "features"), b"bytes")
+        await log.publish([chunk, chunk])
+        await log.publish([chunk])
+        assert (await client.jetstream().stream_info(PRIVATE)).state.messages == 1
+
+
+async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_another_one(server: NatsServer) -> None:
+    async with logs(server) as (log, _):
+        before = await log.bounds()
+        await log.seek(before.first)
+        server.kill()
+        for call in (log.bounds(), log.seek(1), log.publish([Publication("i", StreamKey("d", "f"), b"x")])):
+            with pytest.raises(LinkError, match="NATS"):
+                await call
+        with pytest.raises(LinkError):
+            await log.fetch(5, 0.1)
+        server.start()
+    async with logs(server) as (log, _):
+        assert (await log.bounds()).epoch != before.epoch
+
+
+async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
+    from eyestream.rim.logs.nats import connected
+    from eyestream.rim.shard.bucket import Bucket, make_bucket
+
+    async with connected([server.url]) as client:
+        await make_bucket(client, 1)
+        bucket = Bucket(client)
+        assert await bucket.read("a") is None
+        await bucket.write("a", Lengths(2**40, 7))
+        await make_bucket(client, 1)
+        assert await bucket.read("a") == Lengths(2**40, 7)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+async def test_twenty_kills(server: NatsServer, tmp_path: Path) -> None:
+    """Two workers as processes: every chunk once, with one byte string, charged once, in one session of a device."""
+    from eyestream.rim.logs.nats import connected
+
+    devices, chunks, luck = [f"d{i}" for i in range(20)], 40, random.Random(3)
+    workers, seen = Workers(fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices), PARTITIONS), Seen()
+    async with connected([server.url]) as client:
+
+        async def hear() -> None:
+            async for message in (await client.subscribe("eyestream.v1.*.*.private")).messages:
+                seen.note((message.headers or {})["Nats-Msg-Id"], message.subject.split(".")[2], message.data)
+
+        async def kill() -> None:
+            while workers.kills < 20:
+                await asyncio.sleep(luck.uniform(0.3, 1.5))
+                await asyncio.to_thread(workers.kill, luck)
+
+        hearing, killing = asyncio.create_task(hear()), asyncio.create_task(kill())
+        jetstream, messages = client.jetstream(), raw_messages(devices, chunks, 16)
+        for number, (key, payload) in enumerate(messages):
+            await jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload)
+            due = 20 * number // len(messages)  # the rows last as long as the kills
+            await until(lambda due=due: workers.kills >= due, 60.0)  # type: ignore[misc]
+        await killing
+        await seen.wait_for(len(devices) * chunks, 60.0)
+        assert await asyncio.to_thread(workers.stop) == [0, 0]
+        await asyncio.sleep(0.2)
+        hearing.cancel()
+    print(f"{seen.messages - len(seen.payloads)} sent again, longest gap {seen.longest_gap_s:.2f} s")
+    assert seen.faults(len(devices), chunks, workers.released()) == []
