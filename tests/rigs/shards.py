@@ -27,9 +27,28 @@ from eyestream.rim.shard.worker import Worker
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_raw
 
-__all__ = ["DAY", "CountingMechanism", "Killed", "MemoryLog", "MemoryPlace", "Points", "World", "raw_log"]
+__all__ = [
+    "DAY",
+    "CountingMechanism",
+    "Killed",
+    "MemoryLog",
+    "MemoryPlace",
+    "Points",
+    "World",
+    "raw_log",
+    "shard_settings",
+]
 
 DAY = 20_000
+
+
+N = 4
+"""Rows of a chunk."""
+
+
+def shard_settings(device: str) -> DeviceSettings:
+    """4 rows a chunk, 2 rows a second, 3 features; so patient that rows alone close its chunks."""
+    return DeviceSettings(device, "features", 1, ("a", "b", "c"), 2.0, N, grace_s=9.0, idle_s=60.0, jump_chunks=3)
 
 
 class Killed(Exception):  # noqa: N818  no error: a process ends so
@@ -105,13 +124,13 @@ class MemoryPlace:
         self.lengths[shard] = lengths
 
 
-def raw_log(devices: Sequence[str], chunks: int, n: int, *, seed: int = 2, most: int = 9) -> list[Entry]:
+def raw_log(devices: Sequence[str], chunks: int, *, seed: int = 2, most: int = 9) -> list[Entry]:
     """Messages of two sessions of every device, mixed: whole chunks in all, one to `most` rows each, two a second."""
     luck, entries = random.Random(seed), list[tuple[float, StreamKey, bytes]]()
     for device in devices:
         start = 0.0
         for session in (1, 2):
-            row, end = 0, chunks * n // 2
+            row, end = 0, chunks * N // 2
             while row < end:
                 rows = np.full((min(luck.randint(1, most), end - row), 3), 0.5, np.float32)
                 row += len(rows)

@@ -14,8 +14,7 @@ from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.shard.frames import Parcel
 from eyestream.rim.shard.shard import Shard
 from eyestream.wire.messages import PrivateChunk, decode_private
-from tests.release.worlds import N, settings
-from tests.rigs.shards import CountingMechanism, MemoryLog, Points, World, raw_log
+from tests.rigs.shards import CountingMechanism, MemoryLog, Points, World, raw_log, shard_settings
 
 DEVICES = ("d", "e")
 CHUNKS = 6
@@ -26,8 +25,8 @@ def world(
     folder: Path, kind: type[Shard] = Shard, mechanism: CountingMechanism | None = None, **given: object
 ) -> World:
     made = mechanism or CountingMechanism()
-    streams = [(settings(id=device, names=("a", "b", "c"), grace_s=9.0, idle_s=60.0), made) for device in DEVICES]
-    return World(folder, MemoryLog(raw_log(DEVICES, CHUNKS, N)), streams, kind=kind, **given)  # type: ignore[arg-type]
+    streams = [(shard_settings(device), made) for device in DEVICES]
+    return World(folder, MemoryLog(raw_log(DEVICES, CHUNKS)), streams, kind=kind, **given)  # type: ignore[arg-type]
 
 
 def chunks(one: World) -> list[PrivateChunk]:

@@ -14,8 +14,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
 from eyestream.rim.shard.second_place import FilePlace, Lengths, refuse_shorter
-from tests.release.worlds import N, settings
-from tests.rigs.shards import CountingMechanism, Points, World, raw_log
+from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
 
 
@@ -123,11 +122,11 @@ def test_rows_of_another_partition_are_refused(tmp_path: Path) -> None:
     """They are in this partition by mistake, or somebody has changed how the log is cut."""
     (folder := tmp_path / "shard").mkdir()
     create_shard(folder, 1, 2, created=0)
-    streams = [(settings(id=device, names=("a", "b", "c")), CountingMechanism()) for device in ("d", "e")]
+    streams = [(shard_settings(device), CountingMechanism()) for device in ("d", "e")]
     with opened_shard(folder, 1, 2, streams, ceilings=Ceilings(), today=lambda: 0) as shard:
         (served,) = shard.streams
-        shard.take(raw_log(("d", "e"), 2, N))
-        assert shard.rejected == {"partition": sum(entry.key != served for entry in raw_log(("d", "e"), 2, N))}
+        shard.take(raw_log(("d", "e"), 2))
+        assert shard.rejected == {"partition": sum(entry.key != served for entry in raw_log(("d", "e"), 2))}
 
 
 def test_a_foreign_ledger_is_refused(tmp_path: Path) -> None:
@@ -169,7 +168,7 @@ def test_a_log_that_has_forgotten_loses_rows_and_goes_on(tmp_path: Path, caplog:
 @pytest.mark.parametrize("mix", [lambda log: log[::-1], lambda log: [e for entry in log for e in (entry, entry)]])
 def test_messages_out_of_order_are_refused(tmp_path: Path, mix: Callable[[list[Entry]], list[Entry]]) -> None:
     one = world(tmp_path / "shard")
-    entries = mix(raw_log(DEVICES, CHUNKS, N))
+    entries = mix(raw_log(DEVICES, CHUNKS))
     with one.opened() as shard:
         shard.take(entries)
         shard.take(entries[:5])

@@ -103,14 +103,17 @@ async def run_shard(settings: Settings, partition: int, today: Callable[[], int]
 async def _joined(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace]]:
     """The partition and the second place."""
     async with contextlib.AsyncExitStack() as stack:
+        if fleet.log == "kafka":
+            yield stack.enter_context(_kafka(fleet, partition)), stack.enter_context(_second_place(fleet, partition))
+            return
+        client = await stack.enter_async_context(_nats(fleet))
         from eyestream.rim.logs.nats import NatsLog  # noqa: PLC0415  an extra
 
-        client = await stack.enter_async_context(_nats(fleet))
         yield NatsLog(client, partition), stack.enter_context(_second_place(fleet, partition, client))
 
 
 @contextlib.contextmanager
-def _second_place(fleet: FleetSettings, partition: int, client: "Client | None") -> Iterator[SecondPlace]:
+def _second_place(fleet: FleetSettings, partition: int, client: "Client | None" = None) -> Iterator[SecondPlace]:
     if fleet.second_place is not None:
         with contextlib.closing(FilePlace(_folder_file(fleet.second_place, partition))) as place:
             yield place
@@ -134,6 +137,23 @@ def _nats(fleet: FleetSettings) -> "contextlib.AbstractAsyncContextManager[Clien
         user=fleet.username,
         password=None if fleet.password_file is None else secret_in(fleet.password_file),
     )
+
+
+@contextlib.contextmanager
+def _kafka(fleet: FleetSettings, partition: int) -> Iterator[Log]:
+    try:
+        from eyestream.rim.logs.kafka import KafkaLog  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        raise ConfigError("[fleet] log: 'kafka' needs confluent-kafka: pip install 'eyestream[kafka]'") from None
+    files = {"ca": fleet.ca_file, "certificate": fleet.cert_file, "key": fleet.key_file}
+    options = {f"ssl.{name}.location": str(path) for name, path in files.items() if path is not None}
+    if fleet.username is not None and fleet.password_file is not None:
+        options |= {"sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": fleet.username}
+        options["sasl.password"] = secret_in(fleet.password_file)
+    if options:
+        options["security.protocol"] = "SASL_SSL" if "sasl.username" in options else "SSL"
+    with contextlib.closing(KafkaLog(fleet.servers, partition, options)) as log:
+        yield log
 
 
 def _fleet(settings: Settings) -> FleetSettings:
