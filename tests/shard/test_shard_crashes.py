@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted, Request
+from eyestream.rim.ledger import writer
+from eyestream.rim.shard import outbox
 from eyestream.rim.shard.frames import Parcel
 from eyestream.rim.shard.shard import Shard
 from eyestream.wire.messages import PrivateChunk, decode_private
@@ -74,6 +76,26 @@ def test_killed_at_any_effect(tmp_path: Path) -> None:
         resent += len(one.log.published) - len(one.payloads())
         again += before
     assert resent > 10, "kills between a publication and its acknowledgement"
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ledger and outbox are written again after a few records, and whenever they are opened."""
+    monkeypatch.setattr(writer, "_MANY_RECORDS", 1)
+    monkeypatch.setattr(writer, "_TOO_MANY_RECORDS", 9)
+    monkeypatch.setattr(outbox, "_TOO_LONG", 1)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("often")
+def test_killed_at_any_step_of_a_rewriting(tmp_path: Path) -> None:
+    total = points_of(tmp_path / "whole")
+    assert total > 100
+    for kill in range(total):
+        one = world(tmp_path / str(kill))
+        one.live(Points(kill))
+        assert one.live()
+        assert faults(one) == [], f"killed at effect {kill}"
 
 
 @pytest.mark.parametrize("seed", range(6))
