@@ -63,11 +63,11 @@ def fleet_config(folder: Path, log: str, servers: Sequence[str], partitions: int
     return path
 
 
-def raw_messages(devices: Sequence[str], chunks: int, rows: int) -> list[tuple[StreamKey, bytes]]:
-    """Messages of `rows` rows, device by device in turn, in the order of each."""
+def raw_messages(devices: Sequence[str], chunks: int, rows: int, first: int = 0) -> list[tuple[StreamKey, bytes]]:
+    """Messages of `rows` rows, device by device in turn, in the order of each, from chunk `first` on."""
     shape, made = (rows, len(calibrations.load(_CALIBRATION).names)), []
-    for first in range(0, 32 * chunks, rows):
-        payload = encode_raw(1, first, np.full(shape, 0.5, np.float32), 1)
+    for row in range(32 * first, 32 * (first + chunks), rows):
+        payload = encode_raw(1, row, np.full(shape, 0.5, np.float32), 1)
         made += [(StreamKey(device, "features"), payload) for device in devices]
     return made
 

@@ -57,14 +57,14 @@ class NatsServer:
             lines.append(f"cluster {{ name: fleet, listen: '127.0.0.1:{routes[place]}', routes: [{urls}] }}")
         self._configuration.write_text("\n".join(lines) + "\n")
 
-    def start(self) -> None:
-        """Start and wait until it accepts connections."""
+    def start(self, *, wait: bool = True) -> None:
+        """Start, and wait until it accepts connections; one of a cluster opens MQTT when most of them are there."""
         program = nats_program()
         assert program is not None, "nats-server is not installed"
         with (self._folder / f"{self._configuration.stem}.log").open("ab") as log:
             self._process = subprocess.Popen([program, "-c", str(self._configuration)], stdout=log, stderr=log)
         deadline = time.monotonic() + 20
-        while True:
+        while wait:
             try:
                 for port in (self.port, self.mqtt_port):
                     socket.create_connection(("127.0.0.1", port), timeout=1).close()
