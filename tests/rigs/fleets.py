@@ -24,15 +24,23 @@ _CALIBRATION = "everyday-cfpa-32"
 _COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()", "shard"]
 
 
-def fleet_config(folder: Path, log: str, servers: Sequence[str], partitions: int, devices: Sequence[str]) -> Path:
-    """A configuration of a fleet, whose ceilings do not bind."""
+def fleet_config(
+    folder: Path,
+    log: str,
+    servers: Sequence[str],
+    partitions: int,
+    devices: Sequence[str],
+    *,
+    private: str = "mqtt://127.0.0.1:1",
+) -> Path:
+    """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none."""
     names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
     text = f"""
         [sidecar]
         name = "fleet"
         ledger = "./unused"
         [private]
-        url = "mqtt://127.0.0.1:1"
+        url = "{private}"
         [fleet]
         log = "{log}"
         servers = [{", ".join(f'"{server}"' for server in servers)}]

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from eyestream.errors import LinkError
+from eyestream.rim.files import calibrations
 from eyestream.rim.logs.log import Log, Publication, partition_of
 from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.shard.second_place import Lengths
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
@@ -104,6 +106,22 @@ async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
         await bucket.write("a", Lengths(2**40, 7))
         await make_bucket(client, 1)
         assert await bucket.read("a") == Lengths(2**40, 7)
+
+
+async def test_a_tracker_and_an_application_speak_mqtt_as_to_a_sidecar(server: NatsServer, tmp_path: Path) -> None:
+    devices = ["d0", "d1", "d2"]
+    config = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices, private=server.mqtt_url)
+    workers = await asyncio.to_thread(Workers, config, PARTITIONS)
+    names = calibrations.load("everyday-cfpa-32").names
+    async with asyncio.timeout(60), subscribe(server.mqtt_url, "d1") as chunks:
+        await until(lambda: chunks.meta is not None, 60.0)
+        async with Publisher(server.mqtt_url, "d1", names, 2.0) as publisher:
+            for _ in range(4):
+                await publisher.send(np.full((8, len(names)), 0.5, np.float32))
+            chunk = await anext(aiter(chunks))
+    assert chunk.values.shape == (len(names), 32)
+    assert chunk.names == names
+    await asyncio.to_thread(workers.stop)
 
 
 @pytest.mark.long

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,18 +10,25 @@ from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.logs.log import Log
-from eyestream.rim.mqtt.endpoint import secret_in, tls_context
+from eyestream.rim.mqtt.endpoint import Endpoint, secret_in, tls_context
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link
 from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.shard.second_place import FilePlace, Lengths, SecondPlace
 from eyestream.rim.shard.worker import Worker
 from eyestream.rim.sidecar.assembly import mechanisms_of
 from eyestream.rim.sidecar.ceilings import ceilings_of, own_ceilings
-from eyestream.rim.sidecar.description import served_streams
+from eyestream.rim.sidecar.description import metas, served_streams
+from eyestream.wire.messages import encode_meta
+from eyestream.wire.topics import meta_topic
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
 __all__ = ["found_shard", "run_shard"]
+
+_AT_ONCE = 64
+"""Retained messages that may be under way."""
 
 
 async def found_shard(settings: Settings, partition: int, created: int) -> None:
@@ -93,10 +100,30 @@ async def run_shard(settings: Settings, partition: int, today: Callable[[], int]
         today=today,
         levels=settings.budget.levels,
     ) as shard:
-        async with _joined(fleet, partition) as (log, place):
+        told = [
+            (meta_topic(*key), encode_meta(meta))
+            for key, meta in metas(settings, mechanisms).items()
+            if key in shard.streams
+        ]
+        async with _joined(fleet, partition) as (log, place), asyncio.TaskGroup() as group:
+            telling = group.create_task(_tell(settings, told), name="meta") if fleet.log == "nats" else None
             worker = Worker(shard, log, place)
             await worker.run(stop)
+            if telling is not None:
+                telling.cancel()
             return worker
+
+
+async def _tell(settings: Settings, told: Sequence[tuple[str, bytes]]) -> None:
+    """Let it stand, retained, where applications subscribe, and again on each link, until cancelled."""
+
+    async def serve(link: Link) -> None:
+        for start in range(0, len(told), _AT_ONCE):
+            await link.state(told[start : start + _AT_ONCE])
+        await asyncio.Event().wait()
+
+    endpoint = Endpoint.of(settings.private)
+    await ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=lambda message: None).run()
 
 
 @contextlib.asynccontextmanager
