@@ -164,14 +164,11 @@ class StreamRelease:
         session = None if self._session is None else self._session.snapshot()
         return encode(_State(self._order.snapshot(), self._private_session, session, self._level))
 
-    def border(self) -> bytes | None:
-        """The state without any raw row, before the first chunk that is not settled (`ReleaseOrder.border`).
+    def border(self) -> bytes:
+        """The state without any row, before the first chunk that is not settled (`ReleaseOrder.border`).
 
-        None where the mechanism takes a baseline off each session: that is raw. After a crash such a session begins
-        again, as after a restart of the sidecar.
+        Where the mechanism takes a baseline off each session, that is in it and raw: keep it as raw rows are kept.
         """
-        if self._mechanism.baseline_chunks:
-            return None
         session = None if self._session is None else self._session.snapshot()
         return encode(_State(self._order.border(), self._private_session, session, self._level))
 

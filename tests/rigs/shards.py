@@ -28,7 +28,9 @@ from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import encode_raw
 
 __all__ = [
+    "BASELINE",
     "DAY",
+    "BaselineMechanism",
     "CountingMechanism",
     "Killed",
     "MemoryLog",
@@ -101,6 +103,9 @@ class MemoryLog:
         found = self.entries[self._at : self._at + min(most, self.piece)]
         self._at += len(found)
         return found
+
+    async def secret(self) -> None:
+        raise AssertionError("a world has the key")
 
     async def publish(self, publications: Sequence[Publication]) -> None:
         for one in publications:
@@ -185,6 +190,47 @@ class CountingMechanism:
         return None
 
 
+class BaselineSession(CountingSession):
+    """Takes two chunks into its baseline, which is a random number; releases it in the place of what was missing."""
+
+    def __init__(self, turn: int, taken: int, tag: float) -> None:
+        super().__init__(lambda chunk: secrets.randbits(20), turn)
+        self._taken, self.tag = taken, tag
+
+    @property
+    def awaits_baseline(self) -> bool:  # type: ignore[override]
+        return self._taken < 2
+
+    def anchor(self, chunk: NDArray[np.float64], /) -> None:
+        assert not np.isnan(chunk).any()
+        self._taken, self.tag = self._taken + 1, float(secrets.randbits(20))
+
+    def release(self, chunk: NDArray[np.float64], /) -> NDArray[np.float64]:
+        assert not self.awaits_baseline
+        said = super().release(chunk)
+        said[1] = self.tag
+        return said
+
+    def snapshot(self) -> bytes:
+        return super().snapshot() + bytes([self._taken]) + BASELINE + np.float64(self.tag).tobytes()
+
+
+BASELINE = b"raw baseline"
+"""Stands in every snapshot with a baseline: what may be in no file."""
+
+
+class BaselineMechanism(CountingMechanism):
+    """Takes a baseline off each session."""
+
+    baseline_chunks = 2
+
+    def session(self, snapshot: bytes | None = None) -> BaselineSession:
+        if snapshot is None:
+            return BaselineSession(0, 0, 0.0)
+        turn, taken = int.from_bytes(snapshot[:4], "big"), snapshot[4]
+        return BaselineSession(turn, taken, float(np.frombuffer(snapshot[-8:])[0]))
+
+
 class World:
     """What outlives a process: a directory, a log, a second place.
 
@@ -213,6 +259,7 @@ class World:
         self.place = MemoryPlace()
         self.place.lengths[create_shard(folder, 0, 1, created=DAY * 86_400)] = Lengths(0, 0)
         self.today = DAY
+        self.key: bytes | None = secrets.token_bytes(32)
         self.shard: Shard | None = None
 
     def live(self, points: Points | None = None) -> bool:
@@ -236,7 +283,7 @@ class World:
         with (
             mock.patch("eyestream.rim.shard.directory.Shard", self.kind),
             opened_shard(
-                self.folder, 0, 1, self.streams, ceilings=self.ceilings, today=lambda: self.today
+                self.folder, 0, 1, self.streams, ceilings=self.ceilings, today=lambda: self.today, key=self.key
             ) as self.shard,
         ):
             yield self.shard

@@ -32,6 +32,10 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
     made.kill()
 
 
+def files(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
 @contextlib.asynccontextmanager
 async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
     """Every partition."""
@@ -106,6 +110,19 @@ async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
         await bucket.write("a", Lengths(2**40, 7))
         await make_bucket(client, 1)
         assert await bucket.read("a") == Lengths(2**40, 7)
+
+
+async def test_the_secret_of_a_log_is_one_and_lives_in_memory_alone(server: NatsServer, tmp_path: Path) -> None:
+    async with logs(server) as (one, other):
+        secret = await one.secret()
+        assert secret is not None
+        assert len(secret) == 32
+        assert await other.secret() == secret
+    server.kill()
+    assert not any(secret in data for data in files(tmp_path))
+    server.start()
+    async with logs(server) as (one, _):
+        assert await one.secret() != secret
 
 
 async def test_a_tracker_and_an_application_speak_mqtt_as_to_a_sidecar(server: NatsServer, tmp_path: Path) -> None:

@@ -16,7 +16,16 @@ from eyestream.rim.shard import outbox
 from eyestream.rim.shard.frames import Parcel
 from eyestream.rim.shard.shard import Shard
 from eyestream.wire.messages import PrivateChunk, decode_private
-from tests.rigs.shards import CountingMechanism, MemoryLog, Points, World, raw_log, shard_settings
+from tests.rigs.shards import (
+    BASELINE,
+    BaselineMechanism,
+    CountingMechanism,
+    MemoryLog,
+    Points,
+    World,
+    raw_log,
+    shard_settings,
+)
 
 DEVICES = ("d", "e")
 CHUNKS = 6
@@ -76,6 +85,49 @@ def test_killed_at_any_effect(tmp_path: Path) -> None:
         resent += len(one.log.published) - len(one.payloads())
         again += before
     assert resent > 10, "kills between a publication and its acknowledgement"
+
+
+def baselines(one: World) -> tuple[int, int]:
+    """Sessions that applications saw, and chunks; each session has one baseline, and counts its chunks."""
+    sessions = defaultdict(list)
+    for chunk in chunks(one):
+        sessions[chunk.session].append(chunk)
+    for own in sessions.values():
+        assert len({float(chunk.values[1, 0]) for chunk in own}) == 1
+        assert [int(chunk.values[0, 0]) for chunk in own] == list(range(1, len(own) + 1))
+        assert [chunk.chunk for chunk in own] == list(range(2, len(own) + 2))
+    return len(sessions), sum(map(len, sessions.values()))
+
+
+@pytest.mark.parametrize("kill", range(0, 80, 3))
+def test_a_session_keeps_its_baseline_and_no_file_has_it(tmp_path: Path, kill: int) -> None:
+    """Of two sessions of five chunks of each device, two chunks each make the baseline."""
+    one = world(tmp_path / "shard", mechanism=BaselineMechanism())
+    one.log.entries = raw_log(DEVICES, 10)
+    one.live(Points(kill))
+    assert not any(BASELINE in path.read_bytes() for path in one.folder.iterdir())
+    assert one.live()
+    assert all(len(data) == 1 for data in one.payloads().values())
+    assert baselines(one) == (4, 12)
+    assert [one.spent(device) for device in DEVICES] == [6 * COST] * 2
+    with one.opened() as shard:
+        held = [stream.border() for stream in shard.streams.values()]
+    assert all(BASELINE in border for border in held), "control: it would be in the border"
+
+
+@pytest.mark.parametrize("kill", range(25, 80, 5))
+def test_without_a_key_a_session_with_a_baseline_begins_again(tmp_path: Path, kill: int) -> None:
+    """As where the log has lost its memory, or is Kafka: with another baseline, of other rows, under another name."""
+    one = world(tmp_path / "shard", mechanism=BaselineMechanism())
+    one.log.entries = raw_log(DEVICES, 10)
+    one.live(Points(kill))
+    one.key = None
+    assert one.live()
+    assert all(len(data) == 1 for data in one.payloads().values())
+    sessions, released = baselines(one)
+    assert sessions >= 3
+    assert released <= 12
+    assert sum(one.spent(device) for device in DEVICES) >= released * COST
 
 
 @pytest.fixture
@@ -144,9 +196,9 @@ def test_what_the_budget_withholds_is_covered(tmp_path: Path, kill: int) -> None
 class Naive(Shard):
     """The operator of a compute engine: what the log brings again is computed again, with fresh noise."""
 
-    def _serve(self, settings, mechanism):  # type: ignore[no-untyped-def]
-        self._outbox.contents.borders.clear()
-        return super()._serve(settings, mechanism)
+    def __init__(self, streams, ledger, outbox, **given):  # type: ignore[no-untyped-def]
+        outbox.contents.borders.clear()
+        super().__init__(streams, ledger, outbox, **given)
 
     def _again(self, request: Request) -> Granted | None:
         mark = self._ledger.mark(request.key)
@@ -181,9 +233,9 @@ class Last(Shard):
 class Stateless(Shard):
     """Begins every stream again."""
 
-    def _serve(self, settings, mechanism):  # type: ignore[no-untyped-def]
-        self._outbox.contents.borders.clear()
-        return super()._serve(settings, mechanism)
+    def __init__(self, streams, ledger, outbox, **given):  # type: ignore[no-untyped-def]
+        outbox.contents.borders.clear()
+        super().__init__(streams, ledger, outbox, **given)
 
 
 def of_the_input(chunk: NDArray[np.float64]) -> float:

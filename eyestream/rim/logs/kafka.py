@@ -99,6 +99,9 @@ class KafkaLog:
         messages = [] if first is None else [first, *self._consumer.consume(most - 1, 0.0)]
         return [_entry(message) for message in messages]
 
+    async def secret(self) -> None:
+        """As `Log`: Kafka keeps everything on disks."""
+
     @_in_a_thread
     def publish(self, publications: Sequence[Publication]) -> None:
         """As `Log`."""

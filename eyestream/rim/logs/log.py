@@ -86,6 +86,12 @@ class Log(Protocol):
         """The next messages, at most so many; none when nothing came for `wait_s` seconds. Raises LinkError."""
         ...
 
+    async def secret(self) -> bytes | None:
+        """32 random bytes that live in its memory alone, and as long as that; None: it has no such place.
+
+        Raises LinkError."""
+        ...
+
     async def publish(self, publications: Sequence[Publication]) -> None:
         """Publish in order; returns when all are acknowledged. Raises LinkError: some may be published, or all."""
         ...

@@ -11,6 +11,7 @@ The server's clock stamps each message. A message's offset is its number in the 
 import asyncio
 import contextlib
 import functools
+import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -20,6 +21,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
+from nats.js.errors import KeyWrongLastSequenceError
 
 from eyestream.errors import LinkError
 from eyestream.rim.logs.log import Bounds, Entry, Publication
@@ -31,7 +33,7 @@ __all__ = ["PRIVATE", "NatsLog", "connected", "make_streams", "mapping", "troubl
 PRIVATE = "EYESTREAM_PRIVATE"
 """The stream of what is released."""
 
-_RAW = "eyestream_raw"
+_RAW, _MEMORY = "eyestream_raw", "eyestream_memory"
 _TIMEOUT_S = 2.0
 _CONNECT_S = 3
 _DUPLICATES_S = 120.0
@@ -128,6 +130,7 @@ async def make_streams(
     )
     for config in wanted:
         await manager.add_stream(config)
+    await manager.create_key_value(bucket=_MEMORY, storage=StorageType.MEMORY, replicas=replicas)
 
 
 def _stream(partition: int) -> str:
@@ -196,6 +199,14 @@ class NatsLog:
             key = _key(message.subject)
             entries.append(Entry(told.sequence.stream, key, message.data, told.timestamp.timestamp()))
         return entries
+
+    @trouble
+    async def secret(self) -> bytes:
+        """As `Log`: made by the first who asks."""
+        bucket = await self._jetstream.key_value(_MEMORY)
+        with contextlib.suppress(KeyWrongLastSequenceError):
+            await bucket.create("secret", secrets.token_bytes(32))
+        return (await bucket.get("secret")).value or b""
 
     @trouble
     async def publish(self, publications: Sequence[Publication]) -> None:

@@ -15,6 +15,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.shard.frames import Contents
 from eyestream.rim.shard.outbox import Outbox, create_outbox
+from eyestream.rim.shard.resuming import Seal
 from eyestream.rim.shard.shard import Shard
 
 __all__ = ["LEDGER", "OUTBOX", "create_shard", "opened_shard"]
@@ -61,6 +62,7 @@ def opened_shard(
     own: Mapping[str, Ceilings] | None = None,
     today: Callable[[], int],
     levels: int = 1,
+    key: bytes | None = None,
 ) -> Iterator[Shard]:
     """The shard in `folder`, held by this process alone.
 
@@ -72,6 +74,8 @@ def opened_shard(
         As for `Shard`.
     ceilings, own
         As for `Ledger`.
+    key
+        For `Seal`; None: the log has none.
 
     Raises
     ------
@@ -90,4 +94,4 @@ def opened_shard(
                 f"{folder}: was made for partition {made[0]} of {made[1]}, not {partition} of {partitions}; the number "
                 "of partitions is fixed for the life of the ledgers"
             )
-        yield Shard(streams, ledger, outbox, today=today, levels=levels)
+        yield Shard(streams, ledger, outbox, today=today, levels=levels, seal=None if key is None else Seal(key))

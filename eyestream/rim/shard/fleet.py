@@ -90,22 +90,27 @@ async def run_shard(settings: Settings, partition: int, today: Callable[[], int]
     """
     fleet = _fleet(settings)
     mechanisms = mechanisms_of(settings)
-    with opened_shard(
-        _folder(fleet, partition),
-        partition,
-        fleet.partitions,
-        served_streams(settings, mechanisms),
-        ceilings=ceilings_of(settings, mechanisms),
-        own=own_ceilings(settings, mechanisms),
-        today=today,
-        levels=settings.budget.levels,
-    ) as shard:
+    async with contextlib.AsyncExitStack() as stack:
+        log, place = await stack.enter_async_context(_joined(fleet, partition))
+        shard = stack.enter_context(
+            opened_shard(
+                _folder(fleet, partition),
+                partition,
+                fleet.partitions,
+                served_streams(settings, mechanisms),
+                ceilings=ceilings_of(settings, mechanisms),
+                own=own_ceilings(settings, mechanisms),
+                today=today,
+                levels=settings.budget.levels,
+                key=await log.secret(),
+            )
+        )
         told = [
             (meta_topic(*key), encode_meta(meta))
             for key, meta in metas(settings, mechanisms).items()
             if key in shard.streams
         ]
-        async with _joined(fleet, partition) as (log, place), asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as group:
             telling = group.create_task(_tell(settings, told), name="meta") if fleet.log == "nats" else None
             worker = Worker(shard, log, place)
             await worker.run(stop)

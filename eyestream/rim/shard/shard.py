@@ -18,13 +18,12 @@ budget is that of the host, and never goes back (`eyestream.rim.ledger.ledger`).
 import dataclasses
 import hashlib
 import logging
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.errors import LedgerError, PayloadError, ShardError, SnapshotError
+from eyestream.errors import LedgerError, PayloadError, ShardError
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.release.ports import Mechanism
 from eyestream.release.stream import Outcome, StreamRelease
@@ -33,6 +32,7 @@ from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.logs.log import Bounds, Entry, partition_of
 from eyestream.rim.shard.frames import Border, Parcel, Step
 from eyestream.rim.shard.outbox import Outbox
+from eyestream.rim.shard.resuming import Place, Seal, last_rows, reserved, resumed
 from eyestream.rim.shard.second_place import Lengths
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams.key import StreamKey
@@ -41,9 +41,6 @@ from eyestream.wire.messages import decode_raw
 __all__ = ["Shard"]
 
 _LOG = logging.getLogger("eyestream.shard")
-
-Place = tuple[StreamKey, int, int]
-"""A chunk by its stream, the tracker's session, and its last row."""
 
 
 class Shard:
@@ -60,6 +57,8 @@ class Shard:
         Days since 1970, UTC.
     levels
         Of a lifetime that fades; 1: it does not.
+    seal
+        For sessions with a baseline, which begin again in each life without one.
 
     Attributes
     ----------
@@ -82,21 +81,36 @@ class Shard:
         *,
         today: Callable[[], int],
         levels: int = 1,
+        seal: Seal | None = None,
     ) -> None:
-        self._ledger, self._outbox, self._today, self._levels = ledger, outbox, today, levels
+        self._ledger, self._outbox, self._today, self._seal = ledger, outbox, today, seal
         self._secret, held = ledger.header.ledger_id, outbox.contents
         self.name = ledger_name(self._secret)
         if held.ledger != self.name:
             raise ShardError("the ledger and the outbox of a shard belong together; these do not")
         self._usable, self._released = True, ledger.released
+        if outbox.torn:
+            _LOG.error("the end of the outbox cannot be read: chunks that were reserved and are not in it are withheld")
         with self._writing():
-            outbox.begin(self._ends() if outbox.torn else {})
-        self._open = self._reserved()
-        self._served = {
-            settings.key: self._serve(settings, mechanism)
-            for settings, mechanism in streams
-            if partition_of(settings.id, held.partitions) == held.partition
-        }
+            outbox.begin(last_rows(ledger) if outbox.torn else {})
+        self._open = reserved(ledger, held)
+        unreleased = Counter[str]()
+        for (key, _, _), request in self._open.items():
+            unreleased[key.device] += request.charge.epsilon
+        self._served, self._sealed = dict[StreamKey, StreamRelease](), set[StreamKey]()
+        for settings, mechanism in streams:
+            if partition_of(settings.id, held.partitions) == held.partition:
+                self._served[settings.key] = resumed(
+                    settings,
+                    mechanism,
+                    held.borders.get(str(settings.key)),
+                    ledger,
+                    unreleased=unreleased[settings.id],
+                    seal=seal,
+                    levels=levels,
+                )
+                if mechanism.baseline_chunks:
+                    self._sealed.add(settings.key)
         self._timers: Timers[StreamKey] = Timers()
         for key, stream in self._served.items():
             self._timers.set(key, stream.next_due())
@@ -108,41 +122,6 @@ class Shard:
         self._epoch, self.next = held.epoch, held.offset
         self.rejected: Counter[str] = Counter()
         self.waiting = list(held.parcels)
-
-    def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> StreamRelease:
-        """The stream where the last life left it; where that cannot be, the ledger alone says what is over."""
-
-        def new(refused: RowMark | None) -> StreamRelease:
-            return StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused, levels=self._levels)
-
-        border = self._outbox.contents.borders.get(str(settings.key))
-        if mechanism.baseline_chunks or (border is not None and (border.n != settings.n or border.state is None)):
-            return new(self._ledger.mark(settings.key))
-        stream = new(None)
-        try:
-            if border is not None and border.state is not None:
-                stream.restore(border.state)
-        except (SnapshotError, ValueError):
-            _LOG.warning("%s: is released otherwise than before; its session begins again", settings.key)
-            return new(self._ledger.mark(settings.key))
-        return stream
-
-    def _reserved(self) -> dict[Place, Request]:
-        """What is reserved, has no bytes in the outbox, and may be computed."""
-        given_up = self._outbox.contents.given_up
-        found: dict[Place, Request] = {}
-        for key in self._ledger.keys:
-            over = given_up.get(str(key), (-1, -1))
-            for request in self._ledger.unsettled(key):
-                if (request.session, request.last_row) > over:
-                    found[key, request.session, request.last_row] = request
-        return found
-
-    def _ends(self) -> dict[str, tuple[int, int]]:
-        """By stream: the last row that is reserved."""
-        marks = {key: self._ledger.mark(key) for key in self._ledger.keys}
-        _LOG.error("the end of the outbox cannot be read: chunks that were reserved and are not in it are withheld")
-        return {str(key): (mark.session, mark.last_row) for key, mark in marks.items() if mark is not None}
 
     @property
     def streams(self) -> dict[StreamKey, StreamRelease]:
@@ -249,14 +228,14 @@ class Shard:
                 asked.append(request)
             else:
                 answers.append(granted)
-        reserved = self._ledger.reserve(asked, self._today()) if asked else []
-        answers += reserved
+        asked_now = self._ledger.reserve(asked, self._today()) if asked else []
+        answers += map(_of_a_baseline, asked_now)
         own: dict[StreamKey, list[Granted | Withheld]] = {}
         for answer in answers:
             own.setdefault(answer.request.key, []).append(answer)
             if isinstance(answer, Granted) and answer.spent is not None:
                 self._granted.add(_place(answer.request))
-        self._released += sum(isinstance(one, Granted) and one.spent is not None for one in reserved)
+        self._released += sum(isinstance(one, Granted) and one.spent is not None for one in asked_now)
         for key, its in own.items():
             self._note(key, self._served[key].answer(its))
 
@@ -273,7 +252,7 @@ class Shard:
             return []
         parcels, self._parcels = self._parcels, []
         touched, self._touched = self._touched, {}
-        borders = {str(key): Border(self._served[key].settings.n, self._served[key].border()) for key in touched}
+        borders = {str(key): self._border(key) for key in touched}
         offset = next(iter(self._began.values()), self.next)
         self._outbox.append(Step(self._epoch, offset, borders, parcels, self._outbox.done))
         for place in [place for place in self._granted if place not in self._began]:
@@ -281,6 +260,13 @@ class Shard:
             self._ledger.settle(key, RowMark(session, last_row), self._outbox.contents.frames)
             self._granted.discard(place)
         return parcels
+
+    def _border(self, key: StreamKey) -> Border:
+        """Where the stream goes on; one with a baseline leaves no readable byte of it."""
+        stream, name = self._served[key], str(key)
+        if key not in self._sealed:
+            return Border(stream.settings.n, stream.border())
+        return Border(stream.settings.n, None if self._seal is None else self._seal.close(stream.border(), name))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -293,6 +279,12 @@ class Shard:
         except OSError as error:
             raise LedgerError(f"cannot write the outbox durably: {error.strerror}") from None
         self._usable = True
+
+
+def _of_a_baseline(answer: Granted | Withheld) -> Granted | Withheld:
+    """A chunk of a baseline that comes again enters it again: nothing is released of it, and no border is behind it."""
+    again = isinstance(answer, Withheld) and answer.obstacle == "rows" and answer.request.unreleased
+    return Granted(answer.request) if again else answer
 
 
 def _place(request: Request) -> Place:
