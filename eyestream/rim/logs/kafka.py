@@ -12,7 +12,7 @@ disks.
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -32,7 +32,7 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-def _in_a_thread(call: Callable[Given, Result]) -> Callable[Given, Any]:
+def _in_a_thread(call: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
     """The same call in a thread, as the library waits; LinkError for every trouble with Kafka."""
 
     @functools.wraps(call)

@@ -67,16 +67,17 @@ async def connected(
     """A connection that mends itself; raises LinkError when there is none at first."""
     client = Client()
     try:
-        await client.connect(
-            list(servers),
-            tls=tls,
-            user=user,
-            password=password,
-            connect_timeout=_CONNECT_S,
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=0.1,  # type: ignore[arg-type]
-            error_cb=_heard,
-        )
+        async with asyncio.timeout(_CONNECT_S):  # it would try for ever
+            await client.connect(
+                list(servers),
+                tls=tls,
+                user=user,
+                password=password,
+                connect_timeout=_CONNECT_S,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.1,  # type: ignore[arg-type]
+                error_cb=_heard,
+            )
     except (nats.errors.Error, TimeoutError, OSError) as error:
         raise LinkError(f"NATS: {str(error) or type(error).__name__}") from None
     try:

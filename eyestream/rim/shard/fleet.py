@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings, Settings
@@ -22,9 +21,6 @@ from eyestream.rim.sidecar.description import metas, served_streams
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.topics import meta_topic
 
-if TYPE_CHECKING:
-    from nats.aio.client import Client
-
 __all__ = ["found_shard", "run_shard"]
 
 _AT_ONCE = 64
@@ -32,7 +28,7 @@ _AT_ONCE = 64
 
 
 async def found_shard(settings: Settings, partition: int, created: int) -> None:
-    """Make a shard, what its log needs, and what the second place remembers of it.
+    """Make a shard, and what the second place remembers of it.
 
     Parameters
     ----------
@@ -45,35 +41,23 @@ async def found_shard(settings: Settings, partition: int, created: int) -> None:
 
     Raises
     ------
+    ConfigError
+        The fleet is missing, or something else cannot be used. Nothing was made.
     LedgerError
         The shard is there already, or cannot be written.
     LinkError
         The log cannot be reached. Nothing was made.
     """
     fleet = _fleet(settings)
-    folder = _folder(fleet, partition)
-    async with contextlib.AsyncExitStack() as stack:
-        client = None
-        if fleet.log == "nats":
-            from eyestream.rim.logs.nats import make_streams  # noqa: PLC0415  an extra
-            from eyestream.rim.shard.bucket import make_bucket  # noqa: PLC0415
-
-            client = await stack.enter_async_context(_nats(fleet))
-            await make_streams(
-                client,
-                fleet.partitions,
-                replicas=fleet.replicas,
-                raw_age_s=fleet.raw_age_s,
-                released_age_s=fleet.released_age_s,
-            )
-            await make_bucket(client, fleet.replicas)
+    folder = _shard_in(fleet.folder, fleet, partition)
+    async with _log(fleet, partition) as (_, bucket):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = create_shard(folder, partition, fleet.partitions, created=created)
         if fleet.second_place is not None:
             fleet.second_place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            FilePlace.create(_folder_file(fleet.second_place, partition))
-        place = stack.enter_context(_second_place(fleet, partition, client))
-        await place.write(name, Lengths(0, 0))
+            FilePlace.create(_shard_in(fleet.second_place, fleet, partition))
+        with _second_place(fleet, partition, bucket) as place:
+            await place.write(name, Lengths(0, 0))
 
 
 async def run_shard(settings: Settings, partition: int, today: Callable[[], int], stop: asyncio.Event) -> Worker:
@@ -91,10 +75,11 @@ async def run_shard(settings: Settings, partition: int, today: Callable[[], int]
     fleet = _fleet(settings)
     mechanisms = mechanisms_of(settings)
     async with contextlib.AsyncExitStack() as stack:
-        log, place = await stack.enter_async_context(_joined(fleet, partition))
+        log, bucket = await stack.enter_async_context(_log(fleet, partition))
+        place = stack.enter_context(_second_place(fleet, partition, bucket))
         shard = stack.enter_context(
             opened_shard(
-                _folder(fleet, partition),
+                _shard_in(fleet.folder, fleet, partition),
                 partition,
                 fleet.partitions,
                 served_streams(settings, mechanisms),
@@ -131,48 +116,58 @@ async def _tell(settings: Settings, told: Sequence[tuple[str, bytes]]) -> None:
     await ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=lambda message: None).run()
 
 
-@contextlib.asynccontextmanager
-async def _joined(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace]]:
-    """The partition and the second place."""
-    async with contextlib.AsyncExitStack() as stack:
-        if fleet.log == "kafka":
-            yield stack.enter_context(_kafka(fleet, partition)), stack.enter_context(_second_place(fleet, partition))
-            return
-        client = await stack.enter_async_context(_nats(fleet))
-        from eyestream.rim.logs.nats import NatsLog  # noqa: PLC0415  an extra
-
-        yield NatsLog(client, partition), stack.enter_context(_second_place(fleet, partition, client))
+def _log(
+    fleet: FleetSettings, partition: int
+) -> contextlib.AbstractAsyncContextManager[tuple[Log, SecondPlace | None]]:
+    """The partition, and a second place there, if it has one."""
+    if fleet.log == "nats":
+        return _nats(fleet, partition)
+    if fleet.second_place is None:
+        raise ConfigError("[fleet] second_place: missing; Kafka has none, so name a folder on another disk")
+    return _kafka(fleet, partition)
 
 
 @contextlib.contextmanager
-def _second_place(fleet: FleetSettings, partition: int, client: "Client | None" = None) -> Iterator[SecondPlace]:
+def _second_place(fleet: FleetSettings, partition: int, bucket: SecondPlace | None) -> Iterator[SecondPlace]:
     if fleet.second_place is not None:
-        with contextlib.closing(FilePlace(_folder_file(fleet.second_place, partition))) as place:
+        with contextlib.closing(FilePlace(_shard_in(fleet.second_place, fleet, partition))) as place:
             yield place
-    elif client is not None:
-        from eyestream.rim.shard.bucket import Bucket  # noqa: PLC0415  an extra
-
-        yield Bucket(client)
     else:
-        raise ConfigError("[fleet] second_place: missing; Kafka has none, so name a folder on another disk")
+        assert bucket is not None, "a log without one is refused before"
+        yield bucket
 
 
-def _nats(fleet: FleetSettings) -> "contextlib.AbstractAsyncContextManager[Client]":
+@contextlib.asynccontextmanager
+async def _nats(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
+    """The partition and a second place there; the streams are made by whoever comes first."""
     try:
-        from eyestream.rim.logs.nats import connected  # noqa: PLC0415  an extra
+        from eyestream.rim.logs.nats import NatsLog, connected, make_streams  # noqa: PLC0415  an extra
+        from eyestream.rim.shard.bucket import Bucket, make_bucket  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ConfigError("[fleet] log: 'nats' needs nats-py: pip install 'eyestream[fleet]'") from None
-    login = BrokerSettings(fleet.servers[0], ca_file=fleet.ca_file, cert_file=fleet.cert_file, key_file=fleet.key_file)
-    return connected(
+    server, files = fleet.servers[0], (fleet.ca_file, fleet.cert_file, fleet.key_file)
+    if any(files) and not server.startswith("tls://"):
+        raise ConfigError("[fleet] servers: ca_file, cert_file and key_file need servers that begin with tls://")
+    login = BrokerSettings(server, ca_file=fleet.ca_file, cert_file=fleet.cert_file, key_file=fleet.key_file)
+    async with connected(
         fleet.servers,
-        tls=tls_context(login) if fleet.servers[0].startswith("tls://") else None,
+        tls=tls_context(login) if server.startswith("tls://") else None,
         user=fleet.username,
         password=None if fleet.password_file is None else secret_in(fleet.password_file),
-    )
+    ) as client:
+        await make_streams(
+            client,
+            fleet.partitions,
+            replicas=fleet.replicas,
+            raw_age_s=fleet.raw_age_s,
+            released_age_s=fleet.released_age_s,
+        )
+        await make_bucket(client, fleet.replicas)
+        yield NatsLog(client, partition), Bucket(client)
 
 
-@contextlib.contextmanager
-def _kafka(fleet: FleetSettings, partition: int) -> Iterator[Log]:
+@contextlib.asynccontextmanager
+async def _kafka(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
     try:
         from eyestream.rim.logs.kafka import KafkaLog  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
@@ -185,7 +180,7 @@ def _kafka(fleet: FleetSettings, partition: int) -> Iterator[Log]:
     if options:
         options["security.protocol"] = "SASL_SSL" if "sasl.username" in options else "SSL"
     with contextlib.closing(KafkaLog(fleet.servers, partition, options)) as log:
-        yield log
+        yield log, None
 
 
 def _fleet(settings: Settings) -> FleetSettings:
@@ -194,11 +189,7 @@ def _fleet(settings: Settings) -> FleetSettings:
     return settings.fleet
 
 
-def _folder(fleet: FleetSettings, partition: int) -> Path:
+def _shard_in(folder: Path, fleet: FleetSettings, partition: int) -> Path:
     if not 0 <= partition < fleet.partitions:
         raise ConfigError(f"--partition {partition}: expected 0 to {fleet.partitions - 1}")
-    return _folder_file(fleet.folder, partition)
-
-
-def _folder_file(folder: Path, partition: int) -> Path:
     return folder / f"shard-{partition}"
