@@ -1,12 +1,13 @@
 """A fleet under test: a log, workers as real processes that are killed, trackers, and what an outsider saw."""
 
+import asyncio
 import contextlib
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,11 +15,12 @@ import numpy as np
 
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.logs.log import partition_of
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_private, encode_raw
 
-__all__ = ["Seen", "Workers", "fleet_config", "raw_messages"]
+__all__ = ["Seen", "Workers", "fleet_config", "kill_at_work", "raw_messages"]
 
 _CALIBRATION = "everyday-cfpa-32"
 _COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()", "shard"]
@@ -106,9 +108,8 @@ class Workers:
         with (self._folder / f"worker-{partition}.log").open("ab") as log:
             return subprocess.Popen(self._command(partition), stdout=log, stderr=log)
 
-    def kill(self, luck: random.Random) -> None:
+    def kill(self, partition: int) -> None:
         """One of them is gone, and another takes its place."""
-        partition = luck.randrange(len(self._running))
         process = self._running[partition]
         assert process.poll() is None, (self._folder / f"worker-{partition}.log").read_text()
         process.kill()
@@ -128,6 +129,21 @@ class Workers:
         return sum(odometer.released for path in ledgers for odometer in read_ledger(path).odometers.values())
 
 
+async def kill_at_work(workers: Workers, seen: "Seen", partitions: int, kills: int, luck: random.Random) -> None:
+    """One worker after the other, each soon after somebody has heard of it."""
+
+    def heard(partition: int) -> int:
+        return sum(count for device, count in seen.by_device.items() if partition_of(device, partitions) == partition)
+
+    before = [0] * partitions
+    while workers.kills < kills:
+        partition = workers.kills % partitions
+        await until(lambda partition=partition: heard(partition) > before[partition], 60.0)  # type: ignore[misc]
+        await asyncio.sleep(luck.uniform(0.0, 0.1))
+        await asyncio.to_thread(workers.kill, partition)
+        before[partition] = heard(partition)
+
+
 class Seen:
     """What an outsider saw: every byte string by the id of its message."""
 
@@ -135,6 +151,7 @@ class Seen:
         self.payloads: dict[str, set[bytes]] = defaultdict(set)
         self.devices: dict[str, str] = {}
         self.messages = 0
+        self.by_device: Counter[str] = Counter()
         self.longest_gap_s = 0.0
         self._last = 0.0
 
@@ -146,6 +163,7 @@ class Seen:
         self.payloads[name].add(payload)
         self.devices[name] = device
         self.messages += 1
+        self.by_device[device] += 1
 
     async def wait_for(self, chunks: int, seconds: float) -> None:
         """Return when so many different chunks were seen, or after so long."""

@@ -13,7 +13,7 @@ from eyestream.errors import LinkError
 from eyestream.rim.logs.log import Publication, partition_of
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
+from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
 
 pytestmark = pytest.mark.needs("kafka")
 PARTITIONS = 4
@@ -102,18 +102,14 @@ async def test_fifteen_kills(servers: list[str], tmp_path: Path) -> None:
                 device = message.key().decode().partition("/")[0]
                 seen.note(dict(message.headers())["id"].decode(), device, message.value())
 
-    async def kill() -> None:
-        while workers.kills < kills:
-            await asyncio.sleep(luck.uniform(0.3, 1.5))
-            await asyncio.to_thread(workers.kill, luck)
-
-    hearing, killing = asyncio.create_task(hear()), asyncio.create_task(kill())
+    hearing = asyncio.create_task(hear())
+    killing = asyncio.create_task(kill_at_work(workers, seen, PARTITIONS, kills, luck))
     messages = raw_messages(devices, chunks, 16)
     for number, (key, payload) in enumerate(messages):
         producer.produce(RAW, payload, str(key), partition=partition_of(key.device, PARTITIONS))
         producer.poll(0)
         due = kills * number // len(messages)
-        await until(lambda due=due: workers.kills >= due, 60.0)  # type: ignore[misc]
+        await until(lambda due=due: workers.kills >= due, 120.0)  # type: ignore[misc]
     assert await asyncio.to_thread(producer.flush, 10) == 0
     await killing
     await seen.wait_for(len(devices) * chunks, 60.0)

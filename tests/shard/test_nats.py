@@ -17,7 +17,7 @@ from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.shard.second_place import Lengths
 from eyestream.streams.key import StreamKey
 from eyestream.testing.clocks import until
-from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
+from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
 from tests.rigs.nats import NatsServer
 
 pytestmark = pytest.mark.needs("nats")
@@ -155,17 +155,13 @@ async def test_twenty_kills(server: NatsServer, tmp_path: Path) -> None:
             async for message in (await client.subscribe("eyestream.v1.*.*.private")).messages:
                 seen.note((message.headers or {})["Nats-Msg-Id"], message.subject.split(".")[2], message.data)
 
-        async def kill() -> None:
-            while workers.kills < 20:
-                await asyncio.sleep(luck.uniform(0.3, 1.5))
-                await asyncio.to_thread(workers.kill, luck)
-
-        hearing, killing = asyncio.create_task(hear()), asyncio.create_task(kill())
+        hearing = asyncio.create_task(hear())
+        killing = asyncio.create_task(kill_at_work(workers, seen, PARTITIONS, 20, luck))
         jetstream, messages = client.jetstream(), raw_messages(devices, chunks, 16)
         for number, (key, payload) in enumerate(messages):
             await jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload)
             due = 20 * number // len(messages)  # the rows last as long as the kills
-            await until(lambda due=due: workers.kills >= due, 60.0)  # type: ignore[misc]
+            await until(lambda due=due: workers.kills >= due, 120.0)  # type: ignore[misc]
         await killing
         await seen.wait_for(len(devices) * chunks, 60.0)
         await asyncio.to_thread(workers.stop)

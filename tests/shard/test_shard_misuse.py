@@ -14,6 +14,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
 from eyestream.rim.shard.second_place import FilePlace, Lengths, refuse_shorter
+from eyestream.rim.shard.worker import Worker
 from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
 
@@ -240,3 +241,34 @@ def test_either_length_counts(now: tuple[int, int], had: tuple[int, int]) -> Non
     refuse_shorter("s", Lengths(*had), Lengths(*had))
     with pytest.raises(ShardError, match="is older"):
         refuse_shorter("s", Lengths(*now), Lengths(*had))
+
+
+class Watched(Points):
+    """Looks, at each publication, whether the second place knows of what is published."""
+
+    def __init__(self, one: World) -> None:
+        super().__init__()
+        self._one, self.early = one, 0
+
+    def __call__(self, name: str) -> None:
+        super().__call__(name)
+        if name == "publish":
+            (known,) = self._one.place.lengths.values()
+            self.early += known.ledger <= len(self._one.payloads()) or known.outbox == 0
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_second_place_knows_before_anybody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    """And a worker that does not tell it is found."""
+
+    async def silent(self: Worker) -> None:
+        return
+
+    if not told:
+        monkeypatch.setattr(Worker, "_remember", silent)
+    one = world(tmp_path / "shard")
+    watched = Watched(one)
+    assert one.live(watched)
+    assert (watched.early == 0) == told

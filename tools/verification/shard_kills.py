@@ -69,7 +69,7 @@ async def read_all(client: Client, seen: Seen) -> None:
 async def kill_workers(workers: Workers, kills: int, luck: random.Random) -> None:
     while workers.kills < kills:
         await asyncio.sleep(luck.uniform(0.2, 1.2))
-        await asyncio.to_thread(workers.kill, luck)
+        await asyncio.to_thread(workers.kill, luck.randrange(PARTITIONS))
 
 
 async def kill_nodes(client: Client, servers: list[NatsServer], nodes: int, luck: random.Random) -> None:
