@@ -9,6 +9,7 @@ import pytest
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim import config
 from eyestream.rim.shard.fleet import found_shard, run_shard
+from eyestream.testing.clocks import until
 from tests.rigs.fleets import fleet_config
 
 
@@ -80,3 +81,14 @@ async def test_a_log_that_cannot_be_reached_leaves_nothing_made(tmp_path: Path) 
         await made(fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"]))
     assert not (tmp_path / "shards").exists()
     assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.needs("nats")
+async def test_a_worker_waits_for_its_log_until_it_is_stopped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = config.load(fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"]))
+    stop = asyncio.Event()
+    work = asyncio.create_task(run_shard(settings, 0, lambda: 0, stop))
+    await until(lambda: caplog.text.count("trying again until it is back") >= 2, 30.0)
+    stop.set()
+    with pytest.raises(LinkError, match="NATS"):
+        await work

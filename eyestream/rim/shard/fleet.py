@@ -2,16 +2,17 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.logs.log import Log
 from eyestream.rim.mqtt.endpoint import Endpoint, secret_in, tls_context
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link
+from eyestream.rim.mqtt.transport import Backoff, Link
 from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.shard.second_place import FilePlace, Lengths, SecondPlace
 from eyestream.rim.shard.worker import Worker
@@ -22,6 +23,8 @@ from eyestream.wire.messages import encode_meta
 from eyestream.wire.topics import meta_topic
 
 __all__ = ["found_shard", "run_shard"]
+
+_LOG = logging.getLogger("eyestream.shard")
 
 _AT_ONCE = 64
 """Retained messages that may be under way."""
@@ -70,12 +73,12 @@ async def run_shard(settings: Settings, partition: int, today: Callable[[], int]
     ShardError, LedgerError
         The shard cannot be used.
     LinkError
-        The log cannot be reached at the start.
+        The end came before the log could be reached.
     """
     fleet = _fleet(settings)
     mechanisms = mechanisms_of(settings)
     async with contextlib.AsyncExitStack() as stack:
-        log, bucket = await stack.enter_async_context(_log(fleet, partition))
+        log, bucket, key = await _joined(stack, fleet, partition, stop)
         place = stack.enter_context(_second_place(fleet, partition, bucket))
         shard = stack.enter_context(
             opened_shard(
@@ -87,7 +90,7 @@ async def run_shard(settings: Settings, partition: int, today: Callable[[], int]
                 own=own_ceilings(settings, mechanisms),
                 today=today,
                 levels=settings.budget.levels,
-                key=await log.secret(),
+                key=key,
             )
         )
         told = [
@@ -114,6 +117,25 @@ async def _tell(settings: Settings, told: Sequence[tuple[str, bytes]]) -> None:
 
     endpoint = Endpoint.of(settings.private)
     await ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=lambda message: None).run()
+
+
+async def _joined(
+    stack: contextlib.AsyncExitStack, fleet: FleetSettings, partition: int, stop: asyncio.Event
+) -> tuple[Log, SecondPlace | None, bytes | None]:
+    """As `_log`, with the log's secret; a log that is away is waited for until `stop` is set."""
+    backoff = Backoff()
+    while True:
+        try:
+            async with contextlib.AsyncExitStack() as attempt:
+                log, bucket = await attempt.enter_async_context(_log(fleet, partition))
+                key = await log.secret()
+                stack.push_async_exit(attempt.pop_all())
+                return log, bucket, key
+        except LinkError as error:
+            if stop.is_set():
+                raise
+            _LOG.warning("log: %s; trying again until it is back", error)
+            await backoff.wait()
 
 
 def _log(

@@ -67,10 +67,10 @@ class Worker:
         LedgerError
             The shard cannot be written any more.
         LinkError
-            The second place is away at the start.
+            The end came before the second place could be reached.
         """
         if self._second_place is not None:
-            refuse_shorter(self._shard.name, self._lengths, await self._second_place.read(self._shard.name))
+            refuse_shorter(self._shard.name, self._lengths, await self._recall(self._second_place, stop))
         self._remembered = Lengths(-1, -1)
         async with asyncio.TaskGroup() as group:
             publishing = group.create_task(self._publish(), name="publish")
@@ -147,6 +147,18 @@ class Worker:
                 self._waiting.popleft()
                 self._acknowledged.append(parcel)
             self.published += len(parcels)
+
+    async def _recall(self, place: SecondPlace, stop: asyncio.Event) -> Lengths | None:
+        """What the second place remembers; one that is away is waited for until `stop` is set."""
+        backoff = Backoff()
+        while True:
+            try:
+                return await place.read(self._shard.name)
+            except LinkError as error:
+                if stop.is_set():
+                    raise
+                _LOG.warning("second place: %s; trying again until it is back", error)
+                await backoff.wait()
 
     async def _remember(self) -> None:
         """Before anything is published: let the second place know how long the shard's files are."""
