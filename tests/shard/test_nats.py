@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyestream.errors import LinkError
+from eyestream.errors import LinkError, ShardError
 from eyestream.rim.files import calibrations
 from eyestream.rim.logs.log import Log, Publication, partition_of
 from eyestream.rim.sdk.publisher import Publisher
@@ -110,6 +110,24 @@ async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
         await bucket.write("a", Lengths(2**40, 7))
         await make_bucket(client, 1)
         assert await bucket.read("a") == Lengths(2**40, 7)
+
+
+async def test_of_two_workers_on_copies_of_a_shard_one_ends(server: NatsServer) -> None:
+    """Whoever was there first is told so before it publishes; the one that read last goes on."""
+    from eyestream.rim.logs.nats import connected
+    from eyestream.rim.shard.bucket import Bucket, make_bucket
+
+    async with connected([server.url]) as client:
+        await make_bucket(client, 1)
+        first, second = Bucket(client), Bucket(client)
+        await first.write("a", Lengths(1, 1))
+        assert await second.read("a") == Lengths(1, 1)
+        await second.write("a", Lengths(2, 2))
+        with pytest.raises(ShardError, match="another worker is at work on a copy"):
+            await first.write("a", Lengths(2, 3))
+        await second.write("a", Lengths(3, 3))
+        second._revision -= 1  # the answer was lost
+        await second.write("a", Lengths(3, 3))
 
 
 async def test_the_secret_of_a_log_is_one_and_lives_in_memory_alone(server: NatsServer, tmp_path: Path) -> None:
