@@ -8,7 +8,8 @@ EyestreamError
 │   ├── RecordingError     a file of recorded rows
 │   ├── CalibrationError   a calibration that is unreadable, or made for another stream, chunk or mechanism
 │   ├── SnapshotError      a saved session that is damaged, or of another version or mechanism
-│   └── LedgerError        a ledger that is missing, unreadable, foreign, in use, or can no longer be written
+│   ├── LedgerError        a ledger that is missing, unreadable, foreign, in use, or can no longer be written
+│   └── ShardError         a shard's directory that is foreign, damaged or rolled back, or another log than it has read
 ├── PayloadError           the device sent bytes that are not a message of ours; carries a reason from a fixed list
 └── LinkError              the network: retried by a service, reported by a command
 ```
@@ -28,6 +29,7 @@ __all__ = [
     "OperatorError",
     "PayloadError",
     "RecordingError",
+    "ShardError",
     "SnapshotError",
     "meant",
 ]
@@ -66,6 +68,10 @@ class SnapshotError(OperatorError):
 
 class LedgerError(OperatorError):
     """The ledger is missing, unreadable, foreign, in use by another process, or cannot be written durably."""
+
+
+class ShardError(OperatorError):
+    """A shard's directory is foreign, damaged or rolled back, or its log is not the one that it has read."""
 
 
 class PayloadError(EyestreamError):

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.rigs.mosquitto import program
+from tests.rigs.nats import nats_program
 from tests.tape.environments import answer, environments
 
 __all__ = ["DATA", "FIXTURES", "NEEDS", "Need", "declared", "missing", "packages", "pupil_python", "require", "summary"]
@@ -84,6 +85,8 @@ NEEDS = {
         partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "mosquitto.h", os.devnull), f"{_APT}libmosquitto-dev"
     ),
     "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
+    "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install '.[fleet,nats-server]'"),
+    "kafka": Need(partial(find_spec, "confluent_kafka"), ".venv/bin/pip install '.[kafka]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),
     "websocket": Need(
         partial(_runs, "node", "--experimental-websocket", "-e", "WebSocket"),

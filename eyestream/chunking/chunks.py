@@ -51,6 +51,8 @@ class DueChunk:
     at
         Seconds of the tracker's clock at its first row: `t0` after the session's first row, whose time is the only one
         that enters. None where the tracker does not tell its time.
+    due
+        When it was due on the schedule of its session, by the clock of the device.
     """
 
     session: int
@@ -62,6 +64,7 @@ class DueChunk:
     ends_session: bool
     at: float | None = None
     wearer: int = 0
+    due: float = 0.0
 
     @property
     def span(self) -> RowSpan:
@@ -83,6 +86,7 @@ def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
         ends_session=chunk.ends_session,
         tracker_time=chunk.at,
         wearer=chunk.wearer,
+        due=chunk.due,
     )
 
 
@@ -92,7 +96,7 @@ def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
     values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
     values.flags.writeable = False
     where = (state.session, state.index, state.first_row, state.last_row)
-    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer)
+    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer, state.due)
 
 
 class ChunkBuffer:

@@ -29,7 +29,7 @@ from collections import deque
 
 from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
 from eyestream.chunking.clock import Clock
-from eyestream.chunking.session import Counters, Session, Waiting
+from eyestream.chunking.session import Counters, Session, Waiting, border_of
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
@@ -104,6 +104,39 @@ class Device:
                 ended=self._ended,
                 refused=(self._refused.session, self._refused.last_row),
                 counters=list(dataclasses.astuple(self.counters)),
+            )
+        )
+
+    def border(self, pending: DueChunk | None = None) -> bytes:
+        """Its state before the first chunk that is not settled, without a row, for `restore`.
+
+        Fed again with the messages from the one on that opened that chunk, each at the time at which it came, it gives
+        the same chunks: its clock is that of before that message.
+
+        Parameters
+        ----------
+        pending
+            The first chunk that fell due and is not settled; None: all of them are.
+        """
+        first = self._closed[0].chunk if pending is None and self._closed else pending
+        time, ended, refused = self._clock.time, self._ended, self._refused
+        session = None if self._session is None else self._session.border()
+        if first is not None:
+            session = border_of(first, self.settings, time)
+            ended = min(ended, first.session - 1)
+            refused = min(refused, RowMark(first.session, first.first_row - 1))
+        if session is not None:  # rows come a grace early at most, on the schedule of their session
+            time = min(time, session.due - 2 * self.settings.chunk_s - self.settings.grace_s)
+        return encode(
+            DeviceState(
+                version=VERSION,
+                time=time,
+                offset=self._clock.offset,
+                session=session,
+                closed=[],
+                ended=ended,
+                refused=(refused.session, refused.last_row),
+                counters=list(dataclasses.astuple(Counters())),
             )
         )
 

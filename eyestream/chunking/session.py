@@ -4,6 +4,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +13,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import SessionState
 from eyestream.wire.messages import MAX_U64
 
-__all__ = ["Counters", "Session", "Waiting"]
+__all__ = ["Counters", "Session", "Waiting", "border_of"]
 
 _SLACK = 1.01  # a tracker may be one per cent slower than it says before rows come after the due time
 
@@ -123,6 +124,10 @@ class Session:
             wearer=self.wearer,
         )
 
+    def border(self) -> SessionState:
+        """Its state without the rows of the current chunk, which is awaited again."""
+        return msgspec.structs.replace(self.state(), buffer=None, newest=self._span.first_row - 1)
+
     @classmethod
     def restore(
         cls, settings: DeviceSettings, state: SessionState, counters: Counters, closed: deque[Waiting]
@@ -187,7 +192,7 @@ class Session:
         t0 = span.index * self._settings.chunk_s
         at = None if self._origin is None else self._origin + t0
         where = (span.session, span.index, span.first_row, span.last_row)
-        chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer)
+        chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer, self._due)
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
         self._move_to(self._current + 1)
@@ -264,3 +269,20 @@ class Session:
         n = self._settings.n
         self._current = chunk
         self._span = RowSpan(self.number, chunk - self._first, chunk * n, chunk * n + n - 1, self.wearer)
+
+
+def border_of(chunk: DueChunk, settings: DeviceSettings, time: float) -> SessionState:
+    """The state of the session of `chunk` when `chunk` was awaited; `time` is now."""
+    current = chunk.first_row // settings.n
+    return SessionState(
+        number=chunk.session,
+        last_arrival=time,
+        first=current - chunk.index,
+        current=current,
+        newest=chunk.first_row - 1,
+        scheduled=chunk.due,
+        due=chunk.due,
+        origin=None if chunk.at is None else chunk.at - chunk.t0,
+        buffer=None,
+        wearer=chunk.wearer,
+    )

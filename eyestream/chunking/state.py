@@ -61,6 +61,7 @@ class ChunkState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     ends_session: bool
     tracker_time: float | None
     wearer: int = 0
+    due: float = 0.0
 
 
 class DeviceState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -9,6 +9,9 @@ arrive, and nothing waits for the ledger but the chunk that it is asked about.
 state goes on as the old one would have, but for one thing: it cannot know what was released after it was taken. So
 every reservation that is in it counts as not given, and is asked for again by the effects that `restored` gives: the
 ledger says which of them may still be used. Bytes that have left come back from an outbox, never from a second draw.
+
+**Borders.** `border` gives the state without any raw row, for a driver whose rows come again from a log: whoever
+restores it feeds every message from the one on that opened the first chunk that is not settled.
 """
 
 from collections import deque
@@ -130,6 +133,11 @@ class ReleaseOrder:
         """The whole state; raw rows are in it: keep it as raw rows are kept."""
         due = [chunk_state(chunk) for chunk in self._due]
         return encode(_State(VERSION, self._device.snapshot(), due, self.due_count, self._failed))
+
+    def border(self) -> bytes:
+        """The state before the first chunk that is not settled, for `restored`; no row is in it (`Device.border`)."""
+        device = self._device.border(self._due[0] if self._due else None)
+        return encode(_State(VERSION, device, [], self.due_count - len(self._due), self._failed))
 
     @classmethod
     def restored(

@@ -1,8 +1,8 @@
-"""What stands around the order of effects, as it sees it: a ledger, a mechanism, and a memory of released bytes.
+"""What stands around the order of effects, as it sees it: a ledger and a mechanism.
 
 The ledger decides; whoever restores an old state asks it again. It grants a request at most once in its life, and
-refuses it with ``rows`` from then on - unless it can prove that nothing has left under its reservation, which takes an
-`Outbox` that is written before anything is published: then it may grant the same request again, and charges it once.
+refuses it with ``rows`` from then on - unless the driver can prove that nothing has left under its reservation, as
+`eyestream.rim.shard` does with an outbox: then the same request may be granted again, and is charged once.
 """
 
 from collections.abc import Sequence
@@ -11,23 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.chunking.chunks import RowSpan
 from eyestream.privacy.reservation import LedgerPort as Ledger
-from eyestream.streams.key import StreamKey
 
-__all__ = ["Ledger", "Mechanism", "Outbox", "Session"]
-
-
-class Outbox(Protocol):
-    """Released bytes by the rows that they came from. What is in it is sent again; it is never drawn again."""
-
-    def put(self, key: StreamKey, span: RowSpan, payload: bytes) -> None:
-        """Keep the bytes of a release, durably before they are published."""
-        ...
-
-    def get(self, key: StreamKey, span: RowSpan) -> bytes | None:
-        """The bytes that were kept; None: nothing was released."""
-        ...
+__all__ = ["Ledger", "Mechanism", "Session"]
 
 
 class Session(Protocol):

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from eyestream.chunking.chunks import DueChunk
+from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import decode, encode
@@ -26,7 +26,7 @@ from eyestream.release.ports import Mechanism, Session
 from eyestream.streams.key import StreamKey
 from eyestream.wire.messages import PrivateChunk, RawRows, encode_private
 
-__all__ = ["ChunkCounters", "Condition", "Outcome", "StreamRelease"]
+__all__ = ["ChunkCounters", "Condition", "Outcome", "Settled", "StreamRelease"]
 
 Condition = Literal["ready", "mechanism"] | Obstacle
 """What became of the last due chunk: it was released, its mechanism failed, or what withheld it."""
@@ -47,16 +47,29 @@ class ChunkCounters:
     """Chunks lost to a fault: ``mechanism``, ``ledger``; or not reserved at the end: ``stopped``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A chunk that will never be treated again, and the bytes that are published of it, if any."""
+
+    span: RowSpan
+    payload: bytes | None = None
+
+
 @dataclass(slots=True)
 class Outcome:
     """What one input has brought about."""
 
     requests: list[Request] = field(default_factory=list)
     """To be reserved, in order; the answers go to `StreamRelease.answer`."""
-    payloads: list[bytes] = field(default_factory=list)
-    """To be published, in order."""
+    settled: list[Settled] = field(default_factory=list)
+    """Chunks that were released, withheld or lost, in order."""
     fault: str | None = None
     """The type of what a mechanism raised."""
+
+    @property
+    def payloads(self) -> list[bytes]:
+        """To be published, in order."""
+        return [settled.payload for settled in self.settled if settled.payload is not None]
 
 
 class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -151,8 +164,16 @@ class StreamRelease:
         session = None if self._session is None else self._session.snapshot()
         return encode(_State(self._order.snapshot(), self._private_session, session, self._level))
 
+    def border(self) -> bytes:
+        """The state without any row, before the first chunk that is not settled (`ReleaseOrder.border`).
+
+        Where the mechanism takes a baseline off each session, that is in it and raw: keep it as raw rows are kept.
+        """
+        session = None if self._session is None else self._session.snapshot()
+        return encode(_State(self._order.border(), self._private_session, session, self._level))
+
     def restore(self, data: bytes) -> Outcome:
-        """Take the state over whose `snapshot` it was, and ask the ledger again about what it had reserved.
+        """Take the state over whose `snapshot` or `border` it was, and ask the ledger again about what it had reserved.
 
         It does not know what was released after it was taken. A baseline that it still begins or completes may so
         describe the same gaze as those releases: where the mechanism takes baselines, let the tracker begin a session.
@@ -182,15 +203,17 @@ class StreamRelease:
                 case Reserve(request):
                     outcome.requests.append(request)
                 case Release(chunk, granted):
-                    self._release(chunk, granted, outcome)
+                    outcome.settled.append(Settled(chunk.span, self._release(chunk, granted, outcome)))
                 case Withhold(span, obstacle):
                     self._begin_if_first(span.index)
                     counters.withheld[obstacle] += 1
+                    outcome.settled.append(Settled(span))
                     if obstacle != "rows":  # a chunk of an earlier life says nothing of this one
                         self.condition = obstacle
                 case Drop(span, reason):
                     self._begin_if_first(span.index)
                     counters.dropped[reason] += 1
+                    outcome.settled.append(Settled(span))
         return outcome
 
     def _begin_if_first(self, index: int) -> None:
@@ -198,7 +221,8 @@ class StreamRelease:
         if index == 0:
             self._session = None
 
-    def _release(self, chunk: DueChunk, granted: Granted, outcome: Outcome) -> None:
+    def _release(self, chunk: DueChunk, granted: Granted, outcome: Outcome) -> bytes | None:
+        """The bytes to publish; None: nothing leaves of the chunk."""
         self._begin_if_first(chunk.index)
         if self._session is None:
             self._private_session = self._new_session()
@@ -208,16 +232,16 @@ class StreamRelease:
             if self._session.awaits_baseline:
                 self._session.anchor(chunk.values)
                 self.counters.withheld["baseline"] += 1
-                return
+                return None
             payload = self._payload(self._on_level(granted, self._session), chunk)
         except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
             self.counters.dropped["mechanism"] += 1
             self.condition = "mechanism"
             outcome.fault = type(error).__name__
-            return
+            return None
         self.counters.released += 1
         self.condition = "ready"
-        outcome.payloads.append(payload)
+        return payload
 
     def _on_level(self, granted: Granted, session: Session) -> Session:
         """The session under the mechanism of the level that was charged, and never one that costs more."""

@@ -199,7 +199,7 @@ def test_a_snapshot_keeps_who_wears_the_device() -> None:
     assert again.feed(message(6, 2, wearer=8), 0.0) == []
     assert again.counters.wearer == 2
     *rest, session, closed, ended, refused, counters = msgspec.msgpack.decode(device.snapshot())
-    old = [*rest, session[:-1], [chunk[:-1] for chunk in closed], ended, refused, counters[:-1]]
+    old = [*rest, session[:-1], [chunk[:-2] for chunk in closed], ended, refused, counters[:-1]]
     before = Device.restore(settings(release="on_clock"), msgspec.msgpack.encode(old))
     assert [span.wearer for span in before.coming] == [0, 0]
 

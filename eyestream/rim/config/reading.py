@@ -28,6 +28,7 @@ __all__ = ["Reading", "load", "load_login", "read_tables"]
 Table = TypeVar("Table", bound=msgspec.Struct)
 
 _SECRETS_AND_CERTIFICATES = ("password_file", "ca_file", "cert_file", "key_file")
+_FLEET = (*_SECRETS_AND_CERTIFICATES, "folder", "second_place")
 
 
 @dataclass
@@ -285,6 +286,7 @@ def _anchored(settings: Settings, base: Path) -> Settings:
         raw=None if settings.raw is None else broker(settings.raw),
         stream=tuple(stream(table) for table in settings.stream),
         source=tuple(source(table) for table in settings.source),
+        fleet=None if settings.fleet is None else _with_paths(settings.fleet, _FLEET, base),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from eyestream.privacy.fading import LEVELS
+from eyestream.rim.config.fleet import FleetSettings
 from eyestream.strict import NAME, ONE_LINE
 
 __all__ = [
@@ -230,6 +231,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings | None = None
+    fleet: FleetSettings | None = None
 
     @property
     def raw_broker(self) -> BrokerSettings:

@@ -30,7 +30,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.charge import Ceilings, Charge
@@ -81,8 +80,7 @@ class Ledger:
     def __init__(self, path: Path, *, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
         self._path, self._ceilings, self._own = path, ceilings, dict(streams or {})
         self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._usable = True
+        self._pid, self._usable = os.getpid(), True
         self._writer = Writer(path)
         self._book = self._writer.book
         self.upgraded_from = LEGACY_VERSION if self._book.header.legacy else None
@@ -96,9 +94,7 @@ class Ledger:
     def __enter__(self) -> "Ledger":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -112,6 +108,18 @@ class Ledger:
         """What the file begins with."""
         with self._lock:
             return self._book.header
+
+    @property
+    def released(self) -> int:
+        """Chunks that were reserved for a release, of all devices: it never falls, so a ledger with fewer is older."""
+        with self._lock:
+            return sum(account.odometer().released for account in self._book.accounts.values())
+
+    @property
+    def keys(self) -> list[StreamKey]:
+        """Every stream that it knows."""
+        with self._lock:
+            return list(self._book.entries)
 
     def lower(self, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
         """Let lower ceilings hold from the next reservation on; `ValueError` when one of them is higher."""
@@ -222,13 +230,7 @@ class Ledger:
     def upgrade(self, key: StreamKey, front_end: bytes, calibration: bytes) -> bool:
         """Record, durably, what a stream is made with, when that is another than before; says whether it was.
 
-        Parameters
-        ----------
-        key
-            Of the stream, which may be new.
-        front_end, calibration
-            Hashes of 16 bytes.
-        """
+        `key` may be new; `front_end` and `calibration` are hashes of 16 bytes."""
         if len(front_end) != 16 or len(calibration) != 16:
             raise ValueError("expected two hashes of 16 bytes")
         with self._lock, self._writing():
@@ -242,9 +244,7 @@ class Ledger:
             return changed
 
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
-        """Say that the bytes of the chunk that ends at `span` lie durably in the outbox at `reference` (u64).
-
-        Not waited for: the outbox tells when it is lost. Raises LedgerError; KeyError for an unknown stream."""
+        """As `WriteAheadPort`; not waited for: the outbox tells. Raises LedgerError; KeyError for an unknown stream."""
         with self._lock:
             entry = self._book.entries[check_name(key)]
             with self._writing():

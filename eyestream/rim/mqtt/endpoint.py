@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "secret_in", "tls_context"]
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
@@ -53,8 +53,8 @@ class Endpoint:
             port=port,
             unix=scheme == "unix",
             username=settings.username,
-            password=None if settings.password_file is None else _secret(settings.password_file),
-            tls=_context(settings) if scheme == "mqtts" else None,
+            password=None if settings.password_file is None else secret_in(settings.password_file),
+            tls=tls_context(settings) if scheme == "mqtts" else None,
             version=settings.version,
         )
 
@@ -88,7 +88,7 @@ def _private(path: Path) -> None:
         raise ConfigError(f"{path}: others can read or write this secret; chmod go= {path}")
 
 
-def _secret(path: Path) -> str:
+def secret_in(path: Path) -> str:
     """First line of a password file."""
     _private(path)
     try:
@@ -100,7 +100,7 @@ def _secret(path: Path) -> str:
     return lines[0]
 
 
-def _context(settings: BrokerSettings) -> ssl.SSLContext:
+def tls_context(settings: BrokerSettings) -> ssl.SSLContext:
     """TLS 1.2 or later; the broker's certificate and host name are checked, always."""
     try:
         context = ssl.create_default_context(cafile=settings.ca_file)

@@ -1,0 +1,63 @@
+"""``eyestream shard``: one worker of a fleet."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from eyestream.cli.options import JsonLines, start_log
+from eyestream.errors import ConfigError
+from eyestream.rim.ops.hardening import keep_memory_private
+from eyestream.rim.plan import Plan, load
+from eyestream.rim.shard.fleet import found_shard, run_shard
+
+__all__ = ["add_parser", "main"]
+
+_LOG = logging.getLogger("eyestream.shard")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "shard",
+        help="a worker of a fleet: one partition of a log in, private chunks out, each once",
+        description="Take raw rows of one partition from the log of [fleet], and publish private chunks there, each "
+        "with the same bytes whenever it is sent, until SIGTERM or Ctrl-C. The log is inside the trusted part: "
+        "docs/scale.md.",
+    )
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="with [fleet]; one for all workers")
+    parser.add_argument("--partition", type=int, required=True, metavar="N", help="which one, from 0 on")
+    parser.add_argument("--new", action="store_true", help="make the shard, and what the log needs; then end")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Run until told to stop.
+
+    Raises
+    ------
+    ConfigError, CalibrationError, LedgerError, ShardError
+        What must be mended before it can start.
+    LinkError
+        The log cannot be reached.
+    """
+    keep_memory_private()
+    plan = load(options.config)
+    try:
+        if options.new:
+            asyncio.run(found_shard(plan, options.partition, int(time.time())))
+        else:
+            start_log(formatter=JsonLines()) if plan.settings.log.format == "json" else start_log()
+            asyncio.run(_run(plan, options.partition))
+    except ConfigError as error:
+        raise ConfigError(f"{options.config}: {error}") from None
+
+
+async def _run(plan: Plan, partition: int) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    worker = await run_shard(plan, partition, lambda: int(time.time()) // 86_400, stop)
+    _LOG.info("stopped: %d chunks published", worker.published)

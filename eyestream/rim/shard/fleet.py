@@ -1,0 +1,211 @@
+"""A fleet out of its configuration: its log, its second place, and the life of one shard."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+
+from eyestream.errors import ConfigError, LinkError
+from eyestream.rim.config import BrokerSettings, Settings
+from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.logs.log import Log
+from eyestream.rim.mqtt.endpoint import Endpoint, secret_in, tls_context
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Backoff, Link
+from eyestream.rim.plan import Plan
+from eyestream.rim.shard.directory import create_shard, opened_shard
+from eyestream.rim.shard.second_place import FilePlace, Lengths, SecondPlace
+from eyestream.rim.shard.worker import Worker
+from eyestream.wire.messages import encode_meta
+from eyestream.wire.topics import meta_topic
+
+__all__ = ["found_shard", "run_shard"]
+
+_LOG = logging.getLogger("eyestream.shard")
+
+_AT_ONCE = 64
+"""Retained messages that may be under way."""
+
+
+async def found_shard(plan: Plan, partition: int, created: int) -> None:
+    """Make a shard, and what the second place remembers of it.
+
+    Parameters
+    ----------
+    plan
+        Of a configuration with a fleet.
+    partition
+        Of the shard.
+    created
+        Seconds since 1970.
+
+    Raises
+    ------
+    ConfigError
+        The fleet is missing, or something else cannot be used. Nothing was made.
+    LedgerError
+        The shard is there already, or cannot be written.
+    LinkError
+        The log cannot be reached. Nothing was made.
+    """
+    fleet = _fleet(plan.settings)
+    folder = _shard_in(fleet.folder, fleet, partition)
+    async with _log(fleet, partition) as (_, bucket):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = create_shard(folder, partition, fleet.partitions, created=created)
+        if fleet.second_place is not None:
+            fleet.second_place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            FilePlace.create(_shard_in(fleet.second_place, fleet, partition))
+        with _second_place(fleet, partition, bucket) as place:
+            await place.write(name, Lengths(0, 0))
+
+
+async def run_shard(plan: Plan, partition: int, today: Callable[[], int], stop: asyncio.Event) -> Worker:
+    """Serve a shard until `stop` is set; gives its worker, whose work is done.
+
+    Raises
+    ------
+    ConfigError
+        The fleet is missing, or something else cannot be used.
+    ShardError, LedgerError
+        The shard cannot be used.
+    LinkError
+        The end came before the log could be reached.
+    """
+    fleet, ceilings = _fleet(plan.settings), plan.ceilings
+    streams = [(device, stream.mechanism) for device, stream in plan.served.values()]
+    async with contextlib.AsyncExitStack() as stack:
+        log, bucket, key = await _joined(stack, fleet, partition, stop)
+        place = stack.enter_context(_second_place(fleet, partition, bucket))
+        shard = stack.enter_context(
+            opened_shard(
+                _shard_in(fleet.folder, fleet, partition),
+                partition,
+                fleet.partitions,
+                streams,
+                ceilings=ceilings.device,
+                own=ceilings.streams,
+                today=today,
+                levels=plan.settings.budget.levels,
+                key=key,
+            )
+        )
+        told = [(meta_topic(*key), encode_meta(meta)) for key, meta in plan.metas.items() if key in shard.streams]
+        async with asyncio.TaskGroup() as group:
+            telling = group.create_task(_tell(plan.settings, told), name="meta") if fleet.log == "nats" else None
+            worker = Worker(shard, log, place)
+            await worker.run(stop)
+            if telling is not None:
+                telling.cancel()
+            return worker
+
+
+async def _tell(settings: Settings, told: Sequence[tuple[str, bytes]]) -> None:
+    """Let it stand, retained, where applications subscribe, and again on each link, until cancelled."""
+
+    async def serve(link: Link) -> None:
+        for start in range(0, len(told), _AT_ONCE):
+            await link.state(told[start : start + _AT_ONCE])
+        await asyncio.Event().wait()
+
+    endpoint = Endpoint.of(settings.private)
+    await ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=lambda message: None).run()
+
+
+async def _joined(
+    stack: contextlib.AsyncExitStack, fleet: FleetSettings, partition: int, stop: asyncio.Event
+) -> tuple[Log, SecondPlace | None, bytes | None]:
+    """As `_log`, with the log's secret; a log that is away is waited for until `stop` is set."""
+    backoff = Backoff()
+    while True:
+        try:
+            async with contextlib.AsyncExitStack() as attempt:
+                log, bucket = await attempt.enter_async_context(_log(fleet, partition))
+                key = await log.secret()
+                stack.push_async_exit(attempt.pop_all())
+                return log, bucket, key
+        except LinkError as error:
+            if stop.is_set():
+                raise
+            _LOG.warning("log: %s; trying again until it is back", error)
+            await backoff.wait()
+
+
+def _log(
+    fleet: FleetSettings, partition: int
+) -> contextlib.AbstractAsyncContextManager[tuple[Log, SecondPlace | None]]:
+    """The partition, and a second place there, if it has one."""
+    if fleet.log == "nats":
+        return _nats(fleet, partition)
+    if fleet.second_place is None:
+        raise ConfigError("[fleet] second_place: missing; Kafka has none, so name a folder on another disk")
+    return _kafka(fleet, partition)
+
+
+@contextlib.contextmanager
+def _second_place(fleet: FleetSettings, partition: int, bucket: SecondPlace | None) -> Iterator[SecondPlace]:
+    if fleet.second_place is not None:
+        with contextlib.closing(FilePlace(_shard_in(fleet.second_place, fleet, partition))) as place:
+            yield place
+    else:
+        assert bucket is not None, "a log without one is refused before"
+        yield bucket
+
+
+@contextlib.asynccontextmanager
+async def _nats(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
+    """The partition and a second place there; the streams are made by whoever comes first."""
+    try:
+        from eyestream.rim.logs.nats import NatsLog, connected, make_streams  # noqa: PLC0415  an extra
+        from eyestream.rim.shard.bucket import Bucket, make_bucket  # noqa: PLC0415
+    except ModuleNotFoundError:
+        raise ConfigError("[fleet] log: 'nats' needs nats-py: pip install 'eyestream[fleet]'") from None
+    server, files = fleet.servers[0], (fleet.ca_file, fleet.cert_file, fleet.key_file)
+    if any(files) and not server.startswith("tls://"):
+        raise ConfigError("[fleet] servers: ca_file, cert_file and key_file need servers that begin with tls://")
+    login = BrokerSettings(server, ca_file=fleet.ca_file, cert_file=fleet.cert_file, key_file=fleet.key_file)
+    async with connected(
+        fleet.servers,
+        tls=tls_context(login) if server.startswith("tls://") else None,
+        user=fleet.username,
+        password=None if fleet.password_file is None else secret_in(fleet.password_file),
+    ) as client:
+        await make_streams(
+            client,
+            fleet.partitions,
+            replicas=fleet.replicas,
+            raw_age_s=fleet.raw_age_s,
+            released_age_s=fleet.released_age_s,
+        )
+        await make_bucket(client, fleet.replicas)
+        yield NatsLog(client, partition), Bucket(client)
+
+
+@contextlib.asynccontextmanager
+async def _kafka(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
+    try:
+        from eyestream.rim.logs.kafka import KafkaLog  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        raise ConfigError("[fleet] log: 'kafka' needs confluent-kafka: pip install 'eyestream[kafka]'") from None
+    files = {"ca": fleet.ca_file, "certificate": fleet.cert_file, "key": fleet.key_file}
+    options = {f"ssl.{name}.location": str(path) for name, path in files.items() if path is not None}
+    if fleet.username is not None and fleet.password_file is not None:
+        options |= {"sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": fleet.username}
+        options["sasl.password"] = secret_in(fleet.password_file)
+    if options:
+        options["security.protocol"] = "SASL_SSL" if "sasl.username" in options else "SSL"
+    with contextlib.closing(KafkaLog(fleet.servers, partition, options)) as log:
+        yield log, None
+
+
+def _fleet(settings: Settings) -> FleetSettings:
+    if settings.fleet is None:
+        raise ConfigError("[fleet]: missing; it says where the log is and how it is cut")
+    return settings.fleet
+
+
+def _shard_in(folder: Path, fleet: FleetSettings, partition: int) -> Path:
+    if not 0 <= partition < fleet.partitions:
+        raise ConfigError(f"--partition {partition}: expected 0 to {fleet.partitions - 1}")
+    return folder / f"shard-{partition}"

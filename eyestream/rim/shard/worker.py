@@ -1,0 +1,168 @@
+"""The life of a shard between its log and its second place: what is read, when it is published, and again until taken.
+
+What is released goes to the second place's knowledge first, then to the log, in order, until the log acknowledges it.
+While too much waits for that, nothing more is read: the log holds what comes.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from itertools import islice
+
+from eyestream.errors import LinkError
+from eyestream.rim.logs.log import Entry, Log, Publication
+from eyestream.rim.mqtt.transport import Backoff
+from eyestream.rim.shard.frames import Parcel
+from eyestream.rim.shard.second_place import Lengths, SecondPlace, refuse_shorter
+from eyestream.rim.shard.shard import Shard
+from eyestream.streams.key import StreamKey
+
+__all__ = ["Worker"]
+
+_AT_ONCE = 256
+"""Messages that are read together, and chunks that are published together, at most."""
+
+_MOST_WAITING = 4096
+"""Chunks that may wait for the log; of more, nothing is read."""
+
+_WAIT_S = 0.1
+"""How long a read waits for messages: chunks that the clock closes are this late at most."""
+
+_GOODBYE_S = 3.0
+
+_LOG = logging.getLogger("eyestream.shard")
+
+
+class Worker:
+    """Serves one shard.
+
+    Parameters
+    ----------
+    shard
+        Open.
+    log
+        Its partition.
+    second_place
+        Remembers how long its files are; None: nobody does, and a shard that is rolled back is not noticed.
+    """
+
+    def __init__(self, shard: Shard, log: Log, second_place: SecondPlace | None = None) -> None:
+        self._shard, self._log, self._second_place = shard, log, second_place
+        self._waiting: deque[Parcel] = deque(shard.waiting)
+        self._acknowledged: list[Parcel] = []
+        self._lengths = self._remembered = shard.lengths
+        self._wake, self._empty = asyncio.Event(), asyncio.Event()
+        self._last: tuple[float, float] | None = None
+        self.published = 0
+        """Chunks that the log acknowledged."""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set; then publish what is released, and return.
+
+        Raises
+        ------
+        ShardError
+            The shard is older than what the second place remembers; or its log was cut off.
+        LedgerError
+            The shard cannot be written any more.
+        LinkError
+            The end came before the second place could be reached.
+        """
+        if self._second_place is not None:
+            refuse_shorter(self._shard.name, self._lengths, await self._recall(self._second_place, stop))
+        self._remembered = Lengths(-1, -1)
+        async with asyncio.TaskGroup() as group:
+            publishing = group.create_task(self._publish(), name="publish")
+            await group.create_task(self._read(stop), name="log")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_GOODBYE_S):
+                    await self._empty.wait()
+            publishing.cancel()
+
+    async def _read(self, stop: asyncio.Event) -> None:
+        backoff = Backoff()
+        while not stop.is_set():
+            try:
+                await self._log.seek(self._shard.begin(await self._log.bounds()))
+                while not stop.is_set():
+                    if len(self._waiting) > _MOST_WAITING:
+                        await asyncio.sleep(_WAIT_S)
+                        continue
+                    await self._take(await self._log.fetch(_AT_ONCE, _WAIT_S))
+                    backoff.reset()
+            except LinkError as error:
+                _LOG.warning("log: %s; trying again until it is back", error)
+                await backoff.wait()
+
+    async def _take(self, entries: list[Entry]) -> None:
+        acknowledged, self._acknowledged = self._acknowledged, []
+        work = asyncio.ensure_future(asyncio.to_thread(self._work, entries, self._now(entries), acknowledged))
+        try:
+            parcels, self._lengths = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.gather(work, return_exceptions=True)  # the files must not be closed under it
+            raise
+        if parcels:
+            self._waiting += parcels
+            self._empty.clear()
+            self._wake.set()
+
+    def _work(
+        self, entries: list[Entry], now: float | None, acknowledged: list[Parcel]
+    ) -> tuple[list[Parcel], Lengths]:
+        """In a thread: it waits for the disk."""
+        self._shard.acknowledge(acknowledged)
+        return self._shard.take(entries, now), self._shard.lengths
+
+    def _now(self, entries: list[Entry]) -> float | None:
+        """The time by the log's clock, from its last message on; None: more messages may wait, or none ever came."""
+        loop = asyncio.get_running_loop()
+        if entries:
+            self._last = entries[-1].at, loop.time()
+        if self._last is None or len(entries) == _AT_ONCE:
+            return None
+        at, heard = self._last
+        return at + loop.time() - heard
+
+    async def _publish(self) -> None:
+        backoff = Backoff()
+        while True:
+            while not self._waiting:
+                self._empty.set()
+                self._wake.clear()
+                await self._wake.wait()
+            parcels = list(islice(self._waiting, _AT_ONCE))
+            try:
+                await self._remember()
+                await self._log.publish(
+                    [Publication(one.id, StreamKey(one.device, one.stream), one.payload) for one in parcels]
+                )
+            except LinkError as error:
+                _LOG.warning("log: %s; the same bytes are sent until they are taken", error)
+                await backoff.wait()
+                continue
+            backoff.reset()
+            for parcel in parcels:
+                self._waiting.popleft()
+                self._acknowledged.append(parcel)
+            self.published += len(parcels)
+
+    async def _recall(self, place: SecondPlace, stop: asyncio.Event) -> Lengths | None:
+        """What the second place remembers; one that is away is waited for until `stop` is set."""
+        backoff = Backoff()
+        while True:
+            try:
+                return await place.read(self._shard.name)
+            except LinkError as error:
+                if stop.is_set():
+                    raise
+                _LOG.warning("second place: %s; trying again until it is back", error)
+                await backoff.wait()
+
+    async def _remember(self) -> None:
+        """Before anything is published: let the second place know how long the shard's files are."""
+        lengths = self._lengths
+        if self._second_place is not None and lengths != self._remembered:
+            await self._second_place.write(self._shard.name, lengths)
+            self._remembered = lengths

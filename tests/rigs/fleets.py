@@ -1,0 +1,186 @@
+"""A fleet under test: a log, workers as real processes that are killed, trackers, and what an outsider saw."""
+
+import asyncio
+import contextlib
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.logs.log import partition_of
+from eyestream.streams.key import StreamKey
+from eyestream.testing.clocks import until
+from eyestream.wire.messages import decode_private, encode_raw
+
+__all__ = ["Seen", "Workers", "fleet_config", "kill_at_work", "raw_messages"]
+
+_CALIBRATION = "everyday-cfpa-32"
+_COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()", "shard"]
+
+
+def fleet_config(
+    folder: Path,
+    log: str,
+    servers: Sequence[str],
+    partitions: int,
+    devices: Sequence[str],
+    *,
+    private: str = "mqtt://127.0.0.1:1",
+) -> Path:
+    """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none."""
+    names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
+    text = f"""
+        [sidecar]
+        name = "fleet"
+        ledger = "./unused"
+        [private]
+        url = "{private}"
+        [fleet]
+        log = "{log}"
+        servers = [{", ".join(f'"{server}"' for server in servers)}]
+        partitions = {partitions}
+        folder = "./shards"
+        second_place = "./second"
+        replicas = {min(len(servers), 3)}
+        [[stream]]
+        name = "features"
+        schema = 1
+        rate_hz = 2.0
+        window_s = 30.0
+        names = [{names}]
+        grace_s = 60.0
+        idle_s = 600.0
+        release = "on_row"
+        [stream.privacy]
+        calibration = "{_CALIBRATION}"
+        epsilon = 4.8
+        [budget]
+        window_chunks = 2
+        window_epsilon = 1e6
+        session_epsilon = 1e6
+        day_epsilon = 1e6
+        """ + "".join(f'[[device]]\nid = "{device}"\n' for device in devices)
+    path = folder / "fleet.toml"
+    path.write_text("\n".join(line.strip() for line in text.splitlines()))
+    return path
+
+
+def raw_messages(devices: Sequence[str], chunks: int, rows: int, first: int = 0) -> list[tuple[StreamKey, bytes]]:
+    """Messages of `rows` rows, device by device in turn, in the order of each, from chunk `first` on."""
+    shape, made = (rows, len(calibrations.load(_CALIBRATION).names)), []
+    for row in range(32 * first, 32 * (first + chunks), rows):
+        payload = encode_raw(1, row, np.full(shape, 0.5, np.float32), 1)
+        made += [(StreamKey(device, "features"), payload) for device in devices]
+    return made
+
+
+class Workers:
+    """One process for each shard.
+
+    Parameters
+    ----------
+    config
+        Of the fleet.
+    partitions
+        How many shards; they are made.
+    """
+
+    def __init__(self, config: Path, partitions: int) -> None:
+        self._config, self._folder = config, config.parent
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.kills = 0
+        for partition in range(partitions):
+            subprocess.run([*self._command(partition), "--new"], check=True)
+        self._running = [self._start(partition) for partition in range(partitions)]
+
+    def _command(self, partition: int) -> list[str]:
+        return [*_COMMAND, "--config", str(self._config), "--partition", str(partition)]
+
+    def _start(self, partition: int) -> "subprocess.Popen[bytes]":
+        with (self._folder / f"worker-{partition}.log").open("ab") as log:
+            return subprocess.Popen(self._command(partition), stdout=log, stderr=log)
+
+    def kill(self, partition: int) -> None:
+        """One of them is gone, and another takes its place."""
+        process = self._running[partition]
+        assert process.poll() is None, (self._folder / f"worker-{partition}.log").read_text()
+        process.kill()
+        process.wait()
+        self.kills += 1
+        self._running[partition] = self._start(partition)
+
+    def stop(self) -> None:
+        """End all of them in order; one that has not begun yet ends by the signal."""
+        for process in self._running:
+            process.send_signal(signal.SIGTERM)
+        assert {process.wait(timeout=30) for process in self._running} <= {0, -signal.SIGTERM}
+
+    def released(self) -> int:
+        """Chunks in all ledgers."""
+        ledgers = (self._folder / "shards").glob("*/ledger")
+        return sum(odometer.released for path in ledgers for odometer in read_ledger(path).odometers.values())
+
+
+async def kill_at_work(workers: Workers, seen: "Seen", partitions: int, kills: int, luck: random.Random) -> None:
+    """One worker after the other, each soon after somebody has heard of it."""
+
+    def heard(partition: int) -> int:
+        return sum(count for device, count in seen.by_device.items() if partition_of(device, partitions) == partition)
+
+    before = [0] * partitions
+    while workers.kills < kills:
+        partition = workers.kills % partitions
+        await until(lambda partition=partition: heard(partition) > before[partition], 60.0)  # type: ignore[misc]
+        await asyncio.sleep(luck.uniform(0.0, 0.1))
+        await asyncio.to_thread(workers.kill, partition)
+        before[partition] = heard(partition)
+
+
+class Seen:
+    """What an outsider saw: every byte string by the id of its message."""
+
+    def __init__(self) -> None:
+        self.payloads: dict[str, set[bytes]] = defaultdict(set)
+        self.devices: dict[str, str] = {}
+        self.messages = 0
+        self.by_device: Counter[str] = Counter()
+        self.longest_gap_s = 0.0
+        self._last = 0.0
+
+    def note(self, name: str, device: str, payload: bytes) -> None:
+        """A message of the log."""
+        now = time.monotonic()
+        self.longest_gap_s = max(self.longest_gap_s, now - (self._last or now))
+        self._last = now
+        self.payloads[name].add(payload)
+        self.devices[name] = device
+        self.messages += 1
+        self.by_device[device] += 1
+
+    async def wait_for(self, chunks: int, seconds: float) -> None:
+        """Return when so many different chunks were seen, or after so long."""
+        with contextlib.suppress(TimeoutError):
+            await until(lambda: len(self.payloads) >= chunks, seconds)
+
+    def faults(self, devices: int, chunks: int, charged: int) -> list[str]:
+        """What is wrong when `devices` sent `chunks` each, and the ledgers have `charged`."""
+        found = [f"{len(data)} byte strings for one chunk" for data in self.payloads.values() if len(data) > 1]
+        if len(self.payloads) != devices * chunks:
+            found.append(f"{len(self.payloads)} of {devices * chunks} chunks were seen")
+        if charged != len(self.payloads):
+            found.append(f"{charged} chunks were charged, {len(self.payloads)} seen")
+        whole: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for name, data in self.payloads.items():
+            chunk = decode_private(min(data))
+            whole[self.devices[name], chunk.session].append(chunk.chunk)
+        if len(whole) != devices or any(sorted(own) != list(range(chunks)) for own in whole.values()):
+            found.append(f"{len(whole)} sessions of {devices} devices")
+        return found

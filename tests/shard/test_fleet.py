@@ -1,0 +1,94 @@
+"""A fleet's configuration: what cannot be used is said before anything is made."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from eyestream.errors import ConfigError, LinkError
+from eyestream.rim import plan
+from eyestream.rim.shard.fleet import found_shard, run_shard
+from eyestream.testing.clocks import until
+from tests.rigs.fleets import fleet_config
+
+
+async def made(path: Path, partition: int = 0) -> None:
+    await found_shard(plan.load(path), partition, 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("partitions = 2", "partitions = 0", r"\[fleet\] partitions"),
+        ('log = "nats"', 'log = "pulsar"', r"\[fleet\] log"),
+        ("replicas", "copies", r"\[fleet\] copies: unknown key"),
+        pytest.param(
+            'log = "nats"\nservers',
+            'log = "nats"\nca_file = "ca.pem"\nservers',
+            "servers that begin with tls://",
+            marks=pytest.mark.needs("nats"),
+        ),
+    ],
+)
+async def test_a_mistake_is_said_by_its_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"])
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ConfigError, match=said):
+        await made(path)
+    assert not (tmp_path / "shards").exists()
+
+
+async def test_without_a_fleet_there_is_no_shard(tmp_path: Path) -> None:
+    path = fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"])
+    text = path.read_text()
+    path.write_text(text[: text.index("[fleet]")] + text[text.index("[[stream]]") :])
+    with pytest.raises(ConfigError, match=r"\[fleet\]: missing"):
+        await made(path)
+    with pytest.raises(ConfigError, match=r"\[fleet\]: missing"):
+        await run_shard(plan.load(path), 0, lambda: 0, asyncio.Event())
+
+
+@pytest.mark.parametrize("partition", [-1, 2])
+async def test_a_partition_that_is_not_there(tmp_path: Path, partition: int) -> None:
+    with pytest.raises(ConfigError, match=r"expected 0 to 1"):
+        await made(fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"]), partition)
+
+
+@pytest.mark.parametrize(("log", "module"), [("nats", "nats"), ("kafka", "confluent_kafka")])
+async def test_an_extra_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    for known in [f"eyestream.rim.logs.{log}", "eyestream.rim.shard.bucket"]:
+        monkeypatch.delitem(sys.modules, known, raising=False)
+    with pytest.raises(ConfigError, match=r"pip install 'eyestream\[(fleet|kafka)\]'"):
+        await made(fleet_config(tmp_path, log, ["127.0.0.1:1"], 2, ["d"]))
+    assert not (tmp_path / "shards").exists()
+
+
+async def test_kafka_needs_a_second_place(tmp_path: Path) -> None:
+    path = fleet_config(tmp_path, "kafka", ["127.0.0.1:1"], 2, ["d"])
+    path.write_text(path.read_text().replace('second_place = "./second"\n', ""))
+    with pytest.raises(ConfigError, match="second_place: missing"):
+        await made(path)
+
+
+@pytest.mark.needs("nats")
+async def test_a_log_that_cannot_be_reached_leaves_nothing_made(tmp_path: Path) -> None:
+    with pytest.raises(LinkError, match="NATS"):
+        await made(fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"]))
+    assert not (tmp_path / "shards").exists()
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.needs("nats")
+async def test_a_worker_waits_for_its_log_until_it_is_stopped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    planned = plan.load(fleet_config(tmp_path, "nats", ["nats://127.0.0.1:1"], 2, ["d"]))
+    stop = asyncio.Event()
+    work = asyncio.create_task(run_shard(planned, 0, lambda: 0, stop))
+    await until(lambda: caplog.text.count("trying again until it is back") >= 2, 30.0)
+    stop.set()
+    with pytest.raises(LinkError, match="NATS"):
+        await work

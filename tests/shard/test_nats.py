@@ -1,0 +1,189 @@
+"""Workers on a real NATS server: partitions, trackers that speak MQTT, and kills."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eyestream.errors import LinkError, ShardError
+from eyestream.rim.files import calibrations
+from eyestream.rim.logs.log import Log, Publication, partition_of
+from eyestream.rim.sdk.publisher import Publisher
+from eyestream.rim.sdk.subscriber import subscribe
+from eyestream.rim.shard.second_place import Lengths
+from eyestream.streams.key import StreamKey
+from eyestream.testing.clocks import until
+from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
+from tests.rigs.nats import NatsServer
+
+pytestmark = pytest.mark.needs("nats")
+PARTITIONS = 2
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    made = NatsServer(tmp_path / "nats", PARTITIONS)
+    made.start()
+    yield made
+    made.kill()
+
+
+def files(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+@contextlib.asynccontextmanager
+async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
+    """Every partition."""
+    from eyestream.rim.logs.nats import NatsLog, connected, make_streams
+
+    async with connected([server.url]) as client:
+        await make_streams(client, PARTITIONS, replicas=1, raw_age_s=60.0, released_age_s=60.0)
+        yield [NatsLog(client, partition) for partition in range(PARTITIONS)]
+
+
+async def test_a_tracker_that_speaks_mqtt_reaches_the_partition_of_its_device(server: NatsServer) -> None:
+    devices = ["hmd-1", "d0", "abc", "zz9"]
+    async with logs(server) as cut:
+        for device in devices:
+            async with Publisher(server.mqtt_url, device, ("a", "b"), 2.0) as publisher:
+                await publisher.send(np.zeros((1, 2), np.float32))
+        found = {}
+        for partition, log in enumerate(cut):
+            await log.seek((await log.bounds()).first)
+            found |= {entry.key: partition for entry in await log.fetch(100, 0.5)}
+    assert found == {StreamKey(device, "features"): partition_of(device, PARTITIONS) for device in devices}
+    assert set(found.values()) == {0, 1}, "control: more than one partition"
+
+
+async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(server: NatsServer) -> None:
+    from eyestream.rim.logs.nats import PRIVATE, connected
+
+    async with logs(server) as (log, _), connected([server.url]) as client:
+        before = await log.bounds()
+        for number in range(5):
+            await client.publish("eyestream_raw.0.d.features", b"%d" % number)
+        await client.flush()
+        await log.seek(before.first)
+        entries = await log.fetch(100, 0.5)
+        assert [entry.payload for entry in entries] == [b"0", b"1", b"2", b"3", b"4"]
+        assert await log.fetch(100, 0.1) == []
+        await log.seek(entries[3].offset)
+        again = await log.fetch(100, 0.5)
+        assert [(one.offset, one.at, one.payload) for one in again] == [
+            (one.offset, one.at, one.payload) for one in entries[3:]
+        ]
+        assert (await log.bounds()).end == entries[-1].offset + 1
+        chunk = Publication("one", StreamKey("d", "features"), b"bytes")
+        await log.publish([chunk, chunk])
+        await log.publish([chunk])
+        assert (await client.jetstream().stream_info(PRIVATE)).state.messages == 1
+
+
+async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_another_one(server: NatsServer) -> None:
+    async with logs(server) as (log, _):
+        before = await log.bounds()
+        await log.seek(before.first)
+        server.kill()
+        for call in (log.bounds(), log.seek(1), log.publish([Publication("i", StreamKey("d", "f"), b"x")])):
+            with pytest.raises(LinkError, match="NATS"):
+                await call
+        with pytest.raises(LinkError):
+            await log.fetch(5, 0.1)
+        server.start()
+    async with logs(server) as (log, _):
+        assert (await log.bounds()).epoch != before.epoch
+
+
+async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
+    from eyestream.rim.logs.nats import connected
+    from eyestream.rim.shard.bucket import Bucket, make_bucket
+
+    async with connected([server.url]) as client:
+        await make_bucket(client, 1)
+        bucket = Bucket(client)
+        assert await bucket.read("a") is None
+        await bucket.write("a", Lengths(2**40, 7))
+        await make_bucket(client, 1)
+        assert await bucket.read("a") == Lengths(2**40, 7)
+
+
+async def test_of_two_workers_on_copies_of_a_shard_one_ends(server: NatsServer) -> None:
+    """Whoever was there first is told so before it publishes; the one that read last goes on."""
+    from eyestream.rim.logs.nats import connected
+    from eyestream.rim.shard.bucket import Bucket, make_bucket
+
+    async with connected([server.url]) as client:
+        await make_bucket(client, 1)
+        first, second = Bucket(client), Bucket(client)
+        await first.write("a", Lengths(1, 1))
+        assert await second.read("a") == Lengths(1, 1)
+        await second.write("a", Lengths(2, 2))
+        with pytest.raises(ShardError, match="another worker is at work on a copy"):
+            await first.write("a", Lengths(2, 3))
+        await second.write("a", Lengths(3, 3))
+        second._revision -= 1  # the answer was lost
+        await second.write("a", Lengths(3, 3))
+
+
+async def test_the_secret_of_a_log_is_one_and_lives_in_memory_alone(server: NatsServer, tmp_path: Path) -> None:
+    async with logs(server) as (one, other):
+        secret = await one.secret()
+        assert secret is not None
+        assert len(secret) == 32
+        assert await other.secret() == secret
+    server.kill()
+    assert not any(secret in data for data in files(tmp_path))
+    server.start()
+    async with logs(server) as (one, _):
+        assert await one.secret() != secret
+
+
+async def test_a_tracker_and_an_application_speak_mqtt_as_to_a_sidecar(server: NatsServer, tmp_path: Path) -> None:
+    devices = ["d0", "d1", "d2"]
+    config = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices, private=server.mqtt_url)
+    workers = await asyncio.to_thread(Workers, config, PARTITIONS)
+    names = calibrations.load("everyday-cfpa-32").names
+    async with asyncio.timeout(60), subscribe(server.mqtt_url, "d1") as chunks:
+        await until(lambda: chunks.meta is not None, 60.0)
+        async with Publisher(server.mqtt_url, "d1", names, 2.0) as publisher:
+            for _ in range(4):
+                await publisher.send(np.full((8, len(names)), 0.5, np.float32))
+            chunk = await anext(aiter(chunks))
+    assert chunk.values.shape == (len(names), 32)
+    assert chunk.names == names
+    await asyncio.to_thread(workers.stop)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+async def test_twenty_kills(server: NatsServer, tmp_path: Path) -> None:
+    """Two workers as processes: every chunk once, with one byte string, charged once, in one session of a device."""
+    from eyestream.rim.logs.nats import connected
+
+    devices, chunks, luck = [f"d{i}" for i in range(20)], 40, random.Random(3)
+    workers, seen = Workers(fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices), PARTITIONS), Seen()
+    async with connected([server.url]) as client:
+
+        async def hear() -> None:
+            async for message in (await client.subscribe("eyestream.v1.*.*.private")).messages:
+                seen.note((message.headers or {})["Nats-Msg-Id"], message.subject.split(".")[2], message.data)
+
+        hearing = asyncio.create_task(hear())
+        killing = asyncio.create_task(kill_at_work(workers, seen, PARTITIONS, 20, luck))
+        jetstream, messages = client.jetstream(), raw_messages(devices, chunks, 16)
+        for number, (key, payload) in enumerate(messages):
+            await jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload)
+            due = 20 * number // len(messages)  # the rows last as long as the kills
+            await until(lambda due=due: workers.kills >= due, 120.0)  # type: ignore[misc]
+        await killing
+        await seen.wait_for(len(devices) * chunks, 60.0)
+        await asyncio.to_thread(workers.stop)
+        await asyncio.sleep(0.2)
+        hearing.cancel()
+    print(f"{seen.messages - len(seen.payloads)} sent again, longest gap {seen.longest_gap_s:.2f} s")
+    assert seen.faults(len(devices), chunks, workers.released()) == []

@@ -1,0 +1,274 @@
+"""A shard on a log, a disk or a directory that is not what it was: refused or withheld by name, never twice."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eyestream.errors import LedgerError, ShardError
+from eyestream.privacy.charge import Ceilings
+from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.logs.log import Entry
+from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
+from eyestream.rim.shard.second_place import FilePlace, Lengths, refuse_shorter
+from eyestream.rim.shard.worker import Worker
+from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
+from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
+
+
+def raised(one: World) -> BaseException:
+    """What ends a life."""
+    with pytest.raises((ShardError, LedgerError, BaseExceptionGroup)) as caught:
+        one.live()
+    error: BaseException = caught.value
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def test_a_failed_sync_closes_the_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the third sync of the outbox: nothing of what it was for leaves, then or later in this life."""
+    one, syncs, sync = world(tmp_path / "shard"), [0], LedgerFile.sync
+
+    def failing(self: LedgerFile) -> None:
+        syncs[0] += self._path.name == OUTBOX
+        if syncs[0] == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerFile, "sync", failing)
+        assert "outbox durably: Input/output error" in str(raised(one))
+        assert one.shard is not None
+        with pytest.raises(LedgerError, match="closed, or failed before"):
+            one.shard.take([])
+    before = len(one.payloads())
+    assert 0 < before < CHUNKS * len(DEVICES)
+    assert one.live()
+    assert faults(one) == []
+
+
+def test_a_full_disk_stops_the_shard_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, append = world(tmp_path / "shard"), LedgerFile.append
+    room = [20]
+
+    def full(self: LedgerFile, data: bytes) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        append(self, data)
+
+    def no_room(self: LedgerFile, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerFile, "append", full)
+        assert "No space left on device" in str(raised(one))
+        patch.setattr(LedgerFile, "prepare", no_room)
+        assert "No space left on device" in str(raised(one))
+    assert one.live()
+    assert faults(one) == []
+
+
+def test_two_workers_on_one_shard(tmp_path: Path) -> None:
+    one = world(tmp_path / "shard")
+    with one.opened(), pytest.raises(LedgerError, match="in use by another process"), one.opened():
+        raise AssertionError("a second worker has it")
+
+
+@pytest.mark.parametrize("which", [[LEDGER, OUTBOX], [LEDGER], [OUTBOX]])
+def test_a_volume_that_is_rolled_back_is_refused(tmp_path: Path, which: list[str]) -> None:
+    one = world(tmp_path / "shard")
+    assert not one.live(Points(40))
+    shutil.copytree(one.folder, tmp_path / "old")
+    assert one.live()
+    published = len(one.log.published)
+    for name in which:
+        shutil.copy(tmp_path / "old" / name, one.folder / name)
+    for _ in range(9):  # nor does it grow by being started
+        assert "older than what was released" in str(raised(one))
+    assert len(one.log.published) == published
+
+
+def test_control_without_a_second_place_an_old_volume_is_not_noticed(tmp_path: Path) -> None:
+    one = world(tmp_path / "shard")
+    shutil.copytree(one.folder, tmp_path / "old")
+    assert one.live()
+    shutil.copytree(tmp_path / "old", one.folder, dirs_exist_ok=True)
+    one.place.lengths = dict.fromkeys(one.place.lengths, Lengths(0, 0))
+    assert one.live()
+    assert any("byte strings" in fault for fault in faults(one))
+
+
+def test_a_shard_that_the_second_place_does_not_know(tmp_path: Path) -> None:
+    one = world(tmp_path / "shard")
+    one.place.lengths.clear()
+    assert "knows nothing of it" in str(raised(one))
+
+
+@pytest.mark.parametrize(("partition", "partitions"), [(0, 2), (1, 2)])
+def test_another_number_of_partitions_is_refused(tmp_path: Path, partition: int, partitions: int) -> None:
+    one = world(tmp_path / "shard")
+    with (
+        pytest.raises(ShardError, match=r"partition 0 of 1, not \d of 2; the number of partitions is fixed"),
+        opened_shard(one.folder, partition, partitions, [], ceilings=Ceilings(), today=lambda: 0),
+    ):
+        pass
+
+
+def test_rows_of_another_partition_are_refused(tmp_path: Path) -> None:
+    """They are in this partition by mistake, or somebody has changed how the log is cut."""
+    (folder := tmp_path / "shard").mkdir()
+    create_shard(folder, 1, 2, created=0)
+    streams = [(shard_settings(device), CountingMechanism()) for device in ("d", "e")]
+    with opened_shard(folder, 1, 2, streams, ceilings=Ceilings(), today=lambda: 0) as shard:
+        (served,) = shard.streams
+        shard.take(raw_log(("d", "e"), 2))
+        assert shard.rejected == {"partition": sum(entry.key != served for entry in raw_log(("d", "e"), 2))}
+
+
+def test_a_foreign_ledger_is_refused(tmp_path: Path) -> None:
+    one, other = world(tmp_path / "one"), world(tmp_path / "other")
+    shutil.copy(other.folder / LEDGER, one.folder / LEDGER)
+    assert "belong together" in str(raised(one))
+
+
+def test_a_log_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    one = world(tmp_path / "shard")
+    assert one.live()
+    del one.log.entries[-3:]
+    assert "it was cut off" in str(raised(one))
+
+
+def test_a_log_that_was_made_again_is_read_from_its_beginning(tmp_path: Path) -> None:
+    """Its offsets begin again; what was released is not released again."""
+    one = world(tmp_path / "shard")
+    assert one.live()
+    later = [Entry(e.offset - 20, e.key, e.payload, e.at) for e in one.log.entries[20:]]
+    one.log.entries, one.log.epoch = later, "two"
+    assert one.live()
+    assert faults(one) == []
+    assert [one.spent(device) for device in DEVICES] == [CHUNKS * COST] * len(DEVICES)
+
+
+def test_a_log_that_has_forgotten_loses_rows_and_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    one = world(tmp_path / "shard")
+    assert not one.live(Points(30))
+    with one.opened() as shard:
+        offset = shard.next
+    one.log.first = offset + 4
+    one.log.entries = [entry for entry in one.log.entries if entry.offset >= one.log.first]
+    assert one.live()
+    assert "the log has forgotten 4 offsets" in caplog.text
+    assert all(len(data) == 1 for data in one.payloads().values())
+
+
+@pytest.mark.parametrize("mix", [lambda log: log[::-1], lambda log: [e for entry in log for e in (entry, entry)]])
+def test_messages_out_of_order_are_refused(tmp_path: Path, mix: Callable[[list[Entry]], list[Entry]]) -> None:
+    one = world(tmp_path / "shard")
+    entries = mix(raw_log(DEVICES, CHUNKS))
+    with one.opened() as shard:
+        shard.take(entries)
+        shard.take(entries[:5])
+        assert shard.rejected["offset"] >= len(entries) // 2
+        assert shard.next == max(entry.offset for entry in entries) + 1
+
+
+@pytest.mark.parametrize("payload", [b"", b"\xc1", b"\x80" * 30, b"x" * 70_000])
+def test_what_is_no_message_is_refused_by_name(tmp_path: Path, payload: bytes) -> None:
+    one = world(tmp_path / "shard")
+    with one.opened() as shard:
+        (key, *_) = shard.streams
+        assert shard.take([Entry(0, key, payload, 0.0), Entry(1, None, payload, 0.0)]) == []
+        assert shard.rejected.total() == 2
+        assert shard.next == 2
+
+
+def test_a_clock_that_is_behind_opens_no_other_day(tmp_path: Path) -> None:
+    """A shard moves to a host whose clock is ten days behind: the day of its ledger stays."""
+    one = world(tmp_path / "shard", ceilings=Ceilings(day=3 * COST))
+    assert not one.live(Points(50))
+    one.today -= 10
+    assert one.live()
+    assert [one.spent(device) for device in DEVICES] == [3 * COST] * len(DEVICES)
+
+
+@pytest.mark.parametrize("at", range(0, 2000, 97))
+def test_damage_anywhere_in_the_outbox(tmp_path: Path, at: int) -> None:
+    """It is refused, or what may have been in it is given up."""
+    one = world(tmp_path / "shard")
+    assert not one.live(Points(60))
+    path = one.folder / OUTBOX
+    data = bytearray(path.read_bytes())
+    first = 20 + int.from_bytes(data[:4], "little")
+    data[at % len(data)] ^= 16
+    path.write_bytes(data)
+    if at % len(data) < first:
+        assert "its beginning is damaged" in str(raised(one))
+        return
+    assert "older than what was released" in str(raised(one))
+    one.place.lengths = dict.fromkeys(one.place.lengths, Lengths(0, 0))
+    assert one.live()
+    assert all(len(payloads) == 1 for payloads in one.payloads().values())
+
+
+async def test_a_second_place_in_a_file(tmp_path: Path) -> None:
+    FilePlace.create(path := tmp_path / "place")
+    place = FilePlace(path)
+    assert await place.read("a") is None
+    for count in range(3):
+        await place.write("a", Lengths(count, 7))
+    place.close()
+    path.write_bytes(path.read_bytes()[:-5])
+    place = FilePlace(path)
+    assert await place.read("a") == Lengths(1, 7)
+    await place.write("a", Lengths(9, 9))
+    with pytest.raises(ShardError, match="of another shard"):
+        await place.read("b")
+    place.close()
+    place = FilePlace(path)
+    assert await place.read("a") == Lengths(9, 9)
+    with pytest.raises(LedgerError, match="in use"):
+        FilePlace(path)
+    place.close()
+
+
+@pytest.mark.parametrize(("now", "had"), [((1, 5), (2, 5)), ((2, 4), (2, 5)), ((2**32, 0), (5, 1))])
+def test_either_length_counts(now: tuple[int, int], had: tuple[int, int]) -> None:
+    refuse_shorter("s", Lengths(*had), Lengths(*had))
+    with pytest.raises(ShardError, match="is older"):
+        refuse_shorter("s", Lengths(*now), Lengths(*had))
+
+
+class Watched(Points):
+    """Looks, at each publication, whether the second place knows of what is published."""
+
+    def __init__(self, one: World) -> None:
+        super().__init__()
+        self._one, self.early = one, 0
+
+    def __call__(self, name: str) -> None:
+        super().__call__(name)
+        if name == "publish":
+            (known,) = self._one.place.lengths.values()
+            self.early += known.ledger <= len(self._one.payloads()) or known.outbox == 0
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_second_place_knows_before_anybody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    """And a worker that does not tell it is found."""
+
+    async def silent(self: Worker) -> None:
+        return
+
+    if not told:
+        monkeypatch.setattr(Worker, "_remember", silent)
+    one = world(tmp_path / "shard")
+    watched = Watched(one)
+    assert one.live(watched)
+    assert (watched.early == 0) == told
