@@ -11,7 +11,7 @@ import io
 import json
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +90,15 @@ class Trial:
             yield SeenSession(str(person), session.task, whole_chunks(session.rows.features, N)[:, self.kept])
 
 
+def joined(
+    how: Callable[[int, Sequence[LabelledSession]], Iterator[SeenSession]], given: Recordings, person: int, seed: int
+) -> Iterator[SeenSession]:
+    """Two pseudonyms of three recordings each, all that was released of each as one."""
+    for name, part in (("first", slice(3)), ("second", slice(3, 6))):
+        chunks = [seen.chunks for seen in how(person, pseudonym(given, person, seed, part))]
+        yield SeenSession(str(person), name, np.concatenate(chunks))
+
+
 def usefulness(known: Sequence[SeenSession], groups: Sequence[Sequence[SeenSession]]) -> dict[str, float]:
     """Share of chunks, and of sessions, whose task a subscriber's linear judge says, learned on `known`."""
     described = np.concatenate([seen.chunks.mean(axis=2) for seen in known])
@@ -132,18 +141,16 @@ def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -
         trial = Trial(given, calibrating, epsilon)
         for how in (trial.released, trial.raw) if per_minute == 18 else (trial.released,):
             known = [s for p in calibrating for seed in BACKGROUND for s in how(p, pseudonym(given, p, seed))]
-            background = known[: len(known) // 2]
+            background = [s for p in calibrating for s in how(p, pseudonym(given, p, BACKGROUND[0]))]
             groups = [[s for p in people for s in how(p, pseudonym(given, p, seed))] for seed in RELEASED]
-            halves = [
-                [s for p in people for part in (slice(3), slice(3, 6)) for s in how(p, pseudonym(given, p, seed, part))]
-                for seed in RELEASED
-            ]
+            others = [s for p in calibrating for s in joined(how, given, p, BACKGROUND[0])]
+            halves = [[s for p in people for s in joined(how, given, p, seed)] for seed in RELEASED]
             each = {p: usefulness(known, [[s for s in g if s.person == str(p)] for g in groups]) for p in people}
             figures[f"{how.__name__} {per_minute}"] = {
                 "of each": each,
                 "one pseudonym": link_sessions(groups, background),
                 "one pseudonym, every pair": link_sessions(groups, background, every=True),
-                "two pseudonyms": link_sessions(halves, background),
+                "two pseudonyms": link_sessions(halves, others),
             }
     figures["decision"] = {epsilon: decided(trial, people, epsilon) for epsilon in (2.0, 4.0, 9.6)}
     return figures

@@ -86,11 +86,12 @@ def _same(group: Seen, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def _standard(group: Seen, background: Seen) -> Array:
-    """(S, F) means of sessions in standard deviations of the background's; features that never vary are left out."""
+    """(S, F) means of sessions in standard deviations of the background's, at most 3; what never varies is left out."""
     known = np.array([seen.mean for seen in background])
     sd = known.std(axis=0)
     kept = sd > 0
-    return np.asarray((np.array([seen.mean for seen in group]) - known.mean(axis=0))[:, kept] / sd[kept])
+    apart = (np.array([seen.mean for seen in group]) - known.mean(axis=0))[:, kept] / sd[kept]
+    return np.asarray(np.clip(apart, -3.0, 3.0))
 
 
 def _distance(group: Seen, pairs: Pairs, background: Seen) -> Array:
