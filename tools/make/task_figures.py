@@ -21,6 +21,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
+from eyestream.lab.study.linking.galleries import name_pseudonyms
 from eyestream.lab.study.linking.sessions import SeenSession, link_sessions
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanisms import KLT
@@ -151,6 +152,7 @@ def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -
                 "one pseudonym": link_sessions(groups, background),
                 "one pseudonym, every pair": link_sessions(groups, background, every=True),
                 "two pseudonyms": link_sessions(halves, others),
+                "named": name_pseudonyms([(group[::2], group[1::2]) for group in halves]),
             }
     figures["decision"] = {epsilon: decided(trial, people, epsilon) for epsilon in (2.0, 4.0, 9.6)}
     return figures

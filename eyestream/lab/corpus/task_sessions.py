@@ -34,7 +34,7 @@ class Parts:
     """
 
     person: float = 0.5
-    task: float = 3.0
+    task: float = 1.0
     by_task: float = 0.0
     chunk: float = 1.0
     spread: float = 0.0

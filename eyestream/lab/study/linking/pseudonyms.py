@@ -7,6 +7,8 @@ contrasts
     Log likelihood ratio of one person against two, of all released levels at once, under the Gaussian law of the
     parts. It undoes the history, as residuals are an invertible map of contrasts, and uses what a person does
     otherwise in a task. Of raw levels it uses the constant level too.
+matcher
+    Inner product of the mean released levels. It knows nothing of the parts, nor of the history.
 spread
     Inner product of how far levels and rows go, feature by feature, by logarithms less their mean over pseudonyms.
 habits
@@ -91,6 +93,7 @@ def link_pseudonyms(seen: Sequence[SeenPseudonym], parts: Parts) -> dict[str, fl
     logs = (logs - logs.mean(axis=0)) / logs.std(axis=0)
     scores = {
         "contrasts": np.array([_contrasts(seen[a], seen[b], parts) for a, b in pairs]),
+        "matcher": np.array([seen[a].levels.mean(axis=0) @ seen[b].levels.mean(axis=0) for a, b in pairs]),
         "spread": np.array([logs[a] @ logs[b] for a, b in pairs]),
         "habits": np.array([_habits(seen[a].tasks, seen[b].tasks) for a, b in pairs]),
     }

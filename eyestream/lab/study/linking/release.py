@@ -16,7 +16,7 @@ from eyestream.privacy.tasks.directions import LabelledSession, calibrate_tasks,
 from eyestream.privacy.tasks.history import History, Remembering, SessionLevel
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["FEATURES", "PUBLIC", "TASKS", "Public", "kept_apart", "learned", "raw", "residual"]
+__all__ = ["FEATURES", "PUBLIC", "TASKS", "Public", "Sessions", "Walk", "kept_apart", "learned", "raw", "residual"]
 
 Array = NDArray[np.float64]
 

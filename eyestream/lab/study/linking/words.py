@@ -8,20 +8,25 @@ it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.lab.corpus.task_sessions import SimulatedSession, simulate_tasks, task_means
-from eyestream.lab.study.linking.pseudonyms import SeenPseudonym
+from eyestream.lab.study.linking.pairs import area
+from eyestream.lab.study.linking.pseudonyms import SeenPseudonym, link_pseudonyms, pairs_of
 from eyestream.lab.study.linking.release import FEATURES, PUBLIC, TASKS, Public, residual
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.tasks.decision import DecisionLaw, Judge, decide
 
-__all__ = ["Worded", "worded"]
+__all__ = ["Worded", "link_words", "worded"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
+
+_STEADY = 6.0
+"""How many words the public frequencies of a task count beside a person's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,7 @@ class Worded:
     parts : words of a session.
     read : (K, K, F) level that a task's session with a word stands for.
     error : variance of a level that is read so.
+    usual : (K, K) how often public sessions of a task have each word.
     """
 
     public: Public
@@ -44,15 +50,7 @@ class Worded:
     parts: int
     read: Array
     error: float
-
-    def seen(self, people: int, sessions: int, seed: int) -> list[SeenPseudonym]:
-        """Two pseudonyms of each of so many people."""
-        every = simulate_tasks(self.public.parts, people, 2 * sessions, seed)
-        return [
-            self._seen(person, own[part : part + sessions])
-            for person, own in enumerate(every)
-            for part in (0, sessions)
-        ]
+    usual: Array
 
     def right(self, people: int, sessions: int, seed: int) -> float:
         """Share of words that are the session's task; the first session of each person has none."""
@@ -68,10 +66,42 @@ class Worded:
         """(T - 1, F) what the words are read as."""
         return np.asarray(self.read[_tasks(sessions)[1:, None], words].mean(axis=1))
 
-    def _seen(self, person: int, sessions: Sequence[SimulatedSession]) -> SeenPseudonym:
-        levels = self.levels(sessions, self.words(sessions))
-        _, takes = residual(sessions, self.public.remembering)
-        return SeenPseudonym(person, _tasks(sessions), levels, takes, np.ones(FEATURES), self.error)
+
+def link_words(worded: Worded, people: int, sessions: int, seed: int) -> dict[str, float]:
+    """Area of every attacker over two pseudonyms of each of so many simulated people."""
+    every = simulate_tasks(worded.public.parts, people, 2 * sessions, seed)
+    seen, counts = [], []
+    for person, own in enumerate(every):
+        for part in (own[:sessions], own[sessions:]):
+            words, tasks = worded.words(part), _tasks(part)
+            takes = residual(part, worded.public.remembering)[1]
+            levels = worded.levels(part, words)
+            seen.append(SeenPseudonym(person, tasks, levels, takes, np.ones(FEATURES), worded.error))
+            counts.append(_counted(tasks[1:], words))
+    pairs = pairs_of(seen)
+    same: NDArray[np.bool_] = np.array([seen[a].person == seen[b].person for a, b in pairs])
+    law = _STEADY * worded.usual
+    mistakes = np.array(
+        [
+            _evidence(counts[a] + counts[b], law) - _evidence(counts[a], law) - _evidence(counts[b], law)
+            for a, b in pairs
+        ]
+    )
+    return link_pseudonyms(seen, worded.public.parts) | {"mistakes": area(mistakes, same)}
+
+
+def _counted(tasks: Integers, words: Integers) -> Array:
+    """(K, K) how often each task has each word."""
+    counts = np.zeros((TASKS, TASKS))
+    np.add.at(counts, (np.broadcast_to(tasks[:, None], words.shape), words), 1.0)
+    return counts
+
+
+def _evidence(counts: Array, law: Array) -> float:
+    """Log probability of counts (K, K), the words of each task drawn with frequencies of a Dirichlet law (K, K)."""
+    each = zip(counts.ravel().tolist(), law.ravel().tolist(), strict=True)
+    whole = zip(counts.sum(axis=1).tolist(), law.sum(axis=1).tolist(), strict=True)
+    return sum(lgamma(a + c) - lgamma(a) for c, a in each) - sum(lgamma(a + c) - lgamma(a) for c, a in whole)
 
 
 def worded(
@@ -83,7 +113,7 @@ def worded(
     tasks = np.concatenate([_tasks(own)[1:] for own in simulated])
     judge = Judge.learned(each.reshape(-1, FEATURES), np.char.mod("%d", np.repeat(tasks, parts)))
     none = np.zeros((TASKS, TASKS, FEATURES))
-    blank = Worded(public, judge, DecisionLaw(TASKS, epsilon), noise, parts, none, 0.0)
+    blank = Worded(public, judge, DecisionLaw(TASKS, epsilon), noise, parts, none, 0.0, none[:, :, 0])
     told = [blank.words(own) for own in simulated]
     means = task_means(public.parts, TASKS, FEATURES)
     expected = [residual(own, public.remembering)[1] @ means[_tasks(own)] for own in simulated]
@@ -92,7 +122,13 @@ def worded(
     guessed = np.concatenate([read.levels(own, words) for own, words in zip(simulated, told, strict=True)])
     share = float((guessed * off).sum() / (guessed**2).sum())
     missed = float(((share * guessed - off) ** 2).mean() / (off**2).mean())
-    return replace(read, read=share * read.read / (1 - missed), error=float((off**2).mean()) * missed / (1 - missed))
+    usual = 0.5 + np.sum([_counted(_tasks(own)[1:], words) for own, words in zip(simulated, told, strict=True)], axis=0)
+    return replace(
+        read,
+        read=share * read.read / (1 - missed),
+        error=float((off**2).mean()) * missed / (1 - missed),
+        usual=usual / usual.sum(axis=1, keepdims=True),
+    )
 
 
 def _read(told: Integers, tasks: Integers, off: Array) -> Array:
