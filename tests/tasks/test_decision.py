@@ -31,7 +31,7 @@ def probabilities(law: DecisionLaw) -> dict[int, Fraction]:
     for shift in range(1, law.words):
         ends.append(first(lambda u, shift=shift: law.shift(u) != shift and u >= ends[shift - 1]))
     shares = {shift: Fraction(ends[shift] - ends[shift - 1], 2**128) for shift in range(1, law.words)}
-    return shares | {0: 1 - sum(shares.values())}
+    return shares | {0: 1 - sum(shares.values(), Fraction(0))}
 
 
 def odds(given: dict[int, Fraction]) -> Fraction:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.lab.corpus.task_sessions import Parts, simulate_tasks
-from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.mechanisms import KLT
 from eyestream.privacy.tasks.directions import (
     LabelledSession,
@@ -18,6 +18,7 @@ from eyestream.privacy.tasks.directions import (
     residual_rows,
 )
 from eyestream.privacy.tasks.history import History, Remembering, SessionLevel
+from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
 
@@ -81,15 +82,20 @@ def test_tasks_come_through_at_a_usual_epsilon_and_not_at_a_tiny_one(
 
 
 def test_there_are_fewer_directions_than_tasks(calibration: Calibration) -> None:
-    assert calibration.tables.basis.shape[1] == TASKS - 1
+    assert tables_of(calibration).basis.shape[1] == TASKS - 1
     assert calibration.mechanism == "klt"
     assert calibration.constant.tolist() == [False] * FEATURES + [True, True]
 
 
-def test_books_code_the_leading_directions(public: Remembering, calibration: Calibration) -> None:
-    from eyestream.rim.files.books import shipped_books
+def test_books_for_more_directions_than_there_are_are_left_out(public: Remembering) -> None:
+    books = shipped_books()
+    assert min(book.end for book in books) > TASKS - 1
+    assert tables_of(calibrate_tasks(pseudonyms(5, 1), N, public, books=books)).book_shapes is None
 
-    assert calibrate_tasks(pseudonyms(5, 1), N, public, books=shipped_books()).tables.book_shapes is None
+
+def tables_of(calibration: Calibration) -> JointTables:
+    assert isinstance(calibration.tables, JointTables)
+    return calibration.tables
 
 
 def test_the_words_know_nothing_but_the_residual_chunk(calibration: Calibration, public: Remembering) -> None:

@@ -114,25 +114,26 @@ def usefulness(known: Sequence[SeenSession], groups: Sequence[Sequence[SeenSessi
     return {"chunk": float(np.mean(chunks)), "recording": float(np.mean(sessions))}
 
 
-def decided(trial: Trial, people: Sequence[int], epsilon: float) -> float:
-    """Share of sessions whose one decision word is right."""
+def decided(trial: Trial, people: Sequence[int], epsilon: float, rows: int | None) -> dict[str, float]:
+    """Share of decision words, and of sessions by their most frequent word, that are right; a word each `rows` rows."""
 
-    def levels(sessions: Sequence[LabelledSession]) -> Iterator[tuple[Array, str]]:
+    def levels(sessions: Sequence[LabelledSession]) -> Iterator[tuple[list[Array], str]]:
         for residual in residual_rows(sessions, N, trial.remembering):
-            mean = SessionMean(residual.features.shape[1])
-            mean.take(residual.features.T)
-            yield mean.level, residual.task
+            parts = [residual.features.T] if rows is None else whole_chunks(residual.features, rows)
+            means = [SessionMean(residual.features.shape[1]) for _ in parts]
+            for mean, part in zip(means, parts, strict=True):
+                mean.take(part)
+            yield [mean.level for mean in means], residual.task
 
-    public = [pair for order in trial.orders for pair in levels(order)]
+    public = [(level, task) for order in trial.orders for own, task in levels(order) for level in own]
     judge = Judge.learned(np.array([level for level, _ in public]), np.array([task for _, task in public]))
     law, noise = DecisionLaw(len(judge.tasks), epsilon), SeededNoise(2)
-    right = [
-        judge.tasks[decide(judge, law, level, noise)] == task
-        for p in people
-        for seed in RELEASED
-        for level, task in levels(pseudonym(trial.given, p, seed))
-    ]
-    return float(np.mean(right))
+    words, sessions = [], []
+    for own, task in (pair for p in people for seed in RELEASED for pair in levels(pseudonym(trial.given, p, seed))):
+        said = [decide(judge, law, level, noise) for level in own]
+        words.append(np.mean([judge.tasks[word] == task for word in said]))
+        sessions.append(judge.tasks[int(np.bincount(said).argmax())] == task)
+    return {"words": float(np.mean(words)), "recording": float(np.mean(sessions))}
 
 
 def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -> dict[str, object]:
@@ -154,7 +155,8 @@ def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -
                 "two pseudonyms": link_sessions(halves, others),
                 "named": name_pseudonyms([(group[::2], group[1::2]) for group in halves]),
             }
-    figures["decision"] = {epsilon: decided(trial, people, epsilon) for epsilon in (2.0, 4.0, 9.6)}
+    for name, rows, epsilons in (("a session", None, (2.0, 4.0, 9.6)), ("a chunk", N, (4.8, 9.6))):
+        figures[f"decision {name}"] = {epsilon: decided(trial, people, epsilon, rows) for epsilon in epsilons}
     return figures
 
 

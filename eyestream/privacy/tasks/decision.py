@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import Bits
+from eyestream.privacy.tasks.classes import SHRINKAGE, means_and_within
 
 __all__ = ["DecisionLaw", "Judge", "SessionMean", "decide"]
 
@@ -38,6 +39,8 @@ _OUTWARD = Decimal(1) + Decimal(10) ** -100
 _LEAST, _MOST = 1e-6, 64.0
 """Of epsilon: below, the integers of the law have no room, above, they protect nothing."""
 _WIDEST = 64
+_FAR = 1e9
+"""Residual values count no more than this, so that sums of them are finite."""
 
 
 class DecisionLaw:
@@ -122,7 +125,7 @@ class Judge:
             raise CalibrationError("a feature of the judge has no spread")
 
     @classmethod
-    def learned(cls, levels: Array, tasks: NDArray[np.str_], shrinkage: float = 0.5) -> "Judge":
+    def learned(cls, levels: Array, tasks: NDArray[np.str_], shrinkage: float = SHRINKAGE) -> "Judge":
         """Linear discriminants of public residual levels (N, F), NaN missing, with the covariance shrunk.
 
         Raises
@@ -137,11 +140,8 @@ class Judge:
         mean, sd = np.nanmean(seen, axis=0), np.nanstd(seen, axis=0)
         sd = np.where(sd > 0, sd, 1.0)
         standard = _standard(levels, mean, sd)
-        centres = np.stack([standard[tasks == name].mean(axis=0) for name in names])
-        within = np.mean([np.cov(standard[tasks == name].T, bias=True) for name in names], axis=0)
-        size = len(within)
-        within = (1 - shrinkage) * within + shrinkage * np.trace(within) / size * np.eye(size)
-        weights = np.linalg.solve(within + 1e-9 * np.eye(size), centres.T).T
+        centres, within = means_and_within(standard, tasks, shrinkage)
+        weights = np.asarray(np.linalg.solve(within + 1e-9 * np.eye(len(within)), centres.T).T, np.float64)
         return cls(tuple(names.tolist()), mean, sd, weights, -0.5 * (weights * centres).sum(axis=1))
 
     def word(self, level: Array) -> int:
@@ -165,9 +165,6 @@ class SessionMean:
     def level(self) -> Array:
         """(F,), NaN of features without a value."""
         return np.divide(self._sum, self._count, out=np.full_like(self._sum, np.nan), where=self._count > 0)
-
-
-_FAR = 1e9
 
 
 def decide(judge: Judge, law: DecisionLaw, level: Array, noise: Noise) -> int:

@@ -23,15 +23,13 @@ from eyestream.privacy.joint.calibrate import tables_of
 from eyestream.privacy.joint.model import FLOOR, MEMORY_S, Model
 from eyestream.privacy.joint.parts import inverse_root, positive
 from eyestream.privacy.joint.standard import RANK_TAIL, Standard
+from eyestream.privacy.tasks.classes import SHRINKAGE, means_and_within
 from eyestream.privacy.tasks.history import History, Remembering, SessionLevel
 from eyestream.streams.front_end import FrontEndMark
 
 __all__ = ["LabelledSession", "ResidualRows", "calibrate_tasks", "discriminants", "remembering_of", "residual_rows"]
 
 Array = NDArray[np.float64]
-
-SHRINKAGE = 0.5
-"""Of the covariance within tasks, toward a multiple of the identity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,18 +143,11 @@ def calibrate_tasks(
 
 
 def discriminants(described: Array, tasks: NDArray[np.str_], shrinkage: float) -> Array:
-    """(A, d) directions in which tasks (N,) differ most beside what varies within them, best first, d below the tasks.
-
-    Every task counts alike, however many chunks it has.
-    """
-    names = np.unique(tasks)
-    means = np.stack([described[tasks == name].mean(axis=0) for name in names])
-    within = np.mean([np.cov(described[tasks == name].T, bias=True) for name in names], axis=0)
-    size = len(within)
-    within = (1 - shrinkage) * within + shrinkage * np.trace(within) / size * np.eye(size)
+    """(A, d) directions in which tasks (N,) differ most beside what varies within them, best first; d < tasks."""
+    means, within = means_and_within(described, tasks, shrinkage)
     white = inverse_root(within)
     _, values, vectors = np.linalg.svd((means - means.mean(axis=0)) @ white, full_matrices=False)
-    count = min(len(names) - 1, size, int(np.count_nonzero(values > 1e-9 * values[0])))
+    count = min(len(means) - 1, len(within), int(np.count_nonzero(values > 1e-9 * values[0])))
     return np.ascontiguousarray(white @ vectors[:count].T)
 
 
@@ -171,5 +162,5 @@ def _model(described: Array, basis: Array, corpus: Corpus) -> Model:
     ]
     stable = positive(stable_part(lagged_moments(own), pole), FLOOR)
     transient = positive(whole - stable, FLOOR)
-    expand: Array = np.linalg.solve(whole, scores.T @ described / len(scores))
+    expand = np.asarray(np.linalg.solve(whole, scores.T @ described / len(scores)), np.float64)
     return Model(basis, expand, np.stack([stable, transient]), np.ones(2), pole)

@@ -50,7 +50,7 @@ def kept_apart(sessions: Sessions, remembering: Remembering) -> tuple[list[Array
     for task in np.unique(tasks):
         places = np.flatnonzero(tasks == task)
         if len(places) > 1:
-            rows += _walked([sessions[i] for i in places], remembering)
+            rows += _walked([sessions[i] for i in places.tolist()], remembering)
             takes.append(residual_map(len(places), remembering.drift) @ np.eye(len(tasks))[places])
     return rows, np.concatenate(takes)
 
@@ -141,4 +141,4 @@ def learned(
 
 def _recording(session: SimulatedSession) -> Recording:
     names = tuple(f"feature {i}" for i in range(FEATURES))
-    return Recording(_ROW_S * np.arange(len(session.rows)), session.rows, names)
+    return Recording(_ROW_S * np.arange(len(session.rows), dtype=np.float64), session.rows, names)
