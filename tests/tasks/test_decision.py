@@ -1,4 +1,4 @@
-"""One decision word a session: pure epsilon for any session, counted, and a judge that is a function of it."""
+"""Decision words: pure epsilon for any rows, counted, and a judge that is a function of it."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.noise.bits import SystemBits
-from eyestream.privacy.tasks.decision import DecisionLaw, Judge, SessionMean, decide
+from eyestream.privacy.tasks.decision import DecisionLaw, Judge, SpanMean, decide
 from eyestream.testing.noise import FixedNoise, SeededNoise
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ def test_a_judge_knows_tasks_of_others(judge: Judge) -> None:
 @pytest.mark.parametrize("value", WORST)
 def test_a_session_of_anything_has_one_of_the_words(judge: Judge, value: float) -> None:
     law = DecisionLaw(4, 4.0)
-    mean = SessionMean(6)
+    mean = SpanMean(6)
     mean.take(np.full((6, 8), value))
     mean.take(np.where(np.eye(6, 8) > 0, value, 1.0))
     assert decide(judge, law, mean.level, SeededNoise(0)) in range(4)
@@ -118,12 +118,12 @@ def test_a_session_of_anything_has_one_of_the_words(judge: Judge, value: float) 
 
 
 def test_a_session_without_rows_has_the_word_of_the_public_mean(judge: Judge) -> None:
-    assert judge.word(SessionMean(6).level) == judge.word(judge.mean)
+    assert judge.word(SpanMean(6).level) == judge.word(judge.mean)
 
 
 def test_how_a_session_is_cut_does_not_matter() -> None:
     rows = np.random.default_rng(3).integers(-9, 9, (6, 24)).astype(np.float64)
-    whole, pieces = SessionMean(6), SessionMean(6)
+    whole, pieces = SpanMean(6), SpanMean(6)
     whole.take(rows)
     for piece in np.split(rows, [1, 1, 7, 20], axis=1):
         pieces.take(piece)

@@ -25,8 +25,14 @@ from eyestream.lab.study.linking.galleries import name_pseudonyms
 from eyestream.lab.study.linking.sessions import SeenSession, link_sessions
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanisms import KLT
-from eyestream.privacy.tasks.decision import DecisionLaw, Judge, SessionMean, decide
-from eyestream.privacy.tasks.directions import LabelledSession, calibrate_tasks, remembering_of, residual_rows
+from eyestream.privacy.tasks.decision import DecisionLaw, Judge, SpanMean, decide
+from eyestream.privacy.tasks.directions import (
+    LabelledSession,
+    ResidualRows,
+    calibrate_tasks,
+    remembering_of,
+    residual_rows,
+)
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
@@ -39,7 +45,7 @@ N, SESSIONS = 64, 7
 """Rows of a chunk, and sessions of a pseudonym: one more than there are, so that no history ends."""
 PER_MINUTE = {18: 9.6, 9: 4.8}
 """Epsilon of a chunk of 32 s, by epsilon a minute."""
-CALIBRATION, BACKGROUND, RELEASED = range(8), range(20, 24), range(100, 106)
+CALIBRATION, BACKGROUND, RELEASED, HALVED = range(8), range(20, 24), range(100, 106), range(100, 124)
 """Seeds of the orders in which a person's recordings come."""
 
 
@@ -77,6 +83,14 @@ class Trial:
         calibration = calibrate_tasks(self.orders, N, self.remembering)
         self.kept = np.flatnonzero(~calibration.constant)
         self.mechanism = KLT(calibration, epsilon, noise=SeededNoise(1))
+        self.judge = self.judged(N)
+        self.law, self.noise = DecisionLaw(len(self.judge.tasks), epsilon), SeededNoise(2)
+
+    def judged(self, rows: int | None) -> Judge:
+        """A judge of spans of so many rows."""
+        public = [residual for order in self.orders for residual in residual_rows(order, N, self.remembering)]
+        levels = [(level, residual.task) for residual in public for level in levels_of(residual, rows)]
+        return Judge.learned(np.array([level for level, _ in levels]), np.array([task for _, task in levels]))
 
     def released(self, person: int, sessions: Sequence[LabelledSession]) -> Iterator[SeenSession]:
         """What comes out of a pseudonym."""
@@ -84,6 +98,12 @@ class Trial:
             session = self.mechanism.session()
             chunks = [session.release(chunk)[self.kept] for chunk in whole_chunks(residual.features, N)]
             yield SeenSession(str(person), residual.task, np.array(chunks))
+
+    def worded(self, person: int, sessions: Sequence[LabelledSession]) -> Iterator[SeenSession]:
+        """One decision word a chunk, as a unit vector."""
+        for residual in residual_rows(sessions, N, self.remembering):
+            words = [decide(self.judge, self.law, level, self.noise) for level in levels_of(residual, N)]
+            yield SeenSession(str(person), residual.task, np.eye(len(self.judge.tasks))[words][:, :, None])
 
     def raw(self, person: int, sessions: Sequence[LabelledSession]) -> Iterator[SeenSession]:
         """The same sessions as they are, what attackers find without any protection."""
@@ -114,25 +134,25 @@ def usefulness(known: Sequence[SeenSession], groups: Sequence[Sequence[SeenSessi
     return {"chunk": float(np.mean(chunks)), "recording": float(np.mean(sessions))}
 
 
+def levels_of(residual: ResidualRows, rows: int | None) -> Iterator[Array]:
+    """Level of each span of so many residual rows; None: of the session."""
+    for part in whole_chunks(residual.features, rows or len(residual.features)):
+        mean = SpanMean(len(part))
+        mean.take(part)
+        yield mean.level
+
+
 def decided(trial: Trial, people: Sequence[int], epsilon: float, rows: int | None) -> dict[str, float]:
     """Share of decision words, and of sessions by their most frequent word, that are right; a word each `rows` rows."""
-
-    def levels(sessions: Sequence[LabelledSession]) -> Iterator[tuple[list[Array], str]]:
-        for residual in residual_rows(sessions, N, trial.remembering):
-            parts = [residual.features.T] if rows is None else whole_chunks(residual.features, rows)
-            means = [SessionMean(residual.features.shape[1]) for _ in parts]
-            for mean, part in zip(means, parts, strict=True):
-                mean.take(part)
-            yield [mean.level for mean in means], residual.task
-
-    public = [(level, task) for order in trial.orders for own, task in levels(order) for level in own]
-    judge = Judge.learned(np.array([level for level, _ in public]), np.array([task for _, task in public]))
+    judge = trial.judged(rows)
     law, noise = DecisionLaw(len(judge.tasks), epsilon), SeededNoise(2)
     words, sessions = [], []
-    for own, task in (pair for p in people for seed in RELEASED for pair in levels(pseudonym(trial.given, p, seed))):
-        said = [decide(judge, law, level, noise) for level in own]
-        words.append(np.mean([judge.tasks[word] == task for word in said]))
-        sessions.append(judge.tasks[int(np.bincount(said).argmax())] == task)
+    for person in people:
+        for seed in RELEASED:
+            for residual in residual_rows(pseudonym(trial.given, person, seed), N, trial.remembering):
+                said = [decide(judge, law, level, noise) for level in levels_of(residual, rows)]
+                words.append(np.mean([judge.tasks[word] == residual.task for word in said]))
+                sessions.append(judge.tasks[int(np.bincount(said).argmax())] == residual.task)
     return {"words": float(np.mean(words)), "recording": float(np.mean(sessions))}
 
 
@@ -141,12 +161,12 @@ def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -
     figures: dict[str, object] = {"calibrating": list(calibrating), "released": list(people)}
     for per_minute, epsilon in PER_MINUTE.items():
         trial = Trial(given, calibrating, epsilon)
-        for how in (trial.released, trial.raw) if per_minute == 18 else (trial.released,):
+        for how in (trial.released, trial.worded, *((trial.raw,) if per_minute == 18 else ())):
             known = [s for p in calibrating for seed in BACKGROUND for s in how(p, pseudonym(given, p, seed))]
             background = [s for p in calibrating for s in how(p, pseudonym(given, p, BACKGROUND[0]))]
             groups = [[s for p in people for s in how(p, pseudonym(given, p, seed))] for seed in RELEASED]
             others = [s for p in calibrating for s in joined(how, given, p, BACKGROUND[0])]
-            halves = [[s for p in people for s in joined(how, given, p, seed)] for seed in RELEASED]
+            halves = [[s for p in people for s in joined(how, given, p, seed)] for seed in HALVED]
             each = {p: usefulness(known, [[s for s in g if s.person == str(p)] for g in groups]) for p in people}
             figures[f"{how.__name__} {per_minute}"] = {
                 "of each": each,

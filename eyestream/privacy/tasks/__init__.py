@@ -1,1 +1,1 @@
-"""Tasks without the person: histories of earlier sessions, directions between tasks, one decision word a session."""
+"""Tasks without the person: histories of earlier sessions, directions between tasks, decision words."""

@@ -1,7 +1,8 @@
-"""One decision word a session: what a public judge takes the session for, released by randomised response.
+"""One decision word of a session or a chunk: what a public judge takes it for, released by randomised response.
 
-A *judge* is public: for each of 2 to 64 tasks a linear score of the mean of the session's residual rows, and the task
-with the largest score is the session's word. It learned from public, labelled people.
+A *judge* is public: for each of 2 to 64 tasks a linear score of the mean of residual rows, and the task with the
+largest score is the word. It learned from public, labelled people. A *span* is what one word is of: all rows of a
+session, or those of a chunk.
 
 **Law.** Of K words the released one is (word + s) modulo K, where s is each of 1 .. K - 1 with probability a, else 0:
 
@@ -10,10 +11,10 @@ with the largest score is the session's word. It learned from public, labelled p
 This is Warner's randomised response (JASA 60, 1965; for K words Kairouz, Bonawitz, Ramage, ICML 2016), with integers:
 the shift is drawn from 128 uniform bits by comparing and dividing, and the work does not depend on the word.
 
-**Guarantee.** Neighbours: two sessions that differ in any way, the history and the released past being the same.
-Whatever a session holds, also NaN and infinities, it has one of K words, so the odds of every output differ at most
-by e^epsilon: pure epsilon for a whole session. A change in an *earlier* session may change the words of all later
-ones of its pseudonym, and the sum over these bounds it (`TASKS.md`).
+**Guarantee.** Neighbours: two spans that differ in any way, the history and the released past being the same. Whatever
+a span holds, also NaN and infinities, it has one of K words, so the odds of every output differ at most by e^epsilon:
+pure epsilon of one span. A session of several words is bounded by their sum. A change in an *earlier* session may
+change the words of all later ones of its pseudonym, and the sum over these bounds it (`TASKS.md`).
 """
 
 import math
@@ -29,7 +30,7 @@ from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import Bits
 from eyestream.privacy.tasks.classes import SHRINKAGE, means_and_within
 
-__all__ = ["DecisionLaw", "Judge", "SessionMean", "decide"]
+__all__ = ["DecisionLaw", "Judge", "SpanMean", "decide"]
 
 Array = NDArray[np.float64]
 
@@ -51,13 +52,13 @@ class DecisionLaw:
     words
         K, 2 to 64.
     epsilon
-        Of one session, replace-one, for every possible input.
+        Of one span, replace-one, for every possible input.
 
     Attributes
     ----------
     shape : (1,) of a draw.
     keep : probability that a word is released as it is, exact.
-    gain : factor by which a released word raises the chance of guessing anything about its session, exact
+    gain : factor by which a released word raises the chance of guessing anything about its span, exact
         (`eyestream.privacy.leakage`): every word is likeliest from itself, so it is K times `keep`.
 
     Raises
@@ -149,8 +150,8 @@ class Judge:
         return int(np.argmax(self.weights @ _standard(level, self.mean, self.sd) + self.bias))
 
 
-class SessionMean:
-    """The mean of a session's residual rows, while its chunks come. Raw data."""
+class SpanMean:
+    """The mean of a span's residual rows, while its chunks come. Raw data."""
 
     def __init__(self, features: int) -> None:
         self._sum, self._count = np.zeros((2, features))
@@ -168,7 +169,7 @@ class SessionMean:
 
 
 def decide(judge: Judge, law: DecisionLaw, level: Array, noise: Noise) -> int:
-    """The released word of a session with this residual level: the only line that raw data and randomness meet in.
+    """The released word of a span with this residual level: the only line that raw data and randomness meet in.
 
     Raises
     ------
