@@ -18,7 +18,7 @@ from eyestream.privacy.mechanisms.klt.books import Book, shelved
 from eyestream.privacy.mechanisms.klt.model import Model
 from eyestream.privacy.mechanisms.klt.standard import MODES, Standard
 
-__all__ = ["calibrate_joint"]
+__all__ = ["calibrate_joint", "tables_of"]
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def calibrate_joint(
     model = Model.of_rows(standard, corpus) if ranks else Model.of(described, corpus)
     if shed_identity:
         model = model.shed(shed_identity)
-    tables = _tables(standard, model, described)
+    tables = tables_of(standard, model, described)
     fitting = [book for book in books if ranks and book.end <= tables.basis.shape[1]]
     if fitting:
         tables = replace(tables, **shelved(fitting))
@@ -103,10 +103,10 @@ def _check(corpus: Corpus, shed_identity: float) -> None:
         raise CalibrationError(f"klt needs chunks of at least {MODES} rows, not {corpus.n}")
 
 
-def _tables(standard: Standard, model: Model, described: Array) -> JointTables:
-    """The figures, from `described` (N, A M), the modes of the chunks."""
+def tables_of(standard: Standard, model: Model, described: Array) -> JointTables:
+    """The figures, from `described` (N, A M), the modes of the chunks that `standard` has."""
     modes, count = standard.modes, len(standard.chunks)
-    back = (described @ model.basis @ model.expand).reshape(count, len(standard.active), MODES) @ modes
+    back = (described @ model.basis @ model.expand).reshape(count, len(standard.active), len(modes)) @ modes
     residual = np.zeros(len(standard.mean))
     missed = ((standard.chunks - back) ** 2).mean(axis=2) * standard.present
     residual[standard.active] = missed.sum(axis=0) / standard.present.sum(axis=0)

@@ -1,0 +1,1 @@
+"""Attackers who link sessions, and pseudonyms of many sessions, to one person."""

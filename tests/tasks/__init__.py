@@ -1,0 +1,1 @@
+"""Tests of tasks without the person."""
