@@ -1,0 +1,83 @@
+"""Recognition of people and of activities in a released corpus, by rows of features.
+
+The attackers are those of the papers and ours (`eyestream.lab.study.classifiers`). Tasks are split in two halves, in
+every way or in so many random ones. The attacker learns people from *released* recordings of one half, labelled with
+their participant ids, and gets recordings of the other half: raw ones, as in the papers, or released ones. One decision
+for a person, from the mean of the scores of all rows.
+
+An activity is learned from released recordings of all people but one, and decided for each raw recording of that one.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.lab.study.classifiers import match_means, window_scores
+from eyestream.offline.corpora.ksame import filled
+
+__all__ = ["ATTACKERS", "People", "activities", "halves", "recognised", "usable"]
+
+Array = NDArray[np.float64]
+People = Mapping[str, Mapping[str, Array]]
+"""Rows (m, F) by person and task; the same people and tasks for everybody."""
+
+ATTACKERS = ("RBF network", "random forest", "mean matcher")
+STEP = 10
+_BLOCK = 2
+
+
+def usable(people: People, fill: Array) -> dict[str, dict[str, Array]]:
+    """Every tenth row, as the papers train on, with `fill` (F,) where a recording has no value of a feature at all."""
+    return {
+        person: {task: np.where(np.isfinite(full := filled(rows)), full, fill)[::STEP] for task, rows in tasks.items()}
+        for person, tasks in people.items()
+    }
+
+
+def halves(tasks: Sequence[str], most: int, seed: int) -> list[tuple[list[str], list[str]]]:
+    """Different ways to cut the tasks into a half to learn from and one to test, at most `most`, drawn with `seed`."""
+    ways = [(list(half), [t for t in tasks if t not in half]) for half in combinations(tasks, len(tasks) // 2)]
+    order = np.random.default_rng(seed).permutation(len(ways))
+    return [ways[i] for i in order[:most]]
+
+
+def recognised(
+    attacker: str, known: People, unknown: Sequence[People], splits: Sequence[tuple[list[str], list[str]]]
+) -> Array:
+    """(u, s) share of people who are named rightly, learned from `known`, in each of u `unknown` and each split."""
+    people, found = sorted(known), []
+    for seed, (learn, test) in enumerate(splits):
+        train = _joined(known, people, learn)
+        given = [_joined(one, people, test) for one in unknown]
+        if attacker == "mean matcher":
+            scores = [match_means(train, own, _BLOCK) for own in given]
+        else:
+            rows = window_scores(attacker, train, given, seed)
+            scores = [np.array([own.mean(axis=0) for own in one]) for one in rows]
+        found.append([_right(one) for one in scores])
+    return np.array(found).T
+
+
+def _joined(people: People, names: Sequence[str], tasks: Sequence[str]) -> list[Array]:
+    """The rows of each person at some tasks."""
+    return [np.concatenate([people[name][task] for task in tasks]) for name in names]
+
+
+def _right(scores: Array) -> float:
+    """Share of rows whose own column is the largest; several that are as large share the guess."""
+    largest = scores >= scores.max(axis=1, keepdims=True) - 1e-12 * np.abs(scores).max()
+    return float((np.diagonal(largest) / largest.sum(axis=1)).mean())
+
+
+def activities(released: People, raw: People, seed: int) -> dict[str, float]:
+    """Share of each person's raw recordings whose activity a random forest names, learned from the others' releases."""
+    people = sorted(raw)
+    tasks = sorted(raw[people[0]])
+    found = {}
+    for person in people:
+        train = [np.concatenate([released[other][task] for other in people if other != person]) for task in tasks]
+        scores = window_scores("random forest", train, [[raw[person][task] for task in tasks]], seed)[0]
+        found[person] = _right(np.array([own.mean(axis=0) for own in scores]))
+    return found
