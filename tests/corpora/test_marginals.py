@@ -28,7 +28,9 @@ def test_the_published_test_passes_whatever_is_drawn() -> None:
 
 def test_the_published_system_claims_nothing(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
-    claim = privatize_corpus(make_system("marginals-pd", k=2), corpus, tmp_path / "out", draws=seeded(1))
+    system = make_system("marginals-pd", k=2)
+    privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(1))
+    claim = system.claim(corpus, corpus.survey())
     assert claim.promise == "none"
     assert "passes for every draw" in claim.words
     assert "No guarantee is known for this release." in (tmp_path / "out" / "CLAIM.md").read_text()
@@ -140,7 +142,7 @@ def _step(tmp_path: Path) -> float:
 def test_noised_rows_are_in_the_public_range_and_constants_are_public(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
     system = make_system("marginals-noised", calibration=CALIBRATION, epsilon=5.0, delta=1e-4)
-    claim = privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(1))
+    claim = privatize_corpus(system, corpus, tmp_path / "out")
     assert claim.promise == "approximate differential privacy"
     assert claim.figures == {"epsilon": 5.0, "delta": 1e-4}
     for part in corpus.parts:

@@ -219,6 +219,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "file" / "out")
 
 
+def test_a_release_of_test_numbers_claims_nothing(tmp_path: Path) -> None:
+    corpus = rows_corpus(tmp_path / "in")
+    claim = privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "out", draws=seeded(1))
+    assert (claim.promise, claim.figures) == ("none", {})
+    assert "came from a test source" in (tmp_path / "out" / "CLAIM.md").read_text()
+
+
 def test_labels_are_text_of_a_table(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
     privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "out")

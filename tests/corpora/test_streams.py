@@ -1,6 +1,8 @@
 """The sidecar's mechanisms over corpora, and the synthesiser that codes one level for each recording."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from eyestream.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.offline.corpora import synthesiser
 from eyestream.offline.corpora.synthesiser import Course, mean_chunk
+from eyestream.privacy.calibration import recording_hash
 from eyestream.rim.files.calibrations import load
 from tests.corpora.worlds import rows_corpus, seeded
 
@@ -32,6 +35,17 @@ def test_chunks_of_every_recording_with_the_price_of_a_person(tmp_path: Path, na
         assert made.features.shape == raw.features.shape
         assert not np.array_equal(made.features[-20:, 0], raw.features[-20:, 0])
         np.testing.assert_array_equal(made.t, np.arange(len(raw.t)) / 2)
+
+
+@pytest.mark.parametrize("name", ["chunks", "fpa", "level-synth", "exponential-dp", "marginals-noised"])
+def test_a_calibration_of_the_same_people_is_refused(tmp_path: Path, name: str) -> None:
+    corpus = rows_corpus(tmp_path / "in")
+    others: dict[str, Any] = {"delta": 1e-4} if name == "marginals-noised" else {}
+    own = recording_hash(corpus.load(corpus.parts[-1]).features)
+    known = replace(KLT, provenance=replace(KLT.provenance, recordings=(own,)))
+    with pytest.raises(CalibrationError, match=r"was made from P4_PLAY\.npz"):
+        privatize_corpus(make_system(name, calibration=known, epsilon=4.0, **others), corpus, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_whole_recordings_cost_epsilon_each(tmp_path: Path) -> None:
@@ -83,7 +97,8 @@ def test_raw_rows_reach_the_release_through_one_chunk_alone(tmp_path: Path, monk
 def test_levels_survive_and_courses_do_not(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in", people=6, rows=(150).__add__)
     system = make_system("level-synth", calibration=KLT, epsilon=20.0)
-    claim = privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(2))
+    privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(2))
+    claim = system.claim(corpus, corpus.survey())
     assert claim.promise == "pure differential privacy"
     assert claim.figures == {"epsilon": 40.0, "epsilon_recording": 20.0}
     released = open_corpus(tmp_path / "out", ROWS)

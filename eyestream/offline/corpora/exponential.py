@@ -24,6 +24,7 @@ from eyestream.offline.corpora.claims import Claim
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.ksame import filled
+from eyestream.offline.corpora.streams import PUBLIC, check_calibration
 from eyestream.offline.corpora.system import Unit, tasks_of
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.noise.laws import LaplaceLaw, ideal_rate
@@ -90,7 +91,7 @@ class ExponentialDP:
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
         """A task each."""
-        self.calibration.check_stream(survey.names, survey.rate_hz)
+        check_calibration(self.calibration, corpus, survey)
         units = tasks_of(corpus)
         for unit in units:
             self.law(_longest(survey, unit, self.every))
@@ -104,7 +105,7 @@ class ExponentialDP:
             "pure differential privacy",
             f"Epsilon is of all recordings of one person together: {features} features, {tasks} tasks.",
             "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
-            ("Who took part in which task, labels, and how many rows each recording has are public.",),
+            (PUBLIC,),
             {"epsilon": self.epsilon * features * tasks, "epsilon_feature": self.epsilon},
         )
 

@@ -1,6 +1,7 @@
 """What a corpus can hold: rows of features, gaze, fixations, or maps. A kind reads and writes one recording."""
 
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,8 +100,11 @@ def _gaze_extent(recording: GazeRecording) -> Extent:
 
 
 def _load_map(path: Path) -> Map:
-    with np.load(path, allow_pickle=False) as stored:
-        return Map(stored["density"], stored["x_deg"], stored["y_deg"])
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return Map(stored["density"], stored["x_deg"], stored["y_deg"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise RecordingError(f"{path}: is not a map ({type(error).__name__})") from None
 
 
 def _save_map(found: Map, path: Path) -> None:

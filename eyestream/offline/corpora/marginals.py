@@ -27,6 +27,7 @@ from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.deniability import check_deniability
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gaussian_sigma
+from eyestream.offline.corpora.streams import PUBLIC, check_calibration
 from eyestream.offline.corpora.system import Unit, tasks_of
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
@@ -36,7 +37,6 @@ __all__ = ["BUCKETS", "MarginalsNoised", "MarginalsPD", "sampled_rows", "shares_
 Array = NDArray[np.float64]
 
 BUCKETS = 30
-PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
 
 
 def shares_of(rows: Array, lo: Array, hi: Array) -> Array:
@@ -141,7 +141,7 @@ class MarginalsNoised:
     released_kind = None
 
     def __post_init__(self) -> None:
-        gaussian_sigma(self.epsilon, self.delta, 1.0, BUCKETS * len(self.calibration.names))
+        gaussian_sigma(self.epsilon, self.delta, 1.0, BUCKETS)
 
     @property
     def options(self) -> dict[str, object]:
@@ -151,7 +151,8 @@ class MarginalsNoised:
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
         """A task each."""
-        self.calibration.check_stream(survey.names, survey.rate_hz)
+        check_calibration(self.calibration, corpus, survey)
+        self._step(corpus)
         return tasks_of(corpus)
 
     def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
@@ -164,15 +165,18 @@ class MarginalsNoised:
             {"epsilon": self.epsilon, "delta": self.delta},
         )
 
+    def _step(self, corpus: Corpus[Recording]) -> float:
+        """Of the integers that noise is added to, in shares of a person."""
+        counts = int((~self.calibration.constant).sum()) * len(corpus.tasks)
+        return gaussian_sigma(self.epsilon, self.delta, float(np.sqrt(2.0 * counts)), counts * BUCKETS) / SIGMA
+
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Rows from the task's noisy histograms; one recording in memory at a time."""
         lo, hi = self.calibration.lo, self.calibration.hi
         active = np.flatnonzero(~self.calibration.constant)
-        norm = np.sqrt(len(active) * len(corpus.tasks))
-        numbers = len(active) * BUCKETS * len(corpus.tasks)
-        step = gaussian_sigma(self.epsilon, self.delta, np.sqrt(2.0) * norm, numbers) / SIGMA
+        step = self._step(corpus)
         total = np.zeros((len(lo), BUCKETS), dtype=np.int64)
         for part in unit.parts:  # towards 0, so that a person's norm does not grow
             total += np.trunc(shares_of(corpus.load(part).features, lo, hi) * ((1.0 - 2.0**-40) / step)).astype(

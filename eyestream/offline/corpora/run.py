@@ -44,7 +44,7 @@ def privatize_corpus(
     Parameters
     ----------
     draws
-        Tests alone pass another source than the operating system.
+        Tests alone pass another source than the operating system. Then nothing is claimed.
     progress
         Called before each unit and at the end with units done, units in all, and the name of the next one.
 
@@ -61,10 +61,13 @@ def privatize_corpus(
     if out.is_relative_to(corpus.folder.resolve()):
         raise ConfigError(f"{out}: lies in the corpus; a release needs a folder outside it")
     survey = corpus.survey()
+    draws = draws or Draws()
     units, claim = system.units(corpus, survey), system.claim(corpus, survey)
+    if not draws.certified:
+        claim = replace(claim, promise="none", words="Random numbers came from a test source.", figures={})
     with _workshop(out, _run_mark(system, survey)) as workshop:
         whole = workshop / "whole"
-        released = _release_units(system, corpus, survey, units, workshop, draws=draws or Draws(), progress=progress)
+        released = _release_units(system, corpus, survey, units, workshop, draws=draws, progress=progress)
         _describe(whole, corpus, system, claim, released)
         progress(len(units), len(units), "")
         os.rename(whole, out)
@@ -124,7 +127,7 @@ def _release_units(
                 kind.save(data, workshop / "whole" / named.recording)
                 fresh.append([named.person, named.recording, named.task, list(named.labels)])
             _sync_all(workshop / "whole")
-            _write(mark, json.dumps(fresh))
+            _write(mark, json.dumps(fresh), workshop)
         told = json.loads(mark.read_text(encoding="utf-8"))
         parts += [Part(person, recording, task, tuple(labels)) for person, recording, task, labels in told]
     return parts
@@ -139,21 +142,21 @@ def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], claim: Cl
     own = {PARTICIPANTS, "claim.json", "CLAIM.md"}
     order = {(part.person, part.task): place for place, part in enumerate(corpus.parts)}
     released.sort(key=lambda part: order.get((part.person, part.task), -1))
-    _write(whole / PARTICIPANTS, participants_table(corpus.label_names, released))
+    _write(whole / PARTICIPANTS, participants_table(corpus.label_names, released), whole.parent)
     now = time.time()
     for path in whole.iterdir():
         os.utime(path, (now, now))
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in whole.iterdir() if path.name not in own
     }
-    _write(whole / "claim.json", claim_json(system.name, system.options, claim, files))
-    _write(whole / "CLAIM.md", claim_page(system.name, system.options, claim, files))
+    _write(whole / "claim.json", claim_json(system.name, system.options, claim, files), whole.parent)
+    _write(whole / "CLAIM.md", claim_page(system.name, system.options, claim, files), whole.parent)
     _sync(whole)
 
 
-def _write(path: Path, text: str) -> None:
-    """A text under its name as a whole, durably."""
-    beside = path.with_name(f"{path.name}.new")
+def _write(path: Path, text: str, workshop: Path) -> None:
+    """A text under its name as a whole, durably; what is half written lies outside the folder that is released."""
+    beside = workshop / "new"
     with beside.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eyestream.errors import CalibrationError
 from eyestream.offline.corpora.claims import Claim
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
@@ -17,7 +18,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.whole import chunk_count
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["ChunkByChunk", "WholeRecordings", "built", "recordings_of"]
+__all__ = ["PUBLIC", "ChunkByChunk", "WholeRecordings", "built", "check_calibration", "recordings_of"]
 
 PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
 
@@ -28,9 +29,20 @@ def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[t
     return build(calibration, epsilon, noise=draws, **dict(given))
 
 
-def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
-    """A unit for each recording; CalibrationError where the calibration is for other rows."""
+def check_calibration(calibration: Calibration, corpus: Corpus[Recording], survey: Survey) -> None:
+    """Raise CalibrationError where a calibration is for other rows, or was made from a recording of the corpus.
+
+    Its figures are public, and without noise: nothing could be claimed of the people it was made from.
+    """
     calibration.check_stream(survey.names, survey.rate_hz)
+    for part in corpus.parts:
+        if calibration.made_from(corpus.load(part).features):
+            raise CalibrationError(f"the calibration was made from {part.recording}: take one of other people")
+
+
+def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
+    """A unit for each recording; CalibrationError where the calibration cannot be used for them."""
+    check_calibration(calibration, corpus, survey)
     return [Unit(part.recording, (part,)) for part in corpus.parts]
 
 
