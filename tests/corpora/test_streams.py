@@ -11,7 +11,7 @@ from eyestream.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.offline.corpora import synthesiser
 from eyestream.offline.corpora.synthesiser import Course, mean_chunk
-from eyestream.privacy.calibration import recording_hash
+from eyestream.privacy.calibration import row_fingerprints
 from eyestream.rim.files.calibrations import load
 from tests.corpora.worlds import rows_corpus, seeded
 
@@ -41,8 +41,8 @@ def test_chunks_of_every_recording_with_the_price_of_a_person(tmp_path: Path, na
 def test_a_calibration_of_the_same_people_is_refused(tmp_path: Path, name: str) -> None:
     corpus = rows_corpus(tmp_path / "in")
     others: dict[str, Any] = {"delta": 1e-4} if name == "marginals-noised" else {}
-    own = recording_hash(corpus.load(corpus.parts[-1]).features)
-    known = replace(KLT, provenance=replace(KLT.provenance, recordings=(own,)))
+    whole = np.concatenate([np.ones((500, 52)), corpus.load(corpus.parts[-1]).features])  # of which one is a part
+    known = replace(KLT, fingerprints=np.unique(row_fingerprints(whole)))
     with pytest.raises(CalibrationError, match=r"was made from P4_PLAY\.npz"):
         privatize_corpus(make_system(name, calibration=known, epsilon=4.0, **others), corpus, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]

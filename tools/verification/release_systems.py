@@ -1,6 +1,6 @@
 """Systems that release whole corpora, on real recordings: who and what is recognised, and how long it takes.
 
-OMP_NUM_THREADS=1 python -m tools.verification.release_systems DATA OUT.json [--corpus gazegraph|nlgem] [--repeats 3]
+OMP_NUM_THREADS=1 python -m tools.verification.release_systems DATA OUT.json [--corpus gazegraph|nlgem|everyday]
 
 DATA has `gazegraph/DesktopActivity.zip` and `nlgem/` (docs/releases-of-corpora.md says where they are from). Each cell
 is saved when it is done, and a cell that is there is not made again.
@@ -27,6 +27,7 @@ from eyestream.lab.releases.measures import ATTACKERS, People, activities, halve
 from eyestream.rim.files import recordings
 from eyestream.rim.files.calibrations import load
 from eyestream.rim.files.extraction import extract
+from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 
 GAZE = gaze_kind(load_profile("degrees"))
@@ -36,8 +37,8 @@ FIELD_DEG = (99.0, 53.0)
 _SPLITS = 8
 
 ROW_SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    *(("k-same-select", {"k": k}) for k in (2, 4, 6)),
-    *(("k-same-select-one-partition", {"k": k}) for k in (2, 4, 6)),
+    *(("k-same-select", {"k": k}) for k in (2, 4, 6, 8)),
+    *(("k-same-select-one-partition", {"k": k}) for k in (2, 4, 6, 8)),
     ("marginals-pd", {"k": 4}),
     *(("marginals-noised", {"epsilon": e, "delta": 1e-3, "calibration": LPA}) for e in (10.0, 40.0)),
     *(("exponential-dp", {"epsilon": e, "calibration": LPA}) for e in (10.0, 100.0)),
@@ -47,8 +48,8 @@ ROW_SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     *(("level-synth", {"epsilon": e, "calibration": KLT}) for e in (5.0, 10.0, 20.0, 40.0)),
 ]
 GAZE_SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    *(("k-same-synth", {"k": k}) for k in (2, 4, 6)),
-    *(("k-same-synth-timed", {"k": k}) for k in (2, 4, 6)),
+    *(("k-same-synth", {"k": k}) for k in (2, 4, 6, 8)),
+    *(("k-same-synth-timed", {"k": k}) for k in (2, 4, 6, 8)),
     *(("event-synth-pd", {"k": k, "gamma": g}) for k in (2, 4) for g in (1.5, 3.0)),
     *(("event-synth-pd-centred", {"k": k, "gamma": g}) for k in (2, 4) for g in (1.5, 3.0)),
 ]
@@ -100,6 +101,21 @@ def nlgem(data: Path, folder: Path) -> None:
         for session, name in zip(("first", "second"), sorted(names)[:2], strict=True):
             (folder / name).write_bytes((data / "nlgem" / name).read_bytes())
             lines.append((person, name, session))
+    write_participants(folder, lines)
+
+
+def everyday(data: Path, folder: Path) -> None:
+    """Thirty people in everyday life, each recording cut into quarters that stand for tasks."""
+    lines = []
+    profile = load_profile("smi-glasses")
+    for path in sorted((data / "hoppe2018" / "gaze").glob("*.csv.gz")):
+        samples = load_gaze(path, profile).samples
+        for number, quarter in enumerate(np.array_split(np.arange(len(samples)), 4)):
+            own = samples.picked(quarter)
+            xy = np.where(own.valid, (own.x, own.y), np.nan)
+            person = path.name.partition(".")[0]
+            (folder / f"{person}_Q{number}.csv.gz").write_bytes(table(np.column_stack((own.t, *xy))))
+            lines.append((person, f"{person}_Q{number}.csv.gz", f"Q{number}"))
     write_participants(folder, lines)
 
 
@@ -164,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--corpus", choices=("gazegraph", "nlgem"), default="gazegraph")
+    parser.add_argument("--corpus", choices=("gazegraph", "nlgem", "everyday"), default="gazegraph")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=[])
     options = parser.parse_args()
@@ -173,7 +189,7 @@ def main() -> None:
         folders = {kind: Path(scratch) / kind for kind in ("gaze", "rows")}
         for folder in folders.values():
             folder.mkdir()
-        {"gazegraph": gazegraph, "nlgem": nlgem}[options.corpus](options.data, folders["gaze"])
+        {"gazegraph": gazegraph, "nlgem": nlgem, "everyday": everyday}[options.corpus](options.data, folders["gaze"])
         gaze = open_corpus(folders["gaze"], GAZE)
         rows_of(gaze, folders["rows"])
         rows = open_corpus(folders["rows"], ROWS)

@@ -21,6 +21,8 @@ from eyestream.rim.files.recordings import Recording
 __all__ = ["PUBLIC", "ChunkByChunk", "WholeRecordings", "built", "check_calibration", "recordings_of"]
 
 PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
+MOST_SHARED = 0.1
+"""Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
 
 
 @functools.lru_cache(maxsize=2)
@@ -30,13 +32,14 @@ def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[t
 
 
 def check_calibration(calibration: Calibration, corpus: Corpus[Recording], survey: Survey) -> None:
-    """Raise CalibrationError where a calibration is for other rows, or was made from a recording of the corpus.
+    """Raise CalibrationError where a calibration is for other rows, or was made from rows of the corpus.
 
-    Its figures are public, and without noise: nothing could be claimed of the people it was made from.
+    Its figures are public, and without noise: nothing could be claimed of the people it was made from. Rows are known
+    again by their fingerprints, also where a recording was cut.
     """
     calibration.check_stream(survey.names, survey.rate_hz)
     for part in corpus.parts:
-        if calibration.made_from(corpus.load(part).features):
+        if calibration.overlap(corpus.load(part).features) > MOST_SHARED:
             raise CalibrationError(f"the calibration was made from {part.recording}: take one of other people")
 
 
