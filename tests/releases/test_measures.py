@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eyestream.lab.releases.measures import ATTACKERS, STEP, activities, halves, recognised, usable
+from eyestream.lab.releases.measures import ATTACKERS, ROWS, activities, halves, recognised, usable
 
 TASKS = ("a", "b", "c", "d")
 
@@ -66,11 +66,11 @@ def test_halves_are_different_and_cover_the_tasks() -> None:
 
 
 def test_rows_are_thinned_and_filled() -> None:
-    rows = np.arange(50.0).reshape(25, 2)
+    rows = np.arange(300.0).reshape(150, 2)
     rows[:, 1] = np.nan
     rows[0, 0] = np.nan
     found = usable({"P": {"a": rows}}, np.array([7.0, 8.0]))["P"]["a"]
-    assert len(found) == 3
+    assert len(found) == ROWS
     np.testing.assert_array_equal(found[:, 1], 8.0)
     assert found[0, 0] == rows[1, 0]
-    assert found[1, 0] == rows[STEP, 0]
+    assert found[1, 0] == rows[3, 0]

@@ -94,7 +94,7 @@ def nlgem(data: Path, folder: Path) -> None:
             continue
         if (
             len(loaded) < 2
-            or {one.profile.fixed_rate_hz for one in loaded} != {30.0}
+            or {one.profile.fixed_rate_hz for one in loaded} != {60.0}
             or min(map(len, (r.t for r in rows))) < 20
         ):
             continue

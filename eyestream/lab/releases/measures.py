@@ -17,23 +17,26 @@ from numpy.typing import NDArray
 from eyestream.lab.study.classifiers import match_means, window_scores
 from eyestream.offline.corpora.ksame import filled
 
-__all__ = ["ATTACKERS", "People", "activities", "halves", "recognised", "usable"]
+__all__ = ["ATTACKERS", "ROWS", "People", "activities", "halves", "recognised", "usable"]
 
 Array = NDArray[np.float64]
 People = Mapping[str, Mapping[str, Array]]
 """Rows (m, F) by person and task; the same people and tasks for everybody."""
 
 ATTACKERS = ("RBF network", "random forest", "mean matcher")
-STEP = 10
+ROWS = 50
+"""Rows overlap in time: the papers too train on one in 5 to 20."""
 _BLOCK = 2
 
 
 def usable(people: People, fill: Array) -> dict[str, dict[str, Array]]:
-    """Every tenth row, as the papers train on, with `fill` (F,) where a recording has no value of a feature at all."""
-    return {
-        person: {task: np.where(np.isfinite(full := filled(rows)), full, fill)[::STEP] for task, rows in tasks.items()}
-        for person, tasks in people.items()
-    }
+    """About `ROWS` rows of each recording, evenly spaced, and `fill` (F,) where it has no value of a feature at all."""
+    return {person: {task: _thinned(rows, fill) for task, rows in tasks.items()} for person, tasks in people.items()}
+
+
+def _thinned(rows: Array, fill: Array) -> Array:
+    full = filled(rows)
+    return np.where(np.isfinite(full), full, fill)[:: max(1, len(full) // ROWS)]
 
 
 def halves(tasks: Sequence[str], most: int, seed: int) -> list[tuple[list[str], list[str]]]:
