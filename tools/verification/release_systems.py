@@ -23,7 +23,7 @@ import numpy as np
 
 from eyestream.datasets import ROWS, Corpus, gaze_kind, make_system, open_corpus, privatize_corpus
 from eyestream.errors import OperatorError
-from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, recognised, usable
+from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, matched, recognised, usable
 from eyestream.rim.files import recordings
 from eyestream.rim.files.calibrations import load
 from eyestream.rim.files.extraction import extract
@@ -153,6 +153,9 @@ def judged(released: People, raw: People) -> dict[str, Any]:
         cell[f"{attacker}, raw tested"], cell[f"{attacker}, released tested"] = on_raw.tolist(), on_released.tolist()
     if len(tasks) > 2:
         cell["activity"] = activities(released, raw, 0)
+    if len(raw) <= 8:
+        cell["matched, one task"] = [matched(raw, released, [task]) for task in tasks]
+        cell["matched, all tasks"] = matched(raw, released, tasks)
     return cell
 
 
