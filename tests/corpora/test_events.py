@@ -15,7 +15,7 @@ from eyestream.datasets import Corpus, gaze_kind, make_system, open_corpus, priv
 from eyestream.errors import RecordingError
 from eyestream.offline.corpora import event_synth, ksame_synth
 from eyestream.offline.corpora.deniability import people_alike, records_alike
-from eyestream.offline.corpora.event_synth import TRIES, FitCoder, log_density
+from eyestream.offline.corpora.event_synth import TRIES, FitCoder, Records
 from eyestream.offline.corpora.events import (
     LEAST_SD_DEG,
     POINTS,
@@ -163,7 +163,7 @@ def test_log_density_is_that_of_independent_normals() -> None:
     rng = np.random.default_rng(1)
     values, mean, sd = rng.standard_normal((7, 2)), rng.standard_normal((5, 2)), rng.uniform(0.3, 2, (5, 2))
     wanted = [norm.logpdf(values, m, s).sum() for m, s in zip(mean, sd, strict=True)]
-    np.testing.assert_allclose(log_density(values, mean, sd), wanted)
+    np.testing.assert_allclose(Records(mean, sd, np.arange(5)).log_density(values), wanted)
     boxes = [np.log(norm.cdf((values + 0.01 - m) / s) - norm.cdf((values - 0.01 - m) / s)).sum()
              for m, s in zip(mean, sd, strict=True)]  # fmt: skip
     np.testing.assert_allclose(np.array(wanted) + 14 * math.log(0.02), boxes, atol=0.05)  # the paper's, up to width
@@ -178,8 +178,8 @@ def models(mean: Sequence[float], sd: float = 0.4, count: int = 40) -> Events:
 
 def synthesised(people: list[Events], system: Any, seed: int = 0) -> list[Canvas]:
     test = event_synth._Test(system.k, system.gamma, seeded(seed))
-    fixations = event_synth._Records.of([(one.mean, one.sd) for one in people])
-    saccades = event_synth._Records.of([system.coder.encode(one.profile) for one in people])
+    fixations = Records.of([(one.mean - system.around(one.mean), one.sd) for one in people])
+    saccades = Records.of([system.coder.encode(one.profile) for one in people])
     return [system._synthesised(one, test, fixations.others(i), saccades.others(i)) for i, one in enumerate(people)]
 
 
@@ -206,9 +206,9 @@ def test_draws_are_bounded_and_then_the_event_is_lost(monkeypatch: pytest.Monkey
     assert all(np.isnan(canvas.xy[:40]).all() for canvas in canvases)
 
 
-def published_product(values: Array, mean: Array, sd: Array) -> Array:
+def published_product(self: Records, values: Array) -> Array:
     """The planted fault: box probabilities multiplied, and the logarithm of that floored at the smallest float."""
-    near, far = ((values + edge - mean[:, None]) / sd[:, None] for edge in (0.01, -0.01))
+    near, far = ((values + edge - self.mean[:, None]) / self.sd[:, None] for edge in (0.01, -0.01))
     boxes = norm.cdf(near) - norm.cdf(far)
     return np.asarray(np.log(np.maximum(boxes.prod(axis=(1, 2)), 5e-324)))
 
@@ -217,7 +217,7 @@ def published_product(values: Array, mean: Array, sd: Array) -> Array:
 def test_long_fixations_far_apart_do_not_pass(monkeypatch: pytest.MonkeyPatch, faulty: bool) -> None:
     """200 samples at 30 degrees from each other; products of probabilities are 0 for both, and 0 equals 0."""
     if faulty:
-        monkeypatch.setattr(event_synth, "log_density", published_product)
+        monkeypatch.setattr(Records, "log_density", published_product)
     people = [models((0.0, 0.0), count=200), models((30.0, 0.0), count=200)]
     canvases = synthesised(people, make_system("event-synth-pd", k=2, gamma=2.0))
     assert all(("F" in canvas.letters) == faulty for canvas in canvases)

@@ -19,6 +19,7 @@ around its own mean: nearly all pass, and where people looked is not protected.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ from eyestream.offline.corpora.events import Canvas, Events, events_of
 from eyestream.offline.corpora.system import Unit, tasks_of
 from eyestream.rim.files.gaze import GazeRecording
 
-__all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "FitCoder", "SaccadeCoder", "log_density"]
+__all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "FitCoder", "Records", "SaccadeCoder"]
 
 Array = NDArray[np.float64]
 
@@ -68,32 +69,36 @@ class FitCoder:
         return np.array([np.exp(code[0]), code[1], np.exp(code[2])])
 
 
-def log_density(values: Array, mean: Array, sd: Array) -> Array:
-    """(r,) log-density of independent normal values (t, d) under each of r models with means and deviations (r, d)."""
-    first, second, t = values.sum(axis=0), (values**2).sum(axis=0), len(values)
-    squares = second - 2.0 * mean * first + t * mean**2
-    return np.asarray((-0.5 * squares / sd**2 - t * (np.log(sd) + 0.5 * _LOG_2PI)).sum(axis=1))
-
-
 @dataclass(frozen=True)
-class _Records:
-    """Models (r, d) of the events of all people at a task, and whose each is."""
+class Records:
+    """Models of r events, independent normal values with means and deviations (r, d), and whose each is (r,)."""
 
     mean: Array
     sd: Array
     person: NDArray[np.intp]
 
     @classmethod
-    def of(cls, models: Sequence[tuple[Array, Array]]) -> "_Records":
+    def of(cls, models: Sequence[tuple[Array, Array]]) -> "Records":
+        """Of the events of each person, in order."""
         person = np.repeat(np.arange(len(models)), [len(mean) for mean, _ in models])
         return cls(np.concatenate([mean for mean, _ in models]), np.concatenate([sd for _, sd in models]), person)
 
-    def others(self, person: int) -> "_Records":
+    def others(self, person: int) -> "Records":
+        """Those of all other people."""
         other = self.person != person
-        return _Records(self.mean[other], self.sd[other], self.person[other])
+        return Records(self.mean[other], self.sd[other], self.person[other])
 
-    def centred(self) -> "_Records":
-        return _Records(np.zeros_like(self.mean), self.sd, self.person)
+    @cached_property
+    def _coefficients(self) -> Array:
+        """(r, 2 d + 1) of sums of squares, sums and number of values in a log-density."""
+        weight = 1.0 / self.sd**2
+        each = 0.5 * self.mean**2 * weight + np.log(self.sd) + 0.5 * _LOG_2PI
+        return np.concatenate((-0.5 * weight, self.mean * weight, -each.sum(axis=1, keepdims=True)), axis=1)
+
+    def log_density(self, values: Array) -> Array:
+        """(r,) log-density of values (t, d) under each model."""
+        sums = np.array([*(values**2).sum(axis=0), *values.sum(axis=0), len(values)])
+        return np.asarray(self._coefficients @ sums)
 
 
 @dataclass(frozen=True)
@@ -104,13 +109,13 @@ class _Test:
     gamma: float
     draws: Draws
 
-    def drawn(self, mean: Array, sd: Array, count: int, others: _Records) -> Array | None:
+    def drawn(self, mean: Array, sd: Array, count: int, others: Records) -> Array | None:
         """(count, d) values that passed, or None after `TRIES` draws."""
+        seed = Records(mean[None], sd[None], np.zeros(1, dtype=np.intp))
         for _ in range(TRIES):
             values = mean + sd * self.draws.normal(count, len(mean))
-            own = float(log_density(values, mean[None], sd[None])[0])
-            alike = people_alike(own, log_density(values, others.mean, others.sd), others.person, self.gamma)
-            if alike >= self.k:
+            own = float(seed.log_density(values)[0])
+            if people_alike(own, others.log_density(values), others.person, self.gamma) >= self.k:
                 return np.asarray(values)
         return None
 
@@ -171,23 +176,24 @@ class EventSynthPD:
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """Of each person their own timeline, lost where no draw passed; the models of a task are in memory."""
         events = [events_of(corpus.load(part)) for part in unit.parts]
-        fixations = _Records.of([(one.mean, one.sd) for one in events])
-        saccades = _Records.of([self.coder.encode(one.profile) for one in events])
+        fixations = Records.of([(one.mean - self.around(one.mean), one.sd) for one in events])
+        saccades = Records.of([self.coder.encode(one.profile) for one in events])
         test = _Test(self.k, self.gamma, draws)
         for person, (part, one) in enumerate(zip(unit.parts, events, strict=True)):
             canvas = self._synthesised(one, test, fixations.others(person), saccades.others(person))
             yield part, canvas.recording(survey.rate_hz)
 
-    def _synthesised(self, own: Events, test: _Test, fixations: _Records, saccades: _Records) -> Canvas:
+    def _synthesised(self, own: Events, test: _Test, fixations: Records, saccades: Records) -> Canvas:
         canvas, code = Canvas(own.timeline), self.coder.encode(own.profile)
         counts = own.timeline.end - own.timeline.begin
         at_fixation, at_saccade = 0, 0
         for event, fixed in enumerate(own.timeline.is_fixation.tolist()):
             if fixed:
-                drawn = self.fixation(test, own.mean[at_fixation], own.sd[at_fixation], int(counts[event]), fixations)
+                mean, around = own.mean[at_fixation], self.around(own.mean[at_fixation])
+                drawn = test.drawn(mean - around, own.sd[at_fixation], int(counts[event]), fixations)
                 at_fixation += 1
                 if drawn is not None:
-                    canvas.fixation(event, drawn)
+                    canvas.fixation(event, around + drawn)
             else:
                 drawn = test.drawn(code[0][at_saccade], code[1][at_saccade], 1, saccades)
                 if drawn is not None:
@@ -195,9 +201,9 @@ class EventSynthPD:
                 at_saccade += 1
         return canvas
 
-    def fixation(self, test: _Test, mean: Array, sd: Array, count: int, others: _Records) -> Array | None:
-        """Samples (count, 2) that passed, or None."""
-        return test.drawn(mean, sd, count, others)
+    def around(self, mean: Array) -> Array:
+        """What is taken off fixations with these means before they are compared: nothing."""
+        return np.zeros_like(mean)
 
 
 class EventSynthPDCentred(EventSynthPD):
@@ -207,7 +213,6 @@ class EventSynthPDCentred(EventSynthPD):
     compared = "how widely"
     left = "Where a person looked is released as it is, but for the spread around it."
 
-    def fixation(self, test: _Test, mean: Array, sd: Array, count: int, others: _Records) -> Array | None:
-        """See `EventSynthPD`."""
-        drawn = test.drawn(np.zeros_like(mean), sd, count, others.centred())
-        return None if drawn is None else np.asarray(mean + drawn)
+    def around(self, mean: Array) -> Array:
+        """The mean itself."""
+        return mean
