@@ -22,7 +22,7 @@ FLOORS = {
     "rim": "effects: sockets, files, the clock, processes",
     "pure": "decides: no socket, file, clock or loop",
 }
-ENTRANCE = {PACKAGE, "cli", "testing"}
+ENTRANCE = {PACKAGE, "cli", "datasets", "testing"}
 DIVIDED = {"rim", "offline", "lab"}
 FILL = {"entrance": "#fdf3e1", "lab": "#f0f0f0", "offline": "#eef3e2", "rim": "#e3eef8", "pure": "#f3eaf6"}
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN, LABEL_W = 116, 28, 18, 34, 14, 140

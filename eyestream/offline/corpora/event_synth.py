@@ -1,0 +1,218 @@
+"""event-synth-PD (David-John, Butler, Jain, TVCG 2023): events drawn again until another person could have made them.
+
+A **fixation** is drawn from its own model, t normal samples. Its log-density under every fixation of the other people
+at the task is compared with the one under its own (`eyestream.offline.corpora.deniability`); it is released when k
+people, its owner among them, are of one class. The paper takes the probability of boxes of 0.01 degrees; as a product
+of densities and of the boxes' sizes, which are the same for every record, it has the same classes up to the boxes'
+width.
+
+A **saccade** is drawn in a latent space: a coder gives mean and deviation of its code, a code is drawn, tested by its
+density under the codes of other people's saccades, and decoded to a profile. The coder here is the fit of
+`eyestream.offline.corpora.events`, with public deviations; a variational autoencoder can take its place.
+
+**The published loop has no bound.** Here an event is drawn `TRIES` times at most, and then it is lost in the release.
+
+**Whether fixations pass depends on where they are.** Two people hardly ever look at places that are equal within the
+spread of a fixation, so the literal test passes seldom. `event-synth-pd-centred` compares spreads only, each fixation
+around its own mean: nearly all pass, and where people looked is not protected.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.corpus import Corpus, Part, Survey
+from eyestream.offline.corpora.deniability import check_deniability, people_alike
+from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.events import Canvas, Events, events_of
+from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.rim.files.gaze import GazeRecording
+
+__all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "FitCoder", "Records", "SaccadeCoder"]
+
+Array = NDArray[np.float64]
+
+TRIES = 32
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+class SaccadeCoder(Protocol):
+    """A latent space for profiles of saccades."""
+
+    def encode(self, profile: Array) -> tuple[Array, Array]:
+        """Means and deviations (s, d) of the codes of profiles (s, 3)."""
+        ...
+
+    def decode(self, code: Array) -> Array:
+        """The profile (3,) of a code (d,)."""
+        ...
+
+
+class FitCoder:
+    """The code of a profile is (ln a, b, ln c), with deviations that are public figures of the program."""
+
+    deviation = np.array([0.25, 0.1, 0.25])
+
+    def encode(self, profile: Array) -> tuple[Array, Array]:
+        """See `SaccadeCoder`."""
+        a, b, c = profile.T
+        mean = np.stack((np.log(np.maximum(np.abs(a), 1e-6)), b, np.log(np.maximum(c, 1e-3))), axis=1)
+        return mean, np.broadcast_to(self.deviation, mean.shape)
+
+    def decode(self, code: Array) -> Array:
+        """See `SaccadeCoder`."""
+        return np.array([np.exp(code[0]), code[1], np.exp(code[2])])
+
+
+@dataclass(frozen=True)
+class Records:
+    """Models of r events, independent normal values with means and deviations (r, d), and whose each is (r,)."""
+
+    mean: Array
+    sd: Array
+    person: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, models: Sequence[tuple[Array, Array]]) -> "Records":
+        """Of the events of each person, in order."""
+        person = np.repeat(np.arange(len(models)), [len(mean) for mean, _ in models])
+        return cls(np.concatenate([mean for mean, _ in models]), np.concatenate([sd for _, sd in models]), person)
+
+    def others(self, person: int) -> "Records":
+        """Those of all other people."""
+        other = self.person != person
+        return Records(self.mean[other], self.sd[other], self.person[other])
+
+    @cached_property
+    def _coefficients(self) -> Array:
+        """(r, 2 d + 1) of sums of squares, sums and number of values in a log-density."""
+        weight = 1.0 / self.sd**2
+        each = 0.5 * self.mean**2 * weight + np.log(self.sd) + 0.5 * _LOG_2PI
+        return np.concatenate((-0.5 * weight, self.mean * weight, -each.sum(axis=1, keepdims=True)), axis=1)
+
+    def log_density(self, values: Array) -> Array:
+        """(r,) log-density of values (t, d) under each model."""
+        sums = np.array([*(values**2).sum(axis=0), *values.sum(axis=0), len(values)])
+        return np.asarray(self._coefficients @ sums)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Draws until k people could have made what was drawn."""
+
+    k: int
+    gamma: float
+    draws: Draws
+
+    def drawn(self, mean: Array, sd: Array, count: int, others: Records) -> Array | None:
+        """(count, d) values that passed, or None after `TRIES` draws."""
+        seed = Records(mean[None], sd[None], np.zeros(1, dtype=np.intp))
+        for _ in range(TRIES):
+            values = mean + sd * self.draws.normal(count, len(mean))
+            own = float(seed.log_density(values)[0])
+            if people_alike(own, others.log_density(values), others.person, self.gamma) >= self.k:
+                return np.asarray(values)
+        return None
+
+
+@dataclass(frozen=True)
+class EventSynthPD:
+    """The literal test: fixations are compared by place and spread.
+
+    Attributes
+    ----------
+    k, gamma
+        People of one class that an event needs, and the width of a class; gamma above 1.
+    coder
+        Of saccades.
+    """
+
+    k: int
+    gamma: float
+    coder: SaccadeCoder = field(default_factory=FitCoder)
+    name = "event-synth-pd"
+    released_kind = None
+    compared = "where and how widely"
+    left = "Where the saccades of a person go is released as it is."
+
+    def __post_init__(self) -> None:
+        check_deniability(self.k, self.gamma, self.name)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """As given, and what saccades are coded with."""
+        return {"k": self.k, "gamma": self.gamma, "tries": TRIES, "saccades": type(self.coder).__name__}
+
+    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+        """A task each."""
+        corpus.check_cohort(self.k)
+        return tasks_of(corpus)
+
+    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+        """Plausible deniability of the released events."""
+        return Claim(
+            "plausible deniability",
+            f"Each released event could have been drawn from an event of {self.k - 1} or more other people, about as "
+            f"likely: by {self.compared} the eye moved in it, within a factor of {self.gamma:g}.",
+            "The events of the other people at the same task, and one draw: that an event was drawn again until it "
+            "passed is not part of the promise.",
+            (
+                "How many events a person made, when and how long, is released as it is.",
+                "A lost event says that few others have one like it.",
+                "Nothing for all events of a person together: each is tested by itself.",
+                self.left,
+                "Labels, participant ids and who did which task are released as they are.",
+            ),
+            {"k": self.k, "gamma": self.gamma},
+        )
+
+    def release(
+        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+    ) -> Iterator[tuple[Part, GazeRecording]]:
+        """Of each person their own timeline, lost where no draw passed; the models of a task are in memory."""
+        events = [events_of(corpus.load(part)) for part in unit.parts]
+        fixations = Records.of([(one.mean - self.around(one.mean), one.sd) for one in events])
+        saccades = Records.of([self.coder.encode(one.profile) for one in events])
+        test = _Test(self.k, self.gamma, draws)
+        for person, (part, one) in enumerate(zip(unit.parts, events, strict=True)):
+            canvas = self._synthesised(one, test, fixations.others(person), saccades.others(person))
+            yield part, canvas.recording(survey.rate_hz)
+
+    def _synthesised(self, own: Events, test: _Test, fixations: Records, saccades: Records) -> Canvas:
+        canvas, code = Canvas(own.timeline), self.coder.encode(own.profile)
+        counts = own.timeline.end - own.timeline.begin
+        at_fixation, at_saccade = 0, 0
+        for event, fixed in enumerate(own.timeline.is_fixation.tolist()):
+            if fixed:
+                mean, around = own.mean[at_fixation], self.around(own.mean[at_fixation])
+                drawn = test.drawn(mean - around, own.sd[at_fixation], int(counts[event]), fixations)
+                at_fixation += 1
+                if drawn is not None:
+                    canvas.fixation(event, around + drawn)
+            else:
+                drawn = test.drawn(code[0][at_saccade], code[1][at_saccade], 1, saccades)
+                if drawn is not None:
+                    canvas.saccade(event, self.coder.decode(drawn[0]), own.landing[at_saccade])
+                at_saccade += 1
+        return canvas
+
+    def around(self, mean: Array) -> Array:
+        """What is taken off fixations with these means before they are compared: nothing."""
+        return np.zeros_like(mean)
+
+
+class EventSynthPDCentred(EventSynthPD):
+    """Fixations are compared by spread, each around its own mean."""
+
+    name = "event-synth-pd-centred"
+    compared = "how widely"
+    left = "Where a person looked is released as it is, but for the spread around it."
+
+    def around(self, mean: Array) -> Array:
+        """The mean itself."""
+        return mean

@@ -1,0 +1,139 @@
+"""What a corpus can hold: rows of features, gaze, fixations, or maps. A kind reads and writes one recording."""
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import RecordingError
+from eyestream.gaze.profile import Profile
+from eyestream.rim.files import recordings
+from eyestream.rim.files.extraction import stem
+from eyestream.rim.files.gaze import GazeRecording, load_gaze
+from eyestream.rim.files.gaze_writing import save_gaze
+from eyestream.rim.files.recordings import Recording
+
+__all__ = ["MAPS", "ROWS", "Kind", "Map", "gaze_kind"]
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Data]):
+    """How one recording is read and written.
+
+    Attributes
+    ----------
+    name
+        As in messages.
+    load
+        Of a file; RecordingError when it is not one.
+    save
+        To exactly this path.
+    released_name
+        Name of the released file, from that of the raw one.
+    extent
+        Rows, rows with a value, rate and names of columns.
+    """
+
+    name: str
+    load: Callable[[Path], Data]
+    save: Callable[[Data, Path], None]
+    released_name: Callable[[str], str]
+    extent: "Callable[[Data], Extent]"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What is counted of a recording before anything is released of it."""
+
+    rows: int
+    valid: int
+    rate_hz: float
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """How much gaze fell on each cell of a field: (H, W), the first row at the top; edges in degrees."""
+
+    density: NDArray[np.float64]
+    x_deg: NDArray[np.float64]
+    y_deg: NDArray[np.float64]
+
+
+def _rows_extent(recording: Recording) -> Extent:
+    valid = int(np.isfinite(recording.features).any(axis=1).sum())
+    return Extent(len(recording.t), valid, recording.rate_hz, recording.names)
+
+
+ROWS: Kind[Recording] = Kind("rows", recordings.load, recordings.save, str, _rows_extent)
+"""Rows of features, in the formats of `eyestream.rim.files.recordings`."""
+
+
+def gaze_kind(profile: Profile) -> Kind[GazeRecording]:
+    """Gaze as `profile` declares it. What is released is a table in degrees, of the profile `degrees`, without
+    pupils."""
+
+    def load(path: Path) -> GazeRecording:
+        recording = load_gaze(path, profile)
+        if len(recording.samples) > 1 and not (np.diff(recording.samples.t) > 0).all():
+            raise RecordingError(f"{path}: the time of a sample does not go forward")
+        return recording
+
+    def save(recording: GazeRecording, path: Path) -> None:
+        labels = recording.labels if recording.labels is not None else np.full(len(recording.samples), "-")
+        save_gaze(recording.samples, labels, path)
+
+    return Kind("gaze", load, save, lambda name: f"{stem(Path(name))}.csv.gz", _gaze_extent)
+
+
+def _gaze_extent(recording: GazeRecording) -> Extent:
+    samples = recording.samples
+    return Extent(len(samples), int(samples.valid.sum()), recording.profile.fixed_rate_hz, ("x_deg", "y_deg"))
+
+
+def _load_map(path: Path) -> Map:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return Map(stored["density"], stored["x_deg"], stored["y_deg"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise RecordingError(f"{path}: is not a map ({type(error).__name__})") from None
+
+
+def _save_map(found: Map, path: Path) -> None:
+    """The numbers, and the same as a picture beside them: white is the largest."""
+    with path.open("wb") as file:
+        np.savez_compressed(file, density=found.density, x_deg=found.x_deg, y_deg=found.y_deg)
+    top = float(found.density.max())
+    grey = np.rint(found.density * (255.0 / top if top > 0 else 0.0)).astype(np.uint8)
+    path.with_suffix(".png").write_bytes(_png(grey))
+
+
+def _png(grey: NDArray[np.uint8]) -> bytes:
+    """A greyscale picture (H, W) of 8 bits (PNG specification, third edition, sections 5 and 11)."""
+
+    def piece(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width = grey.shape
+    lines = np.concatenate((np.zeros((height, 1), np.uint8), grey), axis=1)  # each line begins with its filter, none
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    pieces = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(piece(kind, data) for kind, data in pieces)
+
+
+MAPS: Kind[Map] = Kind(
+    "maps",
+    _load_map,
+    _save_map,
+    lambda name: f"{name}.npz",
+    lambda found: Extent(len(found.density), int((found.density > 0).any(axis=1).sum()), 0.0, ("density",)),
+)
+"""Maps, as `.npz` with a `.png` beside each."""

@@ -1,0 +1,193 @@
+"""k-same-synth (David-John, Butler, Jain, TVCG 2023): models of events, averaged over groups, synthesised again.
+
+At each task people are divided into groups of k to 2k - 1. The i-th fixation of each member gets the mean and the
+standard deviation that the i-th fixations of the group have on average, and the i-th saccade the profile. Lists are
+padded to the longest by their last event.
+
+**As published (`k-same-synth`)** every member keeps their own timeline: how many events, when, and how long. A released
+recording is therefore not alike for the members of a group, and the timeline alone can tell them apart: no k-anonymity
+is claimed.
+
+**With one timeline for each group (`k-same-synth-timed`)** durations are averaged too. All that is released is drawn
+from the group's one model, so the recordings of its members have one law, and k-anonymity holds for each task.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import ConfigError
+from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.corpus import Corpus, Part, Survey
+from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.events import Canvas, Events, Timeline, events_of, normal_fixation
+from eyestream.offline.corpora.ksame import KNOWS, groups_of
+from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.rim.files.gaze import GazeRecording
+
+__all__ = ["KSameSynth", "KSameSynthTimed"]
+
+Array = NDArray[np.float64]
+
+
+def _mean_of(lists: Sequence[Array]) -> Array:
+    """Index by index over lists (m_i, d), each padded to the longest by its last."""
+    length = max(map(len, lists))
+    padded = [np.concatenate((one, np.repeat(one[-1:], length - len(one), axis=0))) for one in lists]
+    return np.asarray(np.mean(padded, axis=0))
+
+
+@dataclass(frozen=True)
+class _Average:
+    """Of a group: (f, 2) means and deviations of fixations, (s, 3) profiles."""
+
+    mean: Array
+    sd: Array
+    profile: Array
+
+    @classmethod
+    def of(cls, group: Sequence[Events]) -> "_Average":
+        return cls(
+            _mean_of([one.mean for one in group]),
+            _mean_of([one.sd for one in group]),
+            _mean_of([one.profile for one in group]),
+        )
+
+    def synthesised(self, timeline: Timeline, draws: Draws) -> Canvas:
+        """Samples at the events of a timeline; a saccade goes to where the next fixation is."""
+        canvas, fixation, saccade = Canvas(timeline), 0, 0
+        counts = timeline.end - timeline.begin
+        for event, fixed in enumerate(timeline.is_fixation.tolist()):
+            at = min(fixation, len(self.mean) - 1)
+            if fixed:
+                canvas.fixation(event, normal_fixation(self.mean[at], self.sd[at], int(counts[event]), draws))
+                fixation += 1
+            else:
+                canvas.saccade(event, self.profile[min(saccade, len(self.profile) - 1)], self.mean[at])
+                saccade += 1
+        return canvas
+
+
+def _durations(one: Events) -> tuple[Array, Array]:
+    """(f, 1) and (s, 1) samples of fixations and saccades."""
+    counts = (one.timeline.end - one.timeline.begin).astype(np.float64)[:, None]
+    return counts[one.timeline.is_fixation], counts[~one.timeline.is_fixation]
+
+
+def _common_timeline(group: Sequence[Events]) -> Timeline:
+    """Fixation, saccade, fixation ... with the group's mean durations, as many as the longest list has."""
+    both = [_durations(one) for one in group]
+    fixations, saccades = (np.rint(_mean_of([pair[i] for pair in both]))[:, 0].astype(np.intp) for i in (0, 1))
+    count = min(len(fixations), len(saccades))
+    lengths = np.stack((fixations[:count], saccades[:count]), axis=1).reshape(-1)
+    end = np.cumsum(np.maximum(lengths, 1))
+    begin = np.concatenate(([0], end[:-1]))
+    return Timeline(int(end[-1]), begin, end, np.arange(len(end)) % 2 == 0)
+
+
+def _checked(k: int, name: str) -> None:
+    if k < 2:
+        raise ConfigError(f"{name}: k must be 2 or more, not {k}")
+
+
+@dataclass(frozen=True)
+class KSameSynth:
+    """Every member's own timeline, as published.
+
+    Attributes
+    ----------
+    k
+        2 or more.
+    """
+
+    k: int
+    name = "k-same-synth"
+    released_kind = None
+
+    def __post_init__(self) -> None:
+        _checked(self.k, self.name)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """As given."""
+        return {"k": self.k}
+
+    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+        """A task each."""
+        corpus.check_cohort(self.k)
+        return tasks_of(corpus)
+
+    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+        """None: timelines are released as they are."""
+        return Claim(
+            "none",
+            f"Places, spreads and profiles of events are means over groups of {self.k} people or more.",
+            "Nothing: each recording keeps the timeline of its person.",
+            ("How many events a person made, when and how long, is released as it is, and can tell people apart.",),
+            {"k": self.k},
+        )
+
+    def release(
+        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+    ) -> Iterator[tuple[Part, GazeRecording]]:
+        """Of each group its members, with models of the group in memory."""
+        for group in groups_of(unit.parts, self.k, draws):
+            events = [events_of(corpus.load(part)) for part in group]
+            average = _Average.of(events)
+            for part, one in zip(group, events, strict=True):
+                canvas = average.synthesised(one.timeline, draws)
+                yield part, canvas.recording(survey.rate_hz)
+
+
+@dataclass(frozen=True)
+class KSameSynthTimed:
+    """One timeline for each group.
+
+    Attributes
+    ----------
+    k
+        2 or more.
+    """
+
+    k: int
+    name = "k-same-synth-timed"
+    released_kind = None
+
+    def __post_init__(self) -> None:
+        _checked(self.k, self.name)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """As given."""
+        return {"k": self.k}
+
+    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+        """A task each."""
+        corpus.check_cohort(self.k)
+        return tasks_of(corpus)
+
+    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+        """k-anonymity of each task by itself."""
+        return Claim(
+            "k-anonymity within the corpus",
+            f"Released recordings of a task are drawn from the same law for groups of {self.k} people or more.",
+            KNOWS,
+            (
+                "Who knows k - 1 members of a group computes the models of the last one from what was released.",
+                "Nothing across tasks: recordings of two tasks with one participant id intersect two groups.",
+                "Labels, participant ids and who did which task are released as they are.",
+            ),
+            {"k": self.k},
+        )
+
+    def release(
+        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+    ) -> Iterator[tuple[Part, GazeRecording]]:
+        """Of each group as many recordings as members, of one law."""
+        for group in groups_of(unit.parts, self.k, draws):
+            events = [events_of(corpus.load(part)) for part in group]
+            average, timeline = _Average.of(events), _common_timeline(events)
+            for part in group:
+                yield part, average.synthesised(timeline, draws).recording(survey.rate_hz)

@@ -1,0 +1,166 @@
+"""Mechanisms of the sidecar over a corpus: every chunk of every recording, as `eyestream.offline.datasets` releases
+it."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eyestream.errors import CalibrationError
+from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.corpus import Corpus, Part, Survey
+from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.system import Unit
+from eyestream.offline.datasets.privatize import privatize, privatize_whole
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.mechanisms import build
+from eyestream.privacy.whole import chunk_count
+from eyestream.rim.files.recordings import Recording
+
+__all__ = ["PUBLIC", "ChunkByChunk", "WholeRecordings", "built", "check_calibration", "recordings_of"]
+
+PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
+MOST_SHARED = 0.1
+"""Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
+
+
+@functools.lru_cache(maxsize=2)
+def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[tuple[str, Any], ...] = ()) -> Mechanism:
+    """The mechanism of a calibration, made once for a run: that can take a second."""
+    return build(calibration, epsilon, noise=draws, **dict(given))
+
+
+def check_calibration(calibration: Calibration, corpus: Corpus[Recording], survey: Survey) -> None:
+    """Raise CalibrationError where a calibration is for other rows, or was made from rows of the corpus.
+
+    Its figures are public, and without noise: nothing could be claimed of the people it was made from. Rows are known
+    again by their fingerprints, also where a recording was cut.
+    """
+    calibration.check_stream(survey.names, survey.rate_hz)
+    for part in corpus.parts:
+        if calibration.overlap(corpus.load(part).features) > MOST_SHARED:
+            raise CalibrationError(f"the calibration was made from {part.recording}: take one of other people")
+
+
+def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
+    """A unit for each recording; CalibrationError where the calibration cannot be used for them."""
+    check_calibration(calibration, corpus, survey)
+    return [Unit(part.recording, (part,)) for part in corpus.parts]
+
+
+def _of_person(corpus: Corpus[Recording], units: Mapping[Part, int]) -> int:
+    """The largest sum of `units` over one person's recordings."""
+    return max(sum(units[part] for part in corpus.parts if part.person == person) for person in corpus.people)
+
+
+@dataclass(frozen=True)
+class ChunkByChunk:
+    """The mechanism that a calibration was made for.
+
+    Attributes
+    ----------
+    calibration
+        Of other people.
+    epsilon
+        Of a chunk.
+    given
+        Options of the mechanism.
+    """
+
+    calibration: Calibration
+    epsilon: float
+    given: Mapping[str, Any] = field(default_factory=dict)
+    released_kind = None
+
+    def __post_init__(self) -> None:
+        build(self.calibration, self.epsilon, **self.given)
+
+    @property
+    def name(self) -> str:
+        """Of the mechanism."""
+        return self.calibration.mechanism
+
+    @property
+    def options(self) -> dict[str, object]:
+        """As given."""
+        return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon, **self.given}
+
+    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+        """A recording each."""
+        return recordings_of(corpus, self.calibration, survey)
+
+    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+        """Of all recordings of the person with the most chunks."""
+        mechanism = build(self.calibration, self.epsilon, **self.given)
+        chunks = {
+            part: max(chunk_count(survey.extents[part].rows, mechanism.n) - mechanism.baseline_chunks, 0)
+            for part in corpus.parts
+        }
+        most = _of_person(corpus, chunks)
+        figures = {"epsilon": mechanism.epsilon * most, "epsilon_chunk": mechanism.epsilon}
+        if mechanism.delta > 0:
+            figures |= {"delta": mechanism.delta * most, "delta_chunk": mechanism.delta}
+        return Claim(
+            "approximate differential privacy" if mechanism.delta > 0 else "pure differential privacy",
+            f"Epsilon is of all recordings of one person together, {most} chunks of {mechanism.n} rows at most. "
+            "The mechanism protects each chunk with the epsilon of a chunk.",
+            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
+            (PUBLIC,),
+            figures,
+        )
+
+    def release(
+        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+    ) -> Iterator[tuple[Part, Recording]]:
+        """Chunk by chunk, in one session."""
+        mechanism = built(self.calibration, self.epsilon, draws, tuple(self.given.items()))
+        for part in unit.parts:
+            for released in privatize([corpus.load(part)], self.calibration, mechanism):
+                yield part, released.recording
+
+
+@dataclass(frozen=True)
+class WholeRecordings:
+    """FPA: each recording as one chunk.
+
+    Attributes
+    ----------
+    calibration
+        Public ranges.
+    epsilon
+        Of a recording.
+    """
+
+    calibration: Calibration
+    epsilon: float
+    name = "fpa"
+    released_kind = None
+
+    @property
+    def options(self) -> dict[str, object]:
+        """As given."""
+        return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon}
+
+    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+        """A recording each."""
+        return recordings_of(corpus, self.calibration, survey)
+
+    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+        """Of all recordings of a person."""
+        most = _of_person(corpus, dict.fromkeys(corpus.parts, 1))
+        return Claim(
+            "pure differential privacy",
+            f"Epsilon is of all recordings of one person together, {most} at most.",
+            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
+            (PUBLIC,),
+            {"epsilon": self.epsilon * most, "epsilon_recording": self.epsilon},
+        )
+
+    def release(
+        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+    ) -> Iterator[tuple[Part, Recording]]:
+        """Each whole."""
+        for part in unit.parts:
+            for released in privatize_whole([corpus.load(part)], self.calibration, self.epsilon):
+                yield part, released.recording

@@ -1,0 +1,56 @@
+"""The one face of systems that release a whole corpus."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.corpus import Corpus, Part, Survey
+from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.kinds import Kind
+
+__all__ = ["System", "Unit", "tasks_of"]
+
+Data = TypeVar("Data")
+
+
+class Unit(NamedTuple):
+    """What is released together: interrupted, all of it is released again, with new random numbers."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+
+class System(Protocol[Data]):
+    """A system that releases a corpus."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """What it was built with."""
+        ...
+
+    @property
+    def released_kind(self) -> Kind[Any] | None:
+        """What is released, where that is another kind than what came in."""
+        ...
+
+    def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:
+        """What to release, in order; ConfigError or RecordingError where the corpus cannot be released at all."""
+        ...
+
+    def claim(self, corpus: Corpus[Data], survey: Survey) -> Claim:
+        """What the release promises. A function of who took part in what, and of the options."""
+        ...
+
+    def release(self, corpus: Corpus[Data], survey: Survey, unit: Unit, draws: Draws) -> Iterator[tuple[Part, Any]]:
+        """The released recordings of a unit, one at a time."""
+        ...
+
+
+def tasks_of(corpus: Corpus[Data]) -> list[Unit]:
+    """A unit for each task."""
+    return [Unit(task, corpus.of_task(task)) for task in corpus.tasks]

@@ -1,0 +1,1 @@
+"""Tests of how releases of corpora are judged."""
