@@ -160,4 +160,4 @@ async def _address(name: str) -> str:
             raise LinkError(f"there is no {name} on this network") from None
 
 
-NEON = GazeKind("neon", Options, "neon", NeonSource)
+NEON = GazeKind("neon", Options, "neon", NeonSource, answers=True)

@@ -93,7 +93,7 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
     if spec.names != NAMES or not same_rate(spec.rate_hz, 1.0 / STEP_S):
         raise ConfigError(f"[source]: gaze becomes rows of the 52 features, {1.0 / STEP_S:g} a second, and no others")
     if not isinstance(kind, SourceKind):
-        return GazeFeeder(kind.make(options, profile, Place(entry.device, broker)), profile, HOST_SPEED)
+        return GazeFeeder(kind.make(options, profile, Place(entry.device, broker)), profile, kind.answers, HOST_SPEED)
     from eyestream.rim.sources.gaze_recording import gaze_recording  # noqa: PLC0415  as the places above
     from eyestream.rim.sources.recording import Options  # noqa: PLC0415
 
