@@ -33,6 +33,7 @@ __all__ = [
     "lived_neon",
     "origin_of",
     "reports",
+    "switched_off",
     "trace",
 ]
 
@@ -91,9 +92,19 @@ def lived_neon(sent: Sent, told: list[Report]) -> list[Made]:
     return simulated(_life(load_profile("neon"), Datagrams(packets(sent, told))))
 
 
-async def _life(profile: Profile, source: GazeSource) -> list[Made]:
+def switched_off(seen_s: float) -> list[tuple[float, bool]]:
+    """When each row came, of a tracker that answers each 2 s until 44 s and sees the eye until `seen_s`."""
+    profile, sent = degrees(60.0), ordinary(60.0, 50.0)
+    parts = [(at, GazeColumns(sent.t[:0], sent.gaze[:0])) for at in np.arange(0.0, 45.0, 2.0).tolist()]
+    samples = zip(sent.arrived.tolist(), sent.t[:, None], sent.gaze[:, None], strict=True)
+    parts += [(at, GazeColumns(t, gaze)) for at, t, gaze in samples if t[0] < seen_s]
+    parts.append((120.0, GazeColumns(sent.t[:1], sent.gaze[:1])))  # of long ago: it begins nothing
+    return [(one.moment, one.rows.end) for one in simulated(_life(profile, _Played(parts), answers=True))]
+
+
+async def _life(profile: Profile, source: GazeSource, answers: bool = False) -> list[Made]:
     made: list[Made] = []
-    loop, feeder = asyncio.get_running_loop(), GazeFeeder(source, profile)
+    loop, feeder = asyncio.get_running_loop(), GazeFeeder(source, profile, answers)
     async with asyncio.TaskGroup() as group:
         group.create_task(feeder.rows(lambda rows: made.append(Made(loop.time(), rows))))
         group.create_task(feeder.run(feeder.take))

@@ -101,7 +101,7 @@ def more_data(sent: Sent, event: Event, more: int) -> Sent:
 
 
 def glimpse(sent: Sent, event: Event, silence_s: tuple[float, float], late_s: float) -> tuple[Sent, Sent]:
-    """The eye is lost before and after an event, in silence; without and with samples that take so much longer in it."""
+    """The eye is lost before and after an event, in silence; without and with samples that take longer in it."""
     before, after = silence_s
     lost = (sent.t >= event.begin - before) & (sent.t < event.end + after) & ~event.inside(sent)
     seen = sent.picked(~lost)
