@@ -1,22 +1,29 @@
-"""A tracker's clock beside the host's: one difference for a whole session, found before the session and never moved.
+"""A tracker's clock beside the host's: one difference for a whole session; votes at fixed moments keep or drop it.
 
 The map decides one thing of a sample: whether its time can be true. It places no sample, because rows stand on the
 tracker's own times. So a latency, which may depend on the eye, has no way into a row.
 
-- **How it is found.** The delays ``arrived - t`` of samples tell the difference between the clocks (host minus
-  tracker). When their medians in two parts in succession, each of `PART_S`, agree to `AGREEING_S`, and so do three
-  quarters of the delays of each part, the clock runs, and the later median is the map. Single wrong times, jitter,
-  portions, and what had waited before have no say.
+- **The map is the delay** ``arrived - t`` of one sample: the first one that has a time, where there is no map.
 - **What is believed.** A sample whose delay lies within `BAND_S` of the map. Each sample is judged by its own time and
   arrival. What arrives later, or has a time too far ahead, is lost.
-- **Another clock.** When no sample was believed for two such parts, and these agree, the tracker's clock was set, or
-  has drifted away. The sample after them is the first one of another session, with a map of its own.
+- **The vote.** The host's clock is divided into periods of `PERIOD_S`. At the end of each one, seconds vote: those that
+  have a believed sample, and those that have one that is not believed, by the tracker's clock and by the host's,
+  whichever are fewer. A new map stands when `LEAST` seconds had believed samples. An old one falls when fewer than
+  `LEAST` had, and at least `LEAST` had others. After a fall everything is forgotten.
+
+**What one second of gaze decides.** Samples whose times lie in one second, of any number and latency, are in at most
+two seconds of the tracker's clock, which is fewer than `LEAST`. So a second of gaze in silence, or among samples that
+are believed, brings no new map to stand and no old one to fall. It decides a vote only where the other samples of the
+same period leave it open, or where it has the sample that makes the map.
+
+- **A clock that was set, or has drifted away**, is lost until the vote, and then has a map of its own.
 - **A clock that does not run** at a second a second (milliseconds taken for seconds, a time that stands still, one that
-  doubles or halves) does not agree with itself. Its samples are lost.
+  doubles or halves) leaves its map's band, and so has none for long enough to make a row. Its samples are lost.
+- **What had waited** comes at once, so that it is in one or two seconds of the host's clock: it ends nothing.
 
 **Drift.** `BAND_S` is what drift, jitter, portions and the eye may use up together. At 100 ppm drift takes 0.36 s an
 hour, so a session lasts 2 hours and 0.28 s are left for the rest. A sample is late from then on, and the session ends
-when all of them are.
+when most of them are.
 
 **Why the map does not follow the clock.** What follows latencies carries what they depend on, for as long as it
 follows. The least delay of ten seconds, handed out slowly, carried one blink for more than ten seconds. Any other rule
@@ -25,42 +32,27 @@ that adapts has a threshold, and near the threshold one event decides.
 Pure: time comes in with the samples.
 """
 
-import math
-from dataclasses import dataclass
-from statistics import median
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BAND_S", "ClockMap"]
+__all__ = ["BAND_S", "LEAST", "PERIOD_S", "ClockMap"]
 
 Array = NDArray[np.float64]
 
 BAND_S = 1.0
 """A sample is believed when its delay differs by less than this from that of the map."""
 
-PART_S = 0.5
-AGREEING_S = 0.2
-"""Less than a clock at half its pace moves away in `PART_S`."""
+PERIOD_S = 5.0
+"""From vote to vote."""
 
+LEAST = 3
+"""So many seconds decide: more than one second of gaze can be in, and more than half of a period."""
+
+_SECOND_S = 1.0
 _LARGEST_S = 2.0**33
 """Of a larger number a float does not hold the microseconds, so that a clock which stands still there seems to run."""
 
-_LEAST_SAMPLES, _MOST_SAMPLES = 3, 4096  # of a part, that have a say
-_STEADY = 0.75  # of a part's delays, that lie at its median; times that take turns have a median between them
 _ROUNDING_S = 2e-6  # what is believed has come before the row of its moment is made, whatever floats do
-
-
-@dataclass(slots=True)
-class _Part:
-    """A while without a sample that is believed: since when, the delays in it, and the median of the while before.
-
-    That is None where the while before had no steady delay.
-    """
-
-    began: float
-    delays: list[float]
-    before: float | None
 
 
 class ClockMap:
@@ -69,18 +61,23 @@ class ClockMap:
     Attributes
     ----------
     offset_s
-        Host's clock minus tracker's; None before it was found.
+        Host's clock minus tracker's; None where there is no map.
     unbelieved
         Samples whose time was not believed.
     """
 
     def __init__(self) -> None:
         self.unbelieved = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """The next sample makes another map."""
         self.offset_s: float | None = None
-        self._part: _Part | None = None
+        self._new = True
+        self._begin_period()
 
     def take(self, t: Array, arrived: Array) -> NDArray[np.bool_]:
-        """Which samples are believed, up to the one from which on another clock holds.
+        """Which samples are believed; they arrived in one period.
 
         Parameters
         ----------
@@ -88,49 +85,39 @@ class ClockMap:
             (n,) seconds on the tracker's clock, in the order of arrival.
         arrived
             (n,) seconds on a clock of the host's that is never set, not decreasing.
-
-        Returns
-        -------
-        numpy.ndarray
-            (m,) of the first m samples. Where m < n, sample m has begun another clock, `offset_s` is that clock's, and
-            the samples from m on are to be taken again.
         """
         with np.errstate(invalid="ignore", over="ignore"):
             delay = np.where(np.abs(t) < _LARGEST_S, arrived - t, np.nan)
-            believed = np.abs(delay - (math.nan if self.offset_s is None else self.offset_s)) < BAND_S - _ROUNDING_S
-        if believed.all():
-            self._part = None
-            return believed
-        count = self._before_another(delay, arrived, believed)
-        self.unbelieved += count - int(np.count_nonzero(believed[:count]))
-        return believed[:count]
+        timed = np.isfinite(delay)
+        if self.offset_s is None and timed.any():
+            self.offset_s = float(delay[np.argmax(timed)])
+        offset_s = np.nan if self.offset_s is None else self.offset_s
+        believed = np.abs(delay - offset_s) < BAND_S - _ROUNDING_S  # NaN compares false
+        self._believed |= _seconds(t[believed])
+        if not believed.all():
+            self.unbelieved += len(believed) - int(np.count_nonzero(believed))
+            other = timed & ~believed
+            self._others |= _seconds(t[other])
+            self._others_came |= _seconds(arrived[other])
+        return believed
 
-    def _before_another(self, delay: Array, arrived: Array, believed: NDArray[np.bool_]) -> int:
-        """How many samples come before one that begins another clock."""
-        told = zip(delay.tolist(), arrived.tolist(), believed.tolist(), strict=True)
-        for index, (late, now, known) in enumerate(told):
-            if known:
-                self._part = None
-            elif math.isfinite(late) and self._begins(late, now):
-                return index
-        return len(delay)
+    def vote(self) -> bool:
+        """At the end of a period: whether the map stands for the next one. One that falls is forgotten."""
+        others = min(len(self._others), len(self._others_came))
+        stands = len(self._believed) >= LEAST or not (self._new or others >= LEAST)
+        if stands:
+            self._new = False
+            self._begin_period()
+        else:
+            self.forget()
+        return stands
 
-    def _begins(self, delay: float, now: float) -> bool:
-        """Note a sample that is not believed; True when it begins another clock, which now holds."""
-        part = self._part
-        if part is None:
-            self._part = _Part(now, [delay], None)
-            return False
-        if now - part.began < PART_S or len(part.delays) < _LEAST_SAMPLES:
-            if len(part.delays) < _MOST_SAMPLES:
-                part.delays.append(delay)
-            return False
-        offset = median(part.delays)
-        near = sum(abs(other - offset) <= AGREEING_S for other in part.delays)
-        steady = offset if near >= _STEADY * len(part.delays) else None
-        runs = steady is not None and part.before is not None and abs(part.before - steady) <= AGREEING_S
-        if not runs or abs(delay - offset) >= BAND_S:  # a single wrong time begins nothing
-            self._part = _Part(now, [delay], steady)
-            return False
-        self.offset_s, self._part = offset, None
-        return True
+    def _begin_period(self) -> None:
+        self._believed: set[float] = set()
+        self._others: set[float] = set()
+        self._others_came: set[float] = set()
+
+
+def _seconds(t: Array) -> set[float]:
+    """The seconds that times lie in; of nonsense in any number as many as can decide."""
+    return set(np.unique(np.floor(t / _SECOND_S))[:LEAST].tolist())

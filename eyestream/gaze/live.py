@@ -7,26 +7,26 @@ one to the other within a session:
   first sample, by the tracker's own times. Its values are those that the front end makes of the samples of that window
   and of its memory around it: to the last bit the batch's.
 - **The host's clock decides when a row is made**: `DELAY_S` after the moment at which its window ends by the session's
-  map (`ClockMap`), which is fixed before the session begins. Never earlier, never later. A lost eye, a tracker that
-  falls silent or floods, and a clock that doubles, halves or stops, give the same rows at the same moments.
+  map (`ClockMap`), which is the delay of the session's first sample. Never earlier, never later. A lost eye, a tracker
+  that falls silent or floods, and a clock that doubles, halves or stops, give the same rows at the same moments.
 
 A sample is lost when its own time cannot be true: when it arrives more than `DELAY_S` away from the map. That depends
 on that sample alone. All others have arrived when their row is made. So no row depends on how late samples were, how
 they were handed over, or when somebody asked.
 
+**Borders.** A session ends only at the moments of the host's clock at which the map is voted on (each `PERIOD_S`): when
+the tracker's clock was set or has drifted away, or when the tracker is off, because it has not answered for
+`SILENCE_S`. Its first vote must find that the map stands, or the session never was: the first row comes later than
+that. The next session knows only what arrives after the vote that ended the last one.
+
 **Memory.** Neighbours are two streams of samples that differ in one event: in the values, the latencies and the number
-of samples whose times lie within its span. Claim: while the session goes on in both, d seconds of gaze enter at most
-ceil(r (W + d + M)) rows, r a second, with M = `FrontEndEntry.memory_s`. All other rows have the same bits in both, and
-every row has the same moment. Proof: the map and the grid are older than the event. Whether a sample is believed
-depends on its own time, its own arrival and the map. Whether a believed sample goes on depends on the believed samples
-of nearly its time (`Waiting`). The values of a row depend on the samples that went on and lie within its window or
-shortly before it (the front end). M counts the last two.
-
-Two things are the session's own, and an event that decides them is in all of its rows. The grid begins with the
-session's first sample, and the second before that one makes the map. And where a session ends, the next one begins.
-
-A session ends when nothing has come for `SILENCE_S` and the tracker has not answered either: it is off. It ends too
-when the tracker's clock was set, or has drifted away. Another one begins when its clock has run evenly for a second.
+of samples whose times lie within its span. Claim: where both have the same borders, and the event has no session's
+first sample in it, d seconds of gaze enter at most ceil(r (W + d + M)) rows, r a second, with M =
+`FrontEndEntry.memory_s`; all other rows have the same bits in both, and every row has the same moment. Proof: the map
+and the grid are the first sample's. Whether a sample is believed depends on its own time, its own arrival and the map. Whether a believed sample
+goes on depends on the believed samples of nearly its time (`Waiting`). The values of a row depend on the samples that
+went on and lie within its window or shortly before it (the front end). M counts the last two. The borders are the same
+unless the samples outside of the event leave a vote open (`ClockMap`), where d is at most a second.
 
 Rows whose window has a quarter more samples than the profile's rate are lost: thresholds are those of that rate. (At
 half of it and below, half of a window is missing.)
@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.clock_map import BAND_S, ClockMap
+from eyestream.gaze.clock_map import BAND_S, PERIOD_S, ClockMap
 from eyestream.gaze.entry import FrontEndEntry, RowMaker
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.registry import USUAL
@@ -54,7 +54,7 @@ DELAY_S = BAND_S
 """What samples are given for their way, for jitter and for the drift of a whole session."""
 
 SILENCE_S = 60.0
-"""After so long without any sample or answer a session is over."""
+"""After so long without an answer the tracker is off, and the next vote ends the session."""
 
 _FASTEST = 1.25
 _ON_TIME_S = 1e-6
@@ -92,6 +92,9 @@ class LiveFrontEnd:
     ----------
     profile
         Of the tracker, with a rate.
+    answers
+        Whether the tracker is asked, so that only `stand` says that it is there. Of one that cannot be asked, each
+        sample says it too.
     entry
         Of the front end that makes the rows.
 
@@ -102,30 +105,32 @@ class LiveFrontEnd:
     too_fast : rows that count as lost because samples came faster than the profile's rate.
     """
 
-    def __init__(self, profile: Profile, entry: FrontEndEntry = USUAL) -> None:
+    def __init__(self, profile: Profile, answers: bool = False, entry: FrontEndEntry = USUAL) -> None:
         self.profile, self.entry = profile, entry
         self.clock, self.waiting = ClockMap(), Waiting(profile, entry.step_s)
         self.too_fast = 0
+        self._answers = answers
         self._most = math.ceil(_FASTEST * profile.fixed_rate_hz * entry.window_s)
         self._made: list[LiveRows] = []
         self._front: RowMaker | None = None
-        self._session = -1
-        self._origin = self._began = self._heard = 0.0  # the first sample, by the tracker and by the host; the last one
+        self._session, self._given = -1, False  # of the session under way, whether it has given a row
+        self._origin = self._began = 0.0  # its first sample, by the tracker and by the host
+        self._heard = self._vote = -math.inf  # the last answer; the next vote
         self._steps = 0
 
     @property
     def next_due(self) -> float | None:
         """When `due` must be called next, on the host's clock; None while no session is under way."""
-        return None if self._front is None else self._moment(self._steps)
+        return None if self._front is None else min(self._moment, self._vote)
 
     def take(self, samples: Samples, arrived: NDArray[np.float64]) -> None:
         """Take samples on the tracker's clock; `arrived` (n,) is when each came, on the host's."""
         while len(samples):
-            believed = self.clock.take(samples.t, arrived)
-            self._put(samples[: len(believed)], arrived[: len(believed)], believed)
-            samples, arrived = samples[len(believed) :], arrived[len(believed) :]
-            if len(samples):
-                self._begin(float(samples.t[0]), float(arrived[0]))
+            if arrived[0] >= self._vote - _ON_TIME_S:
+                self._made += self._rows_by(float(arrived[0]))
+            count = int(np.searchsorted(arrived, self._vote - _ON_TIME_S))
+            self._put(samples[:count], arrived[:count])
+            samples, arrived = samples[count:], arrived[count:]
 
     def stand(self, now_s: float) -> None:
         """Note that the tracker answers when the host's clock shows `now_s`, whether or not it sends samples."""
@@ -139,56 +144,63 @@ class LiveFrontEnd:
         made, self._made = self._made, []
         return made + self._rows_by(now_s)
 
-    def finish(self) -> list[LiveRows]:
-        """No sample comes any more: the rows up to the last one's time, and the end of the session."""
-        rows = self.due(self._heard + DELAY_S)
-        return [*rows, self._end()] if self._front is not None else rows
+    def finish(self, now_s: float) -> list[LiveRows]:
+        """No sample comes any more: the rows of windows that end by `now_s`, and the end of the session."""
+        return self.due(now_s + DELAY_S) + self._end()
 
-    def _put(self, samples: Samples, arrived: NDArray[np.float64], believed: NDArray[np.bool_]) -> None:
-        if len(arrived):
-            self._heard = max(self._heard, float(arrived[-1]))  # also by what has no time to believe: it is there
-        if believed.any():
-            kept = samples if believed.all() else samples.picked(believed)
-            self.waiting.put(Samples(kept.t - self._origin, kept.x, kept.y, kept.pupil_mm, kept.valid))
+    def _put(self, samples: Samples, arrived: NDArray[np.float64]) -> None:
+        """Samples of one period."""
+        believed = self.clock.take(samples.t, arrived)
+        if not self._answers:
+            self.stand(float(arrived[-1]))  # also by what has no time to believe: it is there
+        if not believed.any():
+            return
+        if self._front is None:
+            first = int(np.argmax(believed))
+            self._front, self._steps = self.entry.make(self.profile, LONGEST_STEP_S, 0.0), 1
+            self._origin, self._began = float(samples.t[first]), float(arrived[first])
+        kept = samples if believed.all() else samples.picked(believed)
+        self.waiting.put(Samples(kept.t - self._origin, kept.x, kept.y, kept.pupil_mm, kept.valid))
 
-    def _begin(self, origin: float, arrived: float) -> None:
-        """A session begins, after the one that was under way, with a sample of the time `origin`."""
-        self._heard = max(self._heard, arrived)
-        self._made += self._rows_by(arrived)
-        if self._front is not None:
-            self._made.append(self._end())
-        assert self.clock.offset_s is not None
-        self._front, self._steps = self.entry.make(self.profile, LONGEST_STEP_S, 0.0), 1
-        self._origin, self._began = origin, origin + self.clock.offset_s
-        self._session += 1
-
-    def _end(self) -> LiveRows:
+    def _end(self) -> list[LiveRows]:
+        """The end of the session; none where it has given no row."""
+        given, number, self._given = self._given, self._number, False
         self._front = None
+        self.clock.forget()
         self.waiting.clear()
-        return LiveRows(self._session, self._number, np.zeros(0), np.zeros((0, len(self.entry.names))), end=True)
+        none = np.zeros((0, len(self.entry.names)))
+        return [LiveRows(self._session, number, np.zeros(0), none, end=True)] if given else []
 
     @property
     def _number(self) -> int:
         """Of the row that the next step makes; 0 too before there is one."""
         return max(0, self._steps - round(self.entry.window_s / self.entry.step_s))
 
-    def _moment(self, step: int) -> float:
-        """When the row of the window that ends with a step is made."""
-        return self._began + step * self.entry.step_s + DELAY_S
+    @property
+    def _moment(self) -> float:
+        """When the row of the window that ends with the next step is made."""
+        return self._began + self._steps * self.entry.step_s + DELAY_S
 
     def _rows_by(self, now_s: float) -> list[LiveRows]:
+        """What is due, row and vote after each other; a vote comes before the row of its moment."""
         rows: list[LiveRows] = []
-        while self._front is not None:
-            moment = self._moment(self._steps)
-            if now_s < moment - _ON_TIME_S:
-                self._front.feed(self.waiting.until(now_s - self._began - DELAY_S))  # no other one will be as early
-                break
-            rows += self._row(self._front)
-            self._steps += 1
-            if moment - self._heard > SILENCE_S:
-                rows.append(self._end())
-                self.clock = ClockMap()
+        while self._front is not None and now_s >= min(self._moment, self._vote) - _ON_TIME_S:
+            if self._vote <= self._moment:
+                rows += self._voted()
+            else:
+                rows += self._row(self._front)
+                self._steps += 1
+        if self._front is not None:
+            self._front.feed(self.waiting.until(now_s - self._began - DELAY_S))  # no other one will be as early
+        elif now_s >= self._vote - _ON_TIME_S:  # without a session there is nothing to vote on
+            self._vote = PERIOD_S * (math.floor((now_s + _ON_TIME_S) / PERIOD_S) + 1)
         return rows
+
+    def _voted(self) -> list[LiveRows]:
+        """The end of the session where its map has fallen, or the tracker is off."""
+        off = self._vote - self._heard > SILENCE_S
+        self._vote += PERIOD_S
+        return [] if self.clock.vote() and not off else self._end()
 
     def _row(self, front: RowMaker) -> list[LiveRows]:
         """The row of the window that ends with this step; a sample of that very moment belongs to it."""
@@ -200,4 +212,6 @@ class LiveFrontEnd:
         if front.came > self._most:
             self.too_fast += 1
             values = np.full_like(values, np.nan)
+        self._session += not self._given
+        self._given = True
         return [LiveRows(self._session, self._number, np.array([self._origin + end]), values)]

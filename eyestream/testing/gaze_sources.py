@@ -1,4 +1,4 @@
-"""For tests of sources of gaze: what one delivers, on the host's clock, and how well its times are mapped.
+"""For tests of sources of gaze: what one delivers, and when, on the host's clock.
 
 Examples
 --------
@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import LinkError
-from eyestream.gaze.clock_map import ClockMap
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import GazeSource
 
@@ -68,18 +67,6 @@ class Heard:
     def column(self, name: str) -> NDArray[np.float64]:
         """One attribute of all records, joined."""
         return np.concatenate([getattr(part, name) for part in self.records])
-
-    def mapped(self) -> NDArray[np.float64]:
-        """Every sample's time on the loop's clock, by the map of its session; NaN where it is not believed."""
-        clock, mapped = ClockMap(), []
-        for part, at in zip(self.records, self.arrived, strict=True):
-            t = part.time
-            while len(t):
-                believed = clock.take(t, np.full(len(t), at))
-                offset = clock.offset_s if believed.any() else None
-                mapped.append(np.where(believed, t[: len(believed)] + (offset or 0.0), np.nan))
-                t = t[len(believed) :]
-        return np.concatenate(mapped)
 
 
 @contextlib.asynccontextmanager

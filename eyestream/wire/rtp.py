@@ -1,7 +1,7 @@
 """RTP and RTCP packets (RFC 3550), as far as a receiver of one stream needs them; and the gaze that Neon puts in them.
 
 A packet's time is a count of the stream's own clock. A sender report pairs such a count with the device's clock, so a
-packet's time is known from the first report on. Counts are 32 bits wide and wrap; a difference of two is signed.
+packet's time is known from the first report on. Counts are 32 bits wide and wrap.
 """
 
 import struct
@@ -11,7 +11,6 @@ __all__ = ["GAZE_BYTES", "NeonGaze", "RtpClock", "RtpPacket", "read_gaze", "read
 
 _SECONDS_1900_TO_1970 = 2_208_988_800
 _SENDER_REPORT = 200
-_JITTER_S = 0.002
 _NAN = float("nan")
 
 GAZE_BYTES = {9: (0, 0), 17: (2, 0), 25: (4, 0), 65: (14, 14), 89: (20, 14), 105: (24, 14)}
@@ -85,7 +84,15 @@ def read_gaze(payload: bytes) -> NeonGaze | None:
 
 
 class RtpClock:
-    """Times of the packets of one source, from the first sender report on.
+    """Times of the packets of one source, by its own counts, from the first sender report on.
+
+    The first report alone says where the counts stand on the device's clock. A later one would bring its own error into
+    all times after it, and whether it comes may depend on the eye. Where the two clocks drift apart, times are those of
+    the counts.
+
+    How often a count has wrapped is found from the host's clock, for each packet by itself: no other packet is needed,
+    and no wrong count is remembered. It is found rightly until the clocks have drifted apart by half a wrap: 6.6 hours
+    at 90 kHz, which takes 7 years at 100 ppm.
 
     Parameters
     ----------
@@ -95,18 +102,18 @@ class RtpClock:
 
     def __init__(self, rate_hz: int) -> None:
         self._rate = rate_hz
-        self._at: dict[int, tuple[float, int]] = {}
+        self._paired: dict[int, tuple[float, int, float]] = {}
 
-    def report(self, source: int, seconds: float, count: int) -> None:
-        """Take a sender report. One that agrees to 2 ms with what is known changes nothing: times are to go evenly."""
-        known = self.seconds(source, count)
-        if known is None or abs(known - seconds) > _JITTER_S:
-            self._at = {source: (seconds, count)}  # one source: who restarts has another one
+    def report(self, source: int, seconds: float, count: int, arrived_s: float) -> None:
+        """Take a sender report, which arrived at `arrived_s` of the host's clock; only a source's first one counts."""
+        if source not in self._paired:
+            self._paired = {source: (seconds, count, arrived_s)}  # one source: a stream that restarts has another one
 
-    def seconds(self, source: int, count: int) -> float | None:
-        """The device's clock at a count; None before the source's first report."""
-        if source not in self._at:
+    def seconds(self, source: int, count: int, arrived_s: float) -> float | None:
+        """The device's clock at a count that arrived at `arrived_s`; None before the source's first report."""
+        if source not in self._paired:
             return None
-        seconds, then = self._at[source]
-        since = (count - then + 2**31) % 2**32 - 2**31
+        seconds, then, came_s = self._paired[source]
+        expected = round((arrived_s - came_s) * self._rate)
+        since = expected + (count - then - expected + 2**31) % 2**32 - 2**31
         return seconds + since / self._rate

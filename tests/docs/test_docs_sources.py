@@ -5,17 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from eyestream.gaze.clock_map import LEAST, PERIOD_S
 from eyestream.gaze.live import DELAY_S, SILENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = " ".join((ROOT / "docs" / "sources.md").read_text(encoding="utf-8").split())
+SECURITY = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
 _PER_S = {"hours": 3600.0, "minutes": 60.0}
 
 
 def test_moments_and_limits_are_those_of_the_front_end() -> None:
     assert f"is made {DELAY_S:g} s after its end" in PAGE
-    assert f"It ends {SILENCE_S:g} s after the last answer or sample" in PAGE
+    assert f"It ends after {SILENCE_S:g} s without an answer" in PAGE
     assert DELAY_S == 1.0  # the page says "a second"
+
+
+def test_the_votes_on_a_sessions_borders_are_those_of_the_map() -> None:
+    assert f"Every {PERIOD_S:g} s of the sidecar's clock" in PAGE
+    assert f"when at least {LEAST} seconds have samples in time. It ends when fewer than {LEAST} have" in PAGE
+    assert f"Within {2 * PERIOD_S:g} s the session ends" in PAGE
+    assert "The samples of five seconds decide whether it begins" in SECURITY
 
 
 def test_a_session_lasts_as_long_as_the_drift_leaves_room() -> None:

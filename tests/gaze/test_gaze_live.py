@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eyestream.gaze.clock_map import PERIOD_S
 from eyestream.gaze.entry import Rows
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, SILENCE_S, LiveFrontEnd, LiveRows
@@ -43,8 +44,9 @@ def person(seconds: float, seed: int = 3) -> tuple[Samples, Array]:
 def cadence(made: list[tuple[float, LiveRows]]) -> None:
     """Every row has its number and its moment."""
     moments = np.array([now for now, _ in made])
+    rows = moments[[not rows.end for _, rows in made]]
     assert [rows.number for _, rows in made] == list(range(len(made)))
-    np.testing.assert_allclose(np.diff(moments), 0.5, atol=1e-6)
+    np.testing.assert_allclose(np.diff(rows), 0.5, atol=1e-6)
 
 
 def batch(samples: Samples, live: LiveFrontEnd) -> Rows:
@@ -74,7 +76,7 @@ def test_rows_are_the_batchs_to_the_last_bit_and_come_at_their_moments(pulse_s: 
 def test_nothing_changes_the_cadence(kind: str) -> None:
     samples, arrived = person(50.0)
     x, t, valid = samples.x.copy(), samples.t.copy(), samples.valid.copy()
-    middle = (arrived > 35.0) & (arrived < 40.0)
+    middle = (arrived > 36.0) & (arrived < 38.5)  # for longer, a clock that runs unevenly ends the session
     if kind == "lost":
         valid[middle] = False
     elif kind == "nonsense":
@@ -83,10 +85,10 @@ def test_nothing_changes_the_cadence(kind: str) -> None:
     elif kind == "drift":
         t = AHEAD_S + (t - AHEAD_S) * (1 + 1e-4)
     elif kind in {"double", "half", "stop", "back"}:
-        t += (np.clip(arrived, 35.0, 40.0) - 35.0) * {"double": 1.0, "half": -0.5, "stop": -1.0, "back": -2.0}[kind]
-        t[arrived > 40.0] = samples.t[arrived > 40.0]
+        t += (np.clip(arrived, 36.0, 38.5) - 36.0) * {"double": 1.0, "half": -0.5, "stop": -1.0, "back": -2.0}[kind]
+        t[arrived > 38.5] = samples.t[arrived > 38.5]
     elif kind == "late":
-        arrived = np.maximum.accumulate(np.where(middle, 39.9, arrived))
+        arrived = np.maximum.accumulate(np.where(middle, 38.4, arrived))
     changed = Samples(t, x, samples.y, samples.pupil_mm, valid)
     if kind == "silent":
         changed, arrived = Samples.of(*(a[~middle] for a in (t, x, samples.y))), arrived[~middle]
@@ -97,7 +99,8 @@ def test_nothing_changes_the_cadence(kind: str) -> None:
     cadence(made)
     assert len(made) > 45
     assert not any(rows.end for _, rows in made)
-    assert live.next_due == pytest.approx(made[-1][0] + 0.5)
+    assert live.next_due is not None
+    assert live.next_due - made[-1][0] <= 0.5 + 1e-6
 
 
 def test_silence_ends_a_session_and_gaze_begins_the_next() -> None:
@@ -112,7 +115,7 @@ def test_silence_ends_a_session_and_gaze_begins_the_next() -> None:
     assert {rows.session for _, rows in made[: ends[0] + 1]} == {0}
     assert {rows.session for _, rows in made[ends[0] + 1 :]} == {1}
     assert made[ends[0]][1].number == ends[0]
-    assert made[ends[0]][0] - 33.0 == pytest.approx(SILENCE_S, abs=0.6)
+    assert SILENCE_S < made[ends[0]][0] - 33.0 < SILENCE_S + PERIOD_S + 0.1
     assert np.isnan(np.concatenate([rows.values for _, rows in made[ends[0] - 20 : ends[0]]])).all()
 
 
@@ -135,13 +138,13 @@ def test_the_end_of_a_source_ends_its_session() -> None:
     for begin in range(0, len(samples), 50):
         live.take(samples[begin : begin + 50], arrived[begin : begin + 50])
         rows += live.due(float(arrived[min(begin + 49, len(arrived) - 1)]))
-    *more, end = live.finish()
+    *more, end = live.finish(float(arrived[-1]))
     rows += more
     assert end.end
-    assert end.number == len(rows) == 3
+    assert end.number == len(rows) == 5
     assert len(more) == 2
     assert live.next_due is None
-    assert live.finish() == []
+    assert live.finish(40.0) == []
     assert not any(row.end for row in rows)
 
 

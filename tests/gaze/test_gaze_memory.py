@@ -8,7 +8,7 @@ import pytest
 
 from eyestream.gaze.intake import take_in
 from tests.gaze.gaze_people import shipped
-from tests.rigs.gaze_memory import Trace, degrees, hunt, lived, trace
+from tests.rigs.gaze_memory import Trace, border, degrees, glimpses, hunt, lived, reports, trace
 from tests.rigs.gaze_streams import Event, Sent, more_data, ordinary, shorter_way
 
 RATE_HZ = 200.0
@@ -56,6 +56,26 @@ def test_no_event_of_many_is_left_in_rows_after_the_memory() -> None:
 @pytest.mark.timeout(7200)
 def test_three_thousand_events() -> None:
     check(times=3000, seed=5)
+
+
+def test_one_sender_report_changes_no_row() -> None:
+    assert [(one.rows, one.escape) for one in reports()] == [(0, ""), (0, "")]
+
+
+def test_no_glimpse_in_silence_ends_a_session_or_is_left_in_rows() -> None:
+    found = glimpses(times=12, seed=1)
+    assert [one.escape for one in found if one.escape] == []
+    assert sum(one.rows > 0 for one in found) > 6
+
+
+def test_no_event_before_a_closed_border_is_left_in_the_border_or_after_it() -> None:
+    assert border(times=12, seed=1) == []
+
+
+@pytest.mark.long
+def test_no_glimpse_of_many_and_no_event_before_a_border() -> None:
+    assert [one.escape for one in glimpses(times=60, seed=2) if one.escape] == []
+    assert border(times=60, seed=2) == []
 
 
 @pytest.mark.parametrize("name", ["core", "neon", "invisible", "mqtt", "smi-glasses"])

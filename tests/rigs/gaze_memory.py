@@ -15,12 +15,27 @@ from eyestream.gaze.features import STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.tables import Columns, Detection
 from eyestream.rim.files.gaze_columns import GazeColumns
-from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeSource
 from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
-from tests.rigs.gaze_streams import RATES_HZ, Event, Sent, neighbour, stream
+from tests.rigs.gaze_streams import RATES_HZ, Event, Sent, glimpse, neighbour, ordinary, set_by, stream
+from tests.rigs.neon_packets import Datagrams, Report, packets
 
-__all__ = ["Made", "Trace", "degrees", "hunt", "lived", "origin_of", "trace"]
+__all__ = [
+    "Made",
+    "Trace",
+    "border",
+    "degrees",
+    "glimpses",
+    "hunt",
+    "lived",
+    "lived_neon",
+    "origin_of",
+    "reports",
+    "switched_off",
+    "trace",
+]
 
 _EVENTS = 3
 """Neighbours of one stream."""
@@ -69,12 +84,27 @@ def lived(profile: Profile, sent: Sent) -> list[Made]:
         (float(sent.arrived[a]), GazeColumns(sent.t[a:b], sent.gaze[a:b], pupil=sent.pupil[a:b, None]))
         for a, b in itertools.pairwise(edges)
     ]
-    return simulated(_life(profile, parts))
+    return simulated(_life(profile, _Played(parts)))
 
 
-async def _life(profile: Profile, parts: list[tuple[float, GazeColumns]]) -> list[Made]:
+def lived_neon(sent: Sent, told: list[Report]) -> list[Made]:
+    """The same of a phone that sends them, and sender reports."""
+    return simulated(_life(load_profile("neon"), Datagrams(packets(sent, told))))
+
+
+def switched_off(seen_s: float) -> list[tuple[float, bool]]:
+    """When each row came, of a tracker that answers each 2 s until 44 s and sees the eye until `seen_s`."""
+    profile, sent = degrees(60.0), ordinary(60.0, 50.0)
+    parts = [(at, GazeColumns(sent.t[:0], sent.gaze[:0])) for at in np.arange(0.0, 45.0, 2.0).tolist()]
+    samples = zip(sent.arrived.tolist(), sent.t[:, None], sent.gaze[:, None], strict=True)
+    parts += [(at, GazeColumns(t, gaze)) for at, t, gaze in samples if t[0] < seen_s]
+    parts.append((120.0, GazeColumns(sent.t[:1], sent.gaze[:1])))  # of long ago: it begins nothing
+    return [(one.moment, one.rows.end) for one in simulated(_life(profile, _Played(parts), answers=True))]
+
+
+async def _life(profile: Profile, source: GazeSource, answers: bool = False) -> list[Made]:
     made: list[Made] = []
-    loop, feeder = asyncio.get_running_loop(), GazeFeeder(_Played(parts), profile)
+    loop, feeder = asyncio.get_running_loop(), GazeFeeder(source, profile, answers)
     async with asyncio.TaskGroup() as group:
         group.create_task(feeder.rows(lambda rows: made.append(Made(loop.time(), rows))))
         group.create_task(feeder.run(feeder.take))
@@ -157,3 +187,54 @@ def hunt(times: int, seed: int, rates_hz: tuple[float, ...] = RATES_HZ) -> list[
             event = Event(begin, begin + float(rng.choice([0.05, 0.3, 1.0])))
             found.append(trace(before, lived(profile, neighbour(rng, sent, event, rate_hz)), event, profile))
     return found
+
+
+def glimpses(times: int, seed: int) -> list[Trace]:
+    """The traces of so many glimpses of the eye in silence, which take longer than others."""
+    rng, found, rate_hz = np.random.default_rng(seed), list[Trace](), 60.0
+    for _ in range(times):
+        begin = rng.uniform(34.0, 38.0)
+        event = Event(begin, begin + float(rng.choice([0.3, 1.0])))
+        silence = float(rng.choice([0.0, 2.0, 9.0])), float(rng.choice([0.0, 2.0, 9.0]))
+        pair = glimpse(ordinary(rate_hz, 78.0), event, silence, rng.uniform(0.5, 4.0))
+        before, after = (lived(degrees(rate_hz), sent) for sent in pair)
+        found.append(trace(before, after, event, degrees(rate_hz)))
+    return found
+
+
+def reports() -> list[Trace]:
+    """The traces of one sender report of Neon's: in a blink it is paired 5 ms later, or not sent."""
+    sent, event = ordinary(200.0, 45.0), Event(6.0, 6.3)
+    usual = [(at, 2e-4 * (-1.0) ** index) for index, at in enumerate(np.arange(0.5, 45.0, 5.6).tolist())]
+    before, profile = lived_neon(sent, usual), load_profile("neon")
+    later = [(at, error + 0.005 * (event.begin <= at < event.end)) for at, error in usual]
+    none = [(at, error) for at, error in usual if not event.begin <= at < event.end]
+    shifted = Event(1.7e9 + event.begin, 1.7e9 + event.end)
+    return [trace(before, lived_neon(sent, told), shifted, profile) for told in (later, none)]
+
+
+def border(times: int, seed: int) -> list[str]:
+    """What is another thing in the next session because of an event before a border that the event leaves closed.
+
+    The tracker's clock is set; the event is anywhere in the 14 s before the vote by which the session ends.
+    """
+    rng, rate_hz, wrong = np.random.default_rng(seed), 60.0, list[str]()
+    sent = set_by(ordinary(rate_hz, 90.0), 44.5, 3600.0)
+    before = lived(degrees(rate_hz), sent)
+    for _ in range(times):
+        begin = rng.uniform(36.0, 46.5)
+        begin += 3600.0 * (begin > 44.5)
+        event = Event(begin, begin + float(rng.choice([0.05, 0.3, 1.0])))
+        after = lived(degrees(rate_hz), neighbour(rng, sent, event, rate_hz))
+        one, other = (_borders_of(made) for made in (before, after))
+        if one != other:
+            wrong.append(f"event at {begin % 3600.0:.2f} s: the border or what comes after it is another one")
+    return wrong
+
+
+def _borders_of(made: list[Made]) -> list[tuple[float, int, bytes]]:
+    """Moments, numbers and rows from the first end of a session on; RuntimeError where another one does not follow."""
+    first = next(index for index, one in enumerate(made) if one.rows.end)
+    if len(made) < first + _LEAST_ROWS:
+        raise RuntimeError("expected another session")
+    return [(round(one.moment, 6), one.rows.seq, one.rows.rows.tobytes()) for one in made[first:]]

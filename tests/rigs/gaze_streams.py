@@ -12,7 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RATES_HZ", "Event", "Sent", "more_data", "neighbour", "ordinary", "shorter_way", "stream"]
+__all__ = [
+    "RATES_HZ",
+    "Event",
+    "Sent",
+    "glimpse",
+    "more_data",
+    "neighbour",
+    "ordinary",
+    "set_by",
+    "shorter_way",
+    "stream",
+]
 
 Array = NDArray[np.float64]
 
@@ -87,6 +98,21 @@ def more_data(sent: Sent, event: Event, more: int) -> Sent:
     after = np.tile(np.arange(1.0, more + 1.0), len(second) // more) / (more + 1) * (sent.t[1] - sent.t[0])
     t = np.minimum(several.t + after, np.nextafter(event.end, event.begin))
     return Sent.joined([sent, dataclasses.replace(several, t=t, gaze=several.gaze + 1.5)])
+
+
+def glimpse(sent: Sent, event: Event, silence_s: tuple[float, float], late_s: float) -> tuple[Sent, Sent]:
+    """The eye is lost before and after an event, in silence; without and with samples that take longer in it."""
+    before, after = silence_s
+    lost = (sent.t >= event.begin - before) & (sent.t < event.end + after) & ~event.inside(sent)
+    seen = sent.picked(~lost)
+    late = np.where(event.inside(seen), late_s + 0.06 * (seen.t - event.begin), 0.0)
+    other = dataclasses.replace(seen, arrived=_whole(seen.arrived + late))
+    return seen, Sent.joined([other])
+
+
+def set_by(sent: Sent, when: float, step_s: float) -> Sent:
+    """A tracker whose clock is set at a time of its own."""
+    return dataclasses.replace(sent, t=np.where(sent.t >= when, sent.t + step_s, sent.t))
 
 
 def stream(rng: np.random.Generator, rate_hz: float, seconds: float) -> Sent:

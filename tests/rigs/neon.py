@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eyestream.testing.gaze_lives import TrackerClock
 from tests.rigs.mosquitto import free_port
 
-__all__ = ["FakeNeon", "payload_of"]
+__all__ = ["CLOCK_HZ", "KIND", "FakeNeon", "payload_of", "report_of"]
 
 CLOCK_HZ = 90_000
 KIND = 97
@@ -31,6 +31,13 @@ def payload_of(length: int, x: float, y: float, worn: bool = True, pupils: Seque
     if more >= 14:
         rest[0], rest[7] = pupils
     return struct.pack(f"!ffB{more}f", x, y, 255 if worn else 0, *rest)
+
+
+def report_of(source: int, t: float, count: int) -> bytes:
+    """A sender report: the stream's count when the phone's clock shows `t`."""
+    seconds, fraction = divmod(t + _1900, 1.0)
+    told = struct.pack("!IIIIII", source, int(seconds), int(fraction * 2**32), count, 1, 1)
+    return struct.pack("!BBH", 0x80, 200, 6) + told
 
 
 class FakeNeon:
@@ -203,9 +210,7 @@ class FakeNeon:
         self.sent += 1
 
     def _report(self, t: float) -> None:
-        seconds, fraction = divmod(t + _1900, 1.0)
-        told = struct.pack("!IIIIII", self.source, int(seconds), int(fraction * 2**32), self._count(t), 1, 1)
-        self._send(struct.pack("!BBH", 0x80, 200, 6) + told, reports=True)
+        self._send(report_of(self.source, t, self._count(t)), reports=True)
 
     def _count(self, t: float) -> int:
         """The stream's own clock; it is set with the phone's."""

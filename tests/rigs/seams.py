@@ -136,10 +136,12 @@ SEAMS: dict[str, Seam] = {
     "disk": Seam("os", "fdatasync"),
     # Gaze to rows
     "live gaze taken": Seam("eyestream.gaze.live:LiveFrontEnd", "take", "self, samples, arrived"),
-    "live gaze put": Seam(
-        "eyestream.gaze.live:LiveFrontEnd", "_put", "self, samples, arrived, believed", ("_began", "_origin")
-    ),
+    "live gaze put": Seam("eyestream.gaze.live:LiveFrontEnd", "_put", "self, samples, arrived", ("_began", "_origin")),
     "ClockMap.take": Seam("eyestream.gaze.clock_map:ClockMap", "take", "self, t, arrived"),
+    "ClockMap.vote": Seam("eyestream.gaze.clock_map:ClockMap", "vote", "self", ("_new", "_believed", "_others")),
+    "RtpClock.report": Seam(
+        "eyestream.wire.rtp:RtpClock", "report", "self, source, seconds, count, arrived_s", ("_paired",)
+    ),
     "Waiting.put": Seam(
         "eyestream.gaze.waiting:Waiting", "put", "self, samples", ("_samples", "_tick", "_place", "_order", "_places")
     ),

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.gaze.live import SILENCE_S, LiveFrontEnd
+from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sdk import publisher
-from eyestream.rim.sources import core, neon
+from eyestream.rim.sources import core, lsl, mqtt, neon
 from eyestream.rim.sources.gaze import GazeSource, Place
 from eyestream.rim.sources.mqtt import MqttSource
 from eyestream.rim.sources.mqtt import Options as MqttOptions
@@ -120,20 +120,43 @@ async def test_a_silent_publisher_of_gaze_leaves_its_broker_standing(mosquitto: 
 
 def test_a_session_lasts_for_as_long_as_its_tracker_answers() -> None:
     """Two minutes without a sample: rows of nothing, at their moments; then, without an answer, the end."""
-    live, rows = LiveFrontEnd(load_profile("lsl").at_rate(RATE_HZ)), []
-    for second in range(220):
+    live, rows = LiveFrontEnd(load_profile("lsl").at_rate(RATE_HZ), answers=True), []
+    for second in range(225):
         if second < 35:
             t = second + np.arange(200) / RATE_HZ
             live.take(Samples.of(t, np.zeros(200), np.zeros(200)), t)
-        elif second < 155 and second % ASK_EVERY_S == 0:
+        if second < 155 and second % ASK_EVERY_S == 0:
             live.stand(second)
         while live.next_due is not None and live.next_due <= second:
             rows += live.due(live.next_due)
     *before, end = rows
     assert [made.number for made in before] == list(range(len(before)))
     assert end.end
-    assert len(before) == pytest.approx(2 * (154 + SILENCE_S - 30), abs=2)
+    assert len(before) == 2 * (215 - 30) - 2  # the last answer came at 154 s, so the vote of 215 s ends it
     assert np.isnan(before[-1].values).all()
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_whether_the_eye_was_seen_before_a_tracker_was_switched_off_decides_nothing(answers: bool) -> None:
+    """Of one that answers. Of one that cannot be asked, the last sample decides."""
+    ends = []
+    for seen_s in (44.9, 50.0):
+        live, rows = LiveFrontEnd(load_profile("lsl").at_rate(RATE_HZ), answers), list[LiveRows]()
+        for second in range(46):
+            if second % ASK_EVERY_S == 0:
+                live.stand(second)
+            t = second + np.arange(200) / RATE_HZ
+            t = t[t < seen_s]
+            live.take(Samples.of(t, np.zeros(len(t)), np.zeros(len(t))), t)
+        while live.next_due is not None:
+            now = live.next_due
+            rows += live.due(now)
+        ends.append((now, len(rows), rows[-1].end))
+    assert (ends[0] == ends[1]) == answers
+
+
+def test_kinds_of_trackers_that_can_be_asked_say_so() -> None:
+    assert [kind.answers for kind in (core.CORE, neon.NEON, lsl.LSL, mqtt.MQTT)] == [True, True, True, False]
 
 
 def test_the_page_says_how_often_a_tracker_is_asked() -> None:

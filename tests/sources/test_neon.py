@@ -83,19 +83,38 @@ def test_reports_among_other_packets() -> None:
     assert read_reports(report[:-1]) == []
 
 
-def test_counts_wrap_and_a_small_disagreement_changes_nothing() -> None:
+def test_the_first_report_alone_says_where_the_counts_stand() -> None:
+    """A later one that is 1 ms off, or 100 s, moves no time; a stream that restarts has another source."""
     clock = RtpClock(1000)
-    assert clock.seconds(1, 5) is None
-    clock.report(1, 100.0, 2**32 - 500)
-    assert clock.seconds(1, 500) == 101.0
-    assert clock.seconds(1, 2**32 - 1500) == 99.0
-    assert clock.seconds(2, 500) is None
-    clock.report(1, 101.001, 500)
-    assert clock.seconds(1, 500) == 101.0
-    clock.report(1, 201.0, 500)
-    assert clock.seconds(1, 1500) == 202.0
-    clock.report(2, 5.0, 0)
-    assert clock.seconds(1, 0) is None
+    assert clock.seconds(1, 5, 0.0) is None
+    clock.report(1, 100.0, 2**32 - 500, 7.0)
+    for late in (0.0, 0.001, 0.0025, 100.0):
+        clock.report(1, 101.0 + late, 500, 8.0)
+        assert clock.seconds(1, 500, 8.01) == 101.0
+        assert clock.seconds(1, 2**32 - 1500, 6.01) == 99.0
+    assert clock.seconds(2, 500, 8.0) is None
+    clock.report(2, 5.0, 0, 9.0)
+    assert clock.seconds(1, 0, 9.0) is None
+    assert clock.seconds(2, 250, 9.3) == 5.25
+
+
+@pytest.mark.parametrize("ppm", [-300.0, 0.0, 300.0])
+def test_counts_wrap_for_ever_without_another_report(ppm: float) -> None:
+    """32 bits at 90 kHz are 13.3 hours: a week of a clock that drifts, and a gap of three days."""
+    clock, rate_hz = RtpClock(90_000), 90_000
+    clock.report(7, 1.7e9, 2**32 - 5, 50.0)
+    for hours in [*np.arange(0.0, 168.0, 0.25).tolist(), 240.0]:
+        since = round(3600.0 * hours * (1.0 + 1e-6 * ppm) * rate_hz)
+        shown = clock.seconds(7, (2**32 - 5 + since) % 2**32, 50.02 + 3600.0 * hours)
+        assert shown == pytest.approx(1.7e9 + since / rate_hz, abs=1e-5)
+
+
+def test_a_wrong_count_changes_the_time_of_no_other_packet() -> None:
+    clock, rng = RtpClock(90_000), np.random.default_rng(1)
+    clock.report(7, 0.0, 0, 0.0)
+    for index in range(1, 200):
+        clock.seconds(7, int(rng.integers(2**32)), index / 200.0)
+        assert clock.seconds(7, 450 * index, index / 200.0) == index / 200.0
 
 
 @pytest.mark.parametrize(

@@ -191,12 +191,12 @@ def test_how_samples_are_handed_over_does_not_matter() -> None:
 
 
 def lived(samples: Samples) -> list[LiveRows]:
-    live, rows = LiveFrontEnd(PROFILE, THIRDS), []
+    live, rows = LiveFrontEnd(PROFILE, entry=THIRDS), []
     for begin in range(0, len(samples), 10):
         part = samples[begin : begin + 10]
         live.take(part, np.full(len(part), float(part.t[-1])))
         rows += live.due(float(part.t[-1]))
-    return [*rows, *live.finish()]
+    return [*rows, *live.finish(float(samples.t[-1]))]
 
 
 def test_live_rows_are_those_of_the_batch_at_moments_that_the_eye_does_not_decide() -> None:

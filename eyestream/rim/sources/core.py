@@ -168,4 +168,4 @@ def zmq_modules() -> tuple[Any, Any]:
     return zmq, zmq.asyncio
 
 
-CORE = GazeKind("core", Options, "core", CoreSource)
+CORE = GazeKind("core", Options, "core", CoreSource, answers=True)

@@ -83,12 +83,16 @@ class GazeKind:
         The shipped profile that its gaze is in, unless ``[source] profile`` names another.
     make
         Builds it; raises ConfigError for what it cannot use.
+    answers
+        Whether its tracker is asked again and again (`Standing`). Answers alone then say that it is there; otherwise
+        its samples say it too, and after a minute without one the session ends.
     """
 
     name: str
     options: type[msgspec.Struct]
     profile: str
     make: Callable[[Any, Profile, Place], GazeSource]
+    answers: bool = False
 
 
 class GazeFeeder(Feeder):
@@ -100,6 +104,8 @@ class GazeFeeder(Feeder):
         Of the tracker.
     profile
         What its records are in; with a rate.
+    answers
+        As in the `GazeKind`.
     entry
         Of the front end that makes the rows.
     speed
@@ -111,7 +117,14 @@ class GazeFeeder(Feeder):
     live : the front end, to be read.
     """
 
-    def __init__(self, source: GazeSource, profile: Profile, speed: float = 1.0, entry: FrontEndEntry = USUAL) -> None:
+    def __init__(
+        self,
+        source: GazeSource,
+        profile: Profile,
+        answers: bool = False,
+        speed: float = 1.0,
+        entry: FrontEndEntry = USUAL,
+    ) -> None:
         self.source, self._profile, self._speed = source, profile, speed
         self._inbox: list[tuple[float, GazeColumns]] = []
         self._pulse_s = pulse_s(profile, entry)
@@ -119,7 +132,7 @@ class GazeFeeder(Feeder):
         self._came = asyncio.Event()
         self._over = asyncio.Event()
         self._number, self._session = -1, 0
-        self.live = LiveFrontEnd(profile, entry)
+        self.live = LiveFrontEnd(profile, answers, entry)
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
@@ -157,7 +170,7 @@ class GazeFeeder(Feeder):
                 break
             await self._pause()
         self._work()
-        for made in self.live.finish():
+        for made in self.live.finish(self._now()):
             deliver(self._numbered(made))
 
     def _now(self) -> float:

@@ -229,4 +229,4 @@ def pylsl_module() -> Any:
     return pylsl
 
 
-LSL = GazeKind("lsl", Options, "lsl", LslSource)
+LSL = GazeKind("lsl", Options, "lsl", LslSource, answers=True)

@@ -1,8 +1,9 @@
 """``kind = "neon"``: Pupil Labs' Neon, and Invisible, as the companion app on the phone streams them.
 
-The phone tells by HTTP (``GET /api/status``) where its gaze is; RTSP sets the stream up; RTP brings one datum a packet,
-and RTCP the phone's time of it. All of it is clear text without a login: anybody on the same network can read the gaze
-too, and can pretend to be the phone. Use a network that nobody else is on.
+The phone tells by HTTP (``GET /api/status``) where its gaze is; RTSP sets the stream up; RTP brings one datum a packet.
+The first sender report of RTCP says where the packets' counts stand on the phone's clock, once for the link: later
+reports change nothing. All of it is clear text without a login: anybody on the same network can read the gaze too, and
+can pretend to be the phone. Use a network that nobody else is on.
 
 The phone is asked again and again by RTSP: it stands for as long as it answers. What it streams has no part in that.
 
@@ -96,7 +97,7 @@ class _Stream(asyncio.DatagramProtocol):
             self._refuse("not from the phone")
         elif len(data) > 1 and 192 <= data[1] <= 223:
             for report in read_reports(data):
-                self._clock.report(*report)
+                self._clock.report(*report, asyncio.get_running_loop().time())
         else:
             self._gaze(data)
 
@@ -104,7 +105,7 @@ class _Stream(asyncio.DatagramProtocol):
         packet = read_rtp(data)
         if packet is None or packet.kind != self._described.kind:
             return self._refuse("not a packet of this stream")
-        seconds = self._clock.seconds(packet.source, packet.time)
+        seconds = self._clock.seconds(packet.source, packet.time, asyncio.get_running_loop().time())
         if seconds is None:
             return self._refuse("packets before the first sender report")
         gaze = read_gaze(packet.payload)
@@ -159,4 +160,4 @@ async def _address(name: str) -> str:
             raise LinkError(f"there is no {name} on this network") from None
 
 
-NEON = GazeKind("neon", Options, "neon", NeonSource)
+NEON = GazeKind("neon", Options, "neon", NeonSource, answers=True)

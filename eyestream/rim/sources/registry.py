@@ -126,7 +126,7 @@ def make_sources(
             raise ConfigError(f"[source]: front end {front_end.name} makes rows of {what}, and no others")
     if not isinstance(kind, SourceKind):
         source = kind.make(options, profile, Place(entry.device, broker))
-        return [GazeFeeder(source, profile, HOST_SPEED, front_end) for front_end in entries]
+        return [GazeFeeder(source, profile, kind.answers, HOST_SPEED, front_end) for front_end in entries]
     from eyestream.rim.sources.gaze_recording import gaze_recordings  # noqa: PLC0415  as the places above
     from eyestream.rim.sources.recording import Options  # noqa: PLC0415
 

@@ -154,7 +154,7 @@ async def _phone(*, loses: bool) -> tuple[list[tuple[str, str]], int, int]:
     def changed() -> None:
         board.update(stands=runner.stands, ledger=True, condition=lambda key: "ready")
 
-    feeder = GazeFeeder(source, profile, _SPEED)
+    feeder = GazeFeeder(source, profile, neon.NEON.answers, _SPEED)
     runner = SourceRunner({_KEY: feeder}, lambda key, made: rows.append(made), changed)
     board = StatusBoard("s", [_KEY], say)
     changed()

@@ -66,11 +66,11 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     put = original("live gaze put")
 
-    def moving(self: Any, samples: Any, arrived: Any, believed: Any) -> None:
-        put(self, samples, arrived, believed)
-        if believed.any():
-            least = float((arrived - samples.t)[believed].min())
-            self._began += 0.05 * (least + self._origin - self._began)
+    def moving(self: Any, samples: Any, arrived: Any) -> None:
+        put(self, samples, arrived)
+        delays = (arrived - samples.t)[np.isfinite(samples.t)]
+        if len(delays) and self.next_due is not None:
+            self._began += 0.05 * (float(delays.min()) + self._origin - self._began)
 
     return [("live gaze put", moving)]
 
@@ -86,3 +86,39 @@ def _() -> list[Patch]:
         self._tick, self._place, self._order = self._tick[kept], self._place[kept], self._order[kept]
 
     return [("Waiting.put", bounded)]
+
+
+@fault("Neon's clock follows sender reports", "borders")
+def _() -> list[Patch]:
+    """One that is more than 2 ms off is remembered until another one is."""
+
+    def following(self: Any, source: int, seconds: float, count: int, arrived_s: float) -> None:
+        known = self.seconds(source, count, arrived_s)
+        if known is None or abs(known - seconds) > 0.002:
+            self._paired = {source: (seconds, count, arrived_s)}
+
+    return [("RtpClock.report", following)]
+
+
+@fault("a late second of gaze in silence ends a session", "borders")
+def _() -> list[Patch]:
+    vote = original("ClockMap.vote")
+
+    def hasty(self: Any) -> bool:
+        if not self._new and self._others and not self._believed:
+            self.forget()
+            return False
+        return bool(vote(self))
+
+    return [("ClockMap.vote", hasty)]
+
+
+@fault("samples keep the session of a tracker that does not answer", "borders")
+def _() -> list[Patch]:
+    put = original("live gaze put")
+
+    def keeping(self: Any, samples: Any, arrived: Any) -> None:
+        put(self, samples, arrived)
+        self.stand(float(arrived[-1]))
+
+    return [("live gaze put", keeping)]

@@ -1,17 +1,19 @@
 """Checks of live gaze: what an event leaves in rows, and when rows come.
 
 `memory`: rows further from an event than the stated memory do not know it, and no row comes earlier or later by it.
+`borders`: no sender report and no second of gaze decides where a session ends, nor does gaze decide when a tracker is
+off; what comes after a border does not know an event before it.
 """
 
 from collections.abc import Iterator
 
-from tests.rigs.gaze_memory import degrees, hunt, lived, trace
+from tests.rigs.gaze_memory import border, degrees, glimpses, hunt, lived, reports, switched_off, trace
 from tests.rigs.gaze_streams import Event, Sent, more_data, ordinary, shorter_way
 from tools.verification.auditing.findings import Finding, first_failure
 
-__all__ = ["memory"]
+__all__ = ["borders", "memory"]
 
-_HUNTED = 15
+_HUNTED, _GLIMPSES = 15, 8
 _RATES_HZ = (30.0, 60.0, 120.0)
 
 
@@ -28,6 +30,19 @@ def memory() -> Finding:
     return first_failure(
         (not escaped, f"{len(escaped)} of {_HUNTED} events are left in rows that they may not enter{first}"),
         (moved > _HUNTED / 2, f"only {moved} of {_HUNTED} events changed a row"),
+    )
+
+
+def borders() -> Finding:
+    """Sender reports of Neon's in a blink; late glimpses in silence; events before a border; a tracker switched off."""
+    told = [one.escape or f"{one.rows} rows differ" for one in reports() if one.escape or one.rows]
+    seen = [one.escape for one in glimpses(_GLIMPSES, 1) if one.escape]
+    after = border(_GLIMPSES, 1)
+    return first_failure(
+        (not told, f"a sender report in a blink: {told[:1]}"),
+        (not seen, f"{len(seen)} of {_GLIMPSES} glimpses in silence: {seen[:1]}"),
+        (not after, f"{len(after)} of {_GLIMPSES} events before a border: {after[:1]}"),
+        (switched_off(46.0) == switched_off(44.9), "the last second of gaze decides when a tracker is off"),
     )
 
 
