@@ -110,10 +110,14 @@ class Reader:
 
     def take(self, word: int) -> Gaze:
         """Read the next slot's released word."""
+        self.follow(word)
+        return self.code.gaze(self.belief.seen, self.belief.lost)
+
+    def follow(self, word: int) -> None:
+        """The same, without looking where the gaze is."""
         self.belief = self.code.told(self._predicted, self.labels, word)
         self._predicted = self.code.motion.predicted(self.belief)
         self.labels = self.code.tiling(self._predicted)
-        return self.code.gaze(self.belief.seen, self.belief.lost)
 
 
 def hindsight(code: Code, words: Iterable[int]) -> list[Gaze]:
@@ -124,7 +128,7 @@ def hindsight(code: Code, words: Iterable[int]) -> list[Gaze]:
     reader, told = Reader(code), []
     for word in words:
         labels = reader.labels
-        reader.take(word)
+        reader.follow(word)
         told.append((word, labels, reader.belief))
     gaze = []
     later, lost = np.full((code.calibration.field.rows, code.calibration.field.columns), float(UNIT)), float(UNIT)
