@@ -1,7 +1,8 @@
 """The closed forms, the field, the tilings, the model of motion and what readers make of words."""
 
+import hashlib
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,22 +12,28 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.tiles import MOST_BITS, Field, TileResponse, slots_touched, word_bits
 from eyestream.privacy.tiles.calibration import UNIT
 from eyestream.privacy.tiles.motion import Motion
-from eyestream.privacy.tiles.reader import Code, hindsight
+from eyestream.privacy.tiles.reader import Code, Reader, hindsight
 from eyestream.privacy.tiles.tiling import tiling
+from eyestream.rim.files.tiles import load_tiles
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 from tests.tiles.worlds import LARGE, SMALL, calibration, walk
 
 
-def test_bits_are_the_best_powers_of_two_beside_the_closed_form() -> None:
-    for epsilon in np.geomspace(0.01, 30.0, 60).tolist():
-        power = math.exp(epsilon)
-        best = (7 + math.sqrt(9 + 8 * power)) / 4
-        bits = word_bits(epsilon)
-        assert 2 <= bits <= MOST_BITS
-        assert bits in (MOST_BITS, max(2, math.floor(math.log2(best))), max(2, math.ceil(math.log2(best))))
+def test_bits_tell_most_of_the_true_word() -> None:
+    """Mutual information from the table of the response, for all numbers of bits."""
+    for epsilon in np.geomspace(0.01, 30.0, 40).tolist():
+        told = {}
+        for bits in range(2, MOST_BITS + 1):
+            words = 2**bits
+            joint = np.full((words, words), 1.0) + np.eye(words) * math.expm1(epsilon)
+            joint /= joint.sum()
+            told[bits] = float((joint * np.log(joint * words**2)).sum())
+        assert told[word_bits(epsilon)] >= max(told.values()) - 1e-9
 
 
-@pytest.mark.parametrize(("epsilon", "bits"), [(0.1, 2), (10 / 3, 3), (20 / 3, 4), (100.0, MOST_BITS)])
+@pytest.mark.parametrize(
+    ("epsilon", "bits"), [(0.1, 2), (10 / 3, 3), (4.0, 4), (20 / 3, MOST_BITS), (100.0, MOST_BITS)]
+)
 def test_bits_at_usual_epsilons(epsilon: float, bits: int) -> None:
     assert word_bits(epsilon) == bits
 
@@ -91,6 +98,26 @@ def test_every_tile_has_a_cell_however_narrow_the_weight() -> None:
         labels = tiling(weights, 31)
         assert len(np.unique(labels)) == 31
     assert len(np.unique(tiling(np.ones((2, 4)), 7))) == 7
+
+
+def test_every_small_field_has_as_many_tiles_as_were_asked_for() -> None:
+    """Also as many as cells: 3 x 3 cells cannot be cut into halves of four and five tiles by a line."""
+    rng = np.random.default_rng(6)
+    for rows, columns in ((1, 5), (2, 2), (3, 3), (4, 3), (5, 5), (2, 9)):
+        for tiles in range(1, rows * columns + 1):
+            labels = tiling(rng.integers(1, 2**20, (rows, columns)).astype(np.float64), tiles)
+            assert sorted(set(labels.ravel().tolist())) == list(range(tiles))
+
+
+def test_released_words_read_the_same_on_every_machine() -> None:
+    """Tilings, beliefs and gaze of the shipped calibration, by a digest that was stored."""
+    code = Code(load_tiles("everyday-tile"), 4.0)
+    reader, digest = Reader(code), hashlib.blake2b(digest_size=8)
+    for word in np.random.default_rng(11).integers(0, code.words, 300).tolist():
+        digest.update(reader.labels.astype("<i4").tobytes())
+        gaze = reader.take(word)
+        digest.update(reader.belief.seen.astype("<i8").tobytes() + np.array(astuple(gaze), "<f8").tobytes())
+    assert digest.hexdigest() == "b14441f2b5b65a97"
 
 
 def test_the_model_is_the_same_in_any_order_of_additions() -> None:

@@ -13,13 +13,15 @@ LEAST_EPSILON, MOST_EPSILON = 0.01, 100.0
 
 
 def word_bits(epsilon: float) -> int:
-    """Bits of a slot's word, 2 to `MOST_BITS`: those that remove most of the expected squared error.
+    """Bits of a slot's word, 2 to `MOST_BITS`: those that let the released word tell most of the true one.
 
-    One of the K = 2^b words says "lost". K - 1 tiles of equal weight leave about 1/(K - 1) of the variance of gaze in
-    the plane. A word that the response keeps with probability theta = (E - 1) / (E + K - 1), E = e^epsilon, lets the
-    best linear estimate remove theta^2 (1 - 1/(K - 1)) of it (`TILES.md`). Over real K that is largest at
-    K = (7 + sqrt(9 + 8 E)) / 4. Of powers of two the best is taken. Decimal arithmetic decides, which every machine
-    rounds alike.
+    Of K = 2^b words, all equally likely, the response lets p = E / (E + K - 1) through, E = e^epsilon, and else makes
+    any of the others. The mutual information of both words is
+
+        I(K) = log K + p log p + (1 - p) log((1 - p) / (K - 1)).
+
+    Tilings make the words nearly equally likely, given what was released. One of the words says "lost", so one bit
+    would leave a single tile. Decimal arithmetic decides, which every machine rounds alike.
 
     Raises
     ------
@@ -31,12 +33,14 @@ def word_bits(epsilon: float) -> int:
     with localcontext() as context:
         context.prec = 60
         power = Decimal(epsilon).exp()
-        worth = {
-            bits: (1 - 1 / (words - 1)) * ((power - 1) / (power + words - 1)) ** 2
-            for bits in range(2, MOST_BITS + 1)
-            for words in [Decimal(2**bits)]
-        }
-    return max(worth, key=lambda bits: worth[bits])
+        told = {bits: _information(power, Decimal(2**bits)) for bits in range(2, MOST_BITS + 1)}
+    return max(told, key=lambda bits: told[bits])
+
+
+def _information(power: Decimal, words: Decimal) -> Decimal:
+    """I(K) in natural units; to be asked for with many digits."""
+    kept, other = power / (power + words - 1), 1 / (power + words - 1)
+    return words.ln() + kept * kept.ln() + (words - 1) * other * other.ln()
 
 
 def slots_touched(seconds: float, slot_us: int) -> int:

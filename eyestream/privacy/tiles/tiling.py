@@ -18,7 +18,8 @@ def tiling(weights: Array, tiles: int) -> NDArray[np.intp]:
     """(rows, columns) the number of each cell's tile, 0 to `tiles` - 1.
 
     A rectangle with more than one tile to give is cut in two along the axis on which its weight is spread wider, at the
-    line of cells that is nearest to the share of weight that the halves should have.
+    line of cells that is nearest to the share of weight that the halves should have. One that is too small to be cut so
+    gives its cells away in the order in which one reads.
 
     Parameters
     ----------
@@ -27,29 +28,41 @@ def tiling(weights: Array, tiles: int) -> NDArray[np.intp]:
     tiles
         At most as many as there are cells.
     """
-    rows, columns = weights.shape
     labels = np.zeros(weights.shape, dtype=np.intp)
+    rows, columns = weights.shape
     open_: list[tuple[Rectangle, int, int]] = [((0, rows, 0, columns), 0, tiles)]
     while open_:
         (top, bottom, left, right), first, count = open_.pop()
-        part = weights[top:bottom, left:right]
+        part, own = weights[top:bottom, left:right], labels[top:bottom, left:right]
         if count == 1:
-            labels[top:bottom, left:right] = first
+            own[:] = first
             continue
-        upward, across = part.sum(axis=1), part.sum(axis=0)
-        along_rows = _spread(upward) > _spread(across)
         fewer = count // 2
-        profile, other = (upward, right - left) if along_rows else (across, bottom - top)
-        if not _fits(len(profile), other, fewer, count - fewer):  # too narrow for its tiles: the other way
-            along_rows = not along_rows
-            profile, other = (upward, right - left) if along_rows else (across, bottom - top)
-        line = _cut(profile, other, fewer, count - fewer)
-        if along_rows:
+        line, upright = _halved(part, fewer, count - fewer)
+        if line == 0:
+            own[:] = first + (np.arange(part.size) * count // part.size).reshape(part.shape)
+            continue
+        if upright:
             halves = (top, top + line, left, right), (top + line, bottom, left, right)
         else:
             halves = (top, bottom, left, left + line), (top, bottom, left + line, right)
         open_ += [(halves[0], first, fewer), (halves[1], first + fewer, count - fewer)]
     return labels
+
+
+def _halved(part: Array, fewer: int, more: int) -> tuple[int, bool]:
+    """After how many lines to cut, and whether lines are rows; 0 lines where neither axis has room for the tiles."""
+    height, width = part.shape
+    sides = [(part.sum(axis=1), width, True), (part.sum(axis=0), height, False)]
+    if not _spread(sides[0][0]) > _spread(sides[1][0]):
+        sides.reverse()
+    for profile, across, upright in sides:
+        lowest, highest = -(-fewer // across), len(profile) - -(-more // across)
+        if lowest <= highest:
+            before = np.cumsum(profile)
+            apart = np.abs(before[lowest - 1 : highest] * (fewer + more) - before[-1] * fewer)
+            return lowest + int(apart.argmin()), upright
+    return 0, False
 
 
 def _spread(profile: Array) -> float:
@@ -58,20 +71,3 @@ def _spread(profile: Array) -> float:
     total = float(profile.sum())
     mean = float((profile * places).sum()) / total  # whole numbers below 2^53: the sums are exact
     return float((profile * places * places).sum()) / total - mean * mean
-
-
-def _room(width: int, tiles: int) -> int:
-    """Fewest lines of `width` cells that have room for so many tiles."""
-    return -(-tiles // width)
-
-
-def _fits(lines: int, width: int, fewer: int, more: int) -> bool:
-    return _room(width, fewer) + _room(width, more) <= lines
-
-
-def _cut(profile: Array, width: int, fewer: int, more: int) -> int:
-    """After how many lines to cut, so that the first part has nearest to its share, and both have room."""
-    before = np.cumsum(profile)
-    lowest, highest = _room(width, fewer), len(profile) - _room(width, more)
-    apart = np.abs(before[lowest - 1 : highest] * (fewer + more) - before[-1] * fewer)
-    return lowest + int(apart.argmin())
