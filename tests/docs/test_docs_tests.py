@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/privacy/KLT.md", "docs/**/*.md")
+PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/privacy/**/*.md", "docs/**/*.md")
 NAMED = re.compile(r"`(?:(?P<file>[\w/]*test_\w+\.py)(?:::(?P<of>test_\w+))?|(?P<alone>test_\w+))`")
 PROVEN = {
     "eyestream/privacy/KLT.md": 8,

@@ -107,7 +107,7 @@ def tile_lines(known: list[Samples], released: list[Samples], slots_s: Sequence[
     )
     still = np.concatenate([np.hypot(one.x - centre[0], one.y - centre[1])[one.valid] for one in released])
     yield f"people {len(known)} and {len(released)}; the centre of those who calibrate alone: {np.median(still):.1f}"
-    yield "| slot s | epsilon in any 2 s | of a slot | bits | live | later | in the field, later | within the error told |"
+    yield "| slot s | epsilon in any 2 s | of a slot | bits | live | later | in the field, later | as was told |"
     yield "|---|---|---|---|---|---|---|---|"
     for slot_s in slots_s:
         counted = [slots_of(one, slot_s) for one in known]
