@@ -191,6 +191,14 @@ def test_hindsight_ends_where_live_reading_ends_and_is_nearer_before() -> None:
     assert apart["later"] < apart["live"]
 
 
+def test_slots_that_are_lost_for_sure_still_have_gaze() -> None:
+    """At a large epsilon hardly any weight is left for the cells."""
+    code = Code(calibration(LARGE, 200), 20.0)
+    for gaze in hindsight(code, [code.lost_word] * 20):
+        assert gaze.lost > 0.999
+        assert math.isfinite(gaze.x_deg + gaze.y_deg + gaze.error_deg)
+
+
 def test_hindsight_is_the_sum_over_all_paths() -> None:
     """Of a world of eight cells and three slots, every path of which is summed here in floating point."""
     made = calibration(Field(columns=4, rows=2, cell_deg=10.0))

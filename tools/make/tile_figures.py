@@ -1,5 +1,6 @@
-"""The figures of eyestream/privacy/tiles/TILES.md: python -m tools.make.tile_figures GAZE_DIR [--release
-odd|even|chosen]
+"""The figures of eyestream/privacy/tiles/TILES.md.
+
+python -m tools.make.tile_figures GAZE_DIR [--release odd|even|chosen] [--slot S] [--epsilon E] [--kaleido] [--seed N]
 
 Gaze of the public corpus in a field of 60 x 40 degrees (an image's share times 60 and 40; samples within half an image
 around it count, as in the analysis of Hoppe et al. 2018). People by the number in their name: even ones calibrate and
@@ -99,7 +100,9 @@ def halves(folder: Path, release: str) -> tuple[list[Samples], list[Samples]]:
     return {"odd": (even, odd), "even": (odd, even), "chosen": (even[::2], even[1::2])}[release]
 
 
-def tile_lines(known: list[Samples], released: list[Samples], slots_s: Sequence[float], seed: int) -> Iterator[str]:
+def tile_lines(
+    known: list[Samples], released: list[Samples], slots_s: Sequence[float], epsilons: Sequence[float], seed: int
+) -> Iterator[str]:
     """The table of the tile response."""
     centre = (
         np.median([np.median(one.x[one.valid]) for one in known]),
@@ -112,7 +115,7 @@ def tile_lines(known: list[Samples], released: list[Samples], slots_s: Sequence[
     for slot_s in slots_s:
         counted = [slots_of(one, slot_s) for one in known]
         made = calibrate_tiles(counted, FIELD, ticks(slot_s), prior_slots=PRIOR_SLOTS, source="half of the corpus")
-        for epsilon in EPSILONS:
+        for epsilon in epsilons:
             own = epsilon / slots_touched(WINDOW_S, made.slot_us)
             errors = tile_errors(made, own, released, seed)
             bits = TileResponse(made, own).code.bits
@@ -129,10 +132,11 @@ def main() -> None:
     parser.add_argument("--release", choices=("odd", "even", "chosen"), default="odd")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--slot", type=float, action="append", help="seconds; by default 0.5, 1 and 2")
+    parser.add_argument("--epsilon", type=float, action="append", help="in any 2 s; by default 20, 10, 5 and 2")
     parser.add_argument("--kaleido", action="store_true", help="its table too")
     arguments = parser.parse_args()
     known, released = halves(arguments.gaze, arguments.release)
-    tables = [tile_lines(known, released, arguments.slot or SLOTS_S, arguments.seed)]
+    tables = [tile_lines(known, released, arguments.slot or SLOTS_S, arguments.epsilon or EPSILONS, arguments.seed)]
     if arguments.kaleido:
         tables.append(kaleido_lines(released, arguments.seed))
     for line in itertools.chain(*tables):

@@ -74,7 +74,7 @@ class Code:
         return self.motion.told(predicted, labels == word, word == self.lost_word, self.odds)
 
     def gaze(self, seen: Array, lost: float) -> Gaze:
-        """The estimate from weights of the cells, and of "lost"."""
+        """The estimate from weights of the cells, and of "lost": whole numbers whose sum is below 2^53."""
         field = self.calibration.field
         total = float(seen.sum())
         samples = self.motion.scattered(np.rint(seen * (UNIT / total)))
@@ -134,9 +134,7 @@ def hindsight(code: Code, words: Iterable[int]) -> list[Gaze]:
     later, lost = np.full((code.calibration.field.rows, code.calibration.field.columns), float(UNIT)), float(UNIT)
     for turn in range(len(told) - 1, -1, -1):
         word, labels, belief = told[turn]
-        both, away = belief.seen * later, belief.lost * lost  # whole numbers whose sum is below 2^53
-        scale = UNIT / (float(both.sum()) + away)
-        gaze.append(code.gaze(np.rint(both * scale), away * scale))
+        gaze.append(code.gaze(belief.seen * later, belief.lost * lost))
         if turn:
             here = np.where(labels == word, later, later / code.odds)
             away = lost if word == code.lost_word else lost / code.odds
