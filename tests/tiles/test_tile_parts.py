@@ -193,7 +193,7 @@ def test_hindsight_ends_where_live_reading_ends_and_is_nearer_before() -> None:
 
 def test_slots_that_are_lost_for_sure_still_have_gaze() -> None:
     """At a large epsilon hardly any weight is left for the cells."""
-    code = Code(calibration(LARGE, 200), 20.0)
+    code = Code(load_tiles("everyday-tile"), 20.0)
     for gaze in hindsight(code, [code.lost_word] * 20):
         assert gaze.lost > 0.999
         assert math.isfinite(gaze.x_deg + gaze.y_deg + gaze.error_deg)

@@ -102,7 +102,10 @@ def interval(right: int, people: int) -> tuple[float, float]:
 
 def row(name: str, people: list[tuple[Samples, Samples]]) -> str:
     """One line of the table."""
-    release, known, unknown, plain, apart = RELEASES[name], [], [], [], []
+    release, apart = RELEASES[name], []
+    known: list[Events] = []
+    unknown: list[Events] = []
+    plain: list[Events] = []
     for first, last in people:
         for samples, found in ((first, known), (last, unknown)):
             gaze = release(samples)
