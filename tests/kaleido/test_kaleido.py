@@ -156,10 +156,19 @@ def test_the_proposal_is_kept_as_the_law_wants() -> None:
     rng = np.random.default_rng(1)
     for x, y in rng.integers(-4000, 4000, (200, 2)).tolist():
         size = math.hypot(x + 0.5, y + 0.5)
-        kept = law.kept(x, y) / 2**128
+        kept = law.kept(x, y) / 2 ** (32 * law.words)
         assert 0 < kept <= 1
         proposed = -slow * (abs(x + 0.5) + abs(y + 0.5))
         assert math.log(kept) + proposed == pytest.approx(-rate * size, rel=1e-12, abs=1e-12)
+
+
+def test_no_place_of_the_field_is_impossible_from_any_other_at_a_large_epsilon() -> None:
+    """With 128 bits the proposal would never be kept there."""
+    mechanism = Kaleido(200.0)
+    law = mechanism.planar_law(PARTS // 4)
+    kept = law.kept(2 * mechanism.edge[0], 0)
+    assert kept.bit_length() >= 64
+    assert kept.bit_length() < 32 * law.words - 128
 
 
 def radii(draws: np.ndarray) -> np.ndarray:

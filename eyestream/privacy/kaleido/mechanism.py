@@ -7,12 +7,10 @@ last test); or is *tested*: its distance from the last output, with Laplace nois
 when near; or is *published*, with planar Laplace noise. Everything that decides is an output, so losses add up:
 
 - Tests are at least `skip` samples apart, so w samples hold at most n = ceil(w / skip) of them. The distance moves by
-at
-  most what the sample does, so noise of rate eps_test per r degrees, eps_test = epsilon / (h n), costs eps_test. All
+  at most what the sample does, so noise of rate eps_test per r degrees, eps_test = epsilon / (h n), costs eps_test. All
   tests of a window cost at most epsilon / h.
 - A publication takes half of what the last w - 1 samples left of epsilon - epsilon / h, hence the sum in any w samples
-stays below
-  it. It takes whole parts of `PARTS`; where not one is left, the last output is repeated.
+  stays below it. It takes whole parts of `PARTS`. Where not one is left, the last output is repeated.
 
 **The charge of live use.** Movements beyond r cost more: every rate is per r degrees, and gaze is clamped to a field of
 diagonal D, so *any* change of samples inside a window of w costs at most epsilon D / r. In a field of 60 x 40 degrees D
