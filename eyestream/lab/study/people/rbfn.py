@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
 from eyestream.lab.study.people.gaze_events import FEATURES, Events
@@ -70,7 +71,7 @@ class Network:
     def activations(self, events: Array) -> Array:
         """(events, C)."""
         standard = (events - self.mean) / self.sd
-        squares = ((standard[:, None, :] - self.centres) ** 2).sum(axis=2)
+        squares = cdist(standard, self.centres, "sqeuclidean")
         activations: Array = np.exp(-squares / (2 * self.widths**2))
         return activations
 
