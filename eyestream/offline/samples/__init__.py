@@ -1,0 +1,1 @@
+"""Gaze samples of recordings, changed as people change them today: with no guarantee."""

@@ -1,0 +1,1 @@
+"""Kaleido, corrected: noise, spend, and what the printed text has wrong."""

@@ -1,0 +1,1 @@
+"""The tile response: field, slots, model, guarantee."""
