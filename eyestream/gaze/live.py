@@ -23,10 +23,11 @@ that. The next session knows only what arrives after the vote that ended the las
 of samples whose times lie within its span. Claim: where both have the same borders, and the event has no session's
 first sample in it, d seconds of gaze enter at most ceil(r (W + d + M)) rows, r a second, with M =
 `FrontEndEntry.memory_s`; all other rows have the same bits in both, and every row has the same moment. Proof: the map
-and the grid are the first sample's. Whether a sample is believed depends on its own time, its own arrival and the map. Whether a believed sample
-goes on depends on the believed samples of nearly its time (`Waiting`). The values of a row depend on the samples that
-went on and lie within its window or shortly before it (the front end). M counts the last two. The borders are the same
-unless the samples outside of the event leave a vote open (`ClockMap`), where d is at most a second.
+and the grid are the first sample's. Whether a sample is believed depends on its own time, its own arrival and the map.
+Whether a believed sample goes on depends on the believed samples of nearly its time (`Waiting`). The values of a row
+depend on the samples that went on and lie within its window or shortly before it (the front end). M counts the last
+two. The borders are the same unless the samples outside of the event leave a vote open (`ClockMap`), where d is at most
+a second.
 
 Rows whose window has a quarter more samples than the profile's rate are lost: thresholds are those of that rate. (At
 half of it and below, half of a window is missing.)

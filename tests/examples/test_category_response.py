@@ -25,6 +25,7 @@ from eyestream.rim.config import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams.spec import StreamSpec
@@ -159,7 +160,7 @@ async def test_a_sidecar_releases_one_slot_at_a_time(mosquitto: Mosquitto, tmp_p
     settings = settings_for(
         mosquitto.url, tmp_path, raw_url=mosquitto.url, names=NAMES, rate_hz=1.0, window_s=1.0, privacy=privacy
     )
-    with assemble(settings, lambda: 20_000) as sidecar:
+    with assemble(resolved(settings), lambda: 20_000) as sidecar:
         async with (
             spying(mosquitto.url) as spy,
             at_work(sidecar.sidecar),

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.privacy.loss import Loss
 from eyestream.privacy.protection import additive_protection
+from eyestream.privacy.release_type import OutputSchema
 
 __all__ = ["LOST", "Relay"]
 
@@ -31,7 +33,8 @@ class Relay:
     """
 
     name, delta, n, k, gain, baseline_chunks = "relay", 0.0, 1, (), None, 0
-    guarantee = "none: the noise comes from a test source"
+    promised = NoClaim("the noise comes from a test source")
+    guarantee = promised.statement
     protection = additive_protection("none")
     noise = SimpleNamespace(certified=False)
     state = None
@@ -43,6 +46,7 @@ class Relay:
         self.noise_sd = np.zeros(len(names))
         self.options: dict[str, Any] = {}
         units, places = ("1",) * len(names), np.zeros(len(names))
+        self.schema = OutputSchema(tuple(names), units, (len(names), 1), 0.5)
         self.calibration = SimpleNamespace(
             anchor=None, names=tuple(names), units=units, rate_hz=2.0, content_hash="0" * 64, lo=places, hi=places
         )

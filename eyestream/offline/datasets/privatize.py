@@ -151,11 +151,8 @@ def privatize(
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
         charges = [answer.spent for answer in own if answer.spent is not None]
-        rows = _private(recording, calibration, one.release(own))
-        if not counted:
-            yield Released(rows, len(charges), None, None, (), made)
-            continue
-        yield Released(rows, len(charges), *_sums(charges), _stretches(mechanism, own), made)
+        rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
+        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -176,7 +173,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         made = guarantee_of_recording(mechanism, calibration)
         charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
-        yield Released(_private(recording, calibration, rows), len(charges), *_sums(charges), stretches, made)
+        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
@@ -189,14 +186,27 @@ def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretc
     return tuple(found)
 
 
-def _sums(charges: Sequence[Charge]) -> tuple[float, float]:
-    """Epsilon and delta; the sums are exact, as the ledger's are."""
-    epsilon, delta = (sum(getattr(charge, part) for charge in charges) for part in ("epsilon", "delta"))
-    return epsilon / EPSILON_UNITS, delta / DELTA_UNITS
-
-
-def _private(recording: Recording, calibration: Calibration, rows: np.ndarray) -> Recording:
-    return replace(recording, t=np.arange(len(recording.t)) / calibration.rate_hz, features=rows)
+def _released(
+    recording: Recording,
+    calibration: Calibration,
+    guarantee: Guarantee,
+    rows: np.ndarray,
+    *,
+    stretches: tuple[Stretch, ...] | None,
+    charges: Sequence[Charge],
+) -> Released:
+    """`charges`: one for each chunk that is released; their sum is exact. `stretches`: None where no
+    differential privacy is claimed.
+    """
+    counted = stretches is not None
+    return Released(
+        recording=replace(recording, t=np.arange(len(recording.t)) / calibration.rate_hz, features=rows),
+        chunks=len(charges),
+        epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS if counted else None,
+        delta=sum(charge.delta for charge in charges) / DELTA_UNITS if counted else None,
+        stretches=stretches or (),
+        guarantee=guarantee,
+    )
 
 
 def _granted(requests: list[Request], booking: Booking | None) -> list[Granted]:
