@@ -23,7 +23,7 @@ def test_moments_and_limits_are_those_of_the_front_end() -> None:
 def test_the_votes_on_a_sessions_borders_are_those_of_the_map() -> None:
     assert f"Every {PERIOD_S:g} s of the sidecar's clock" in PAGE
     assert f"when at least {LEAST} seconds have samples in time. It ends when fewer than {LEAST} have" in PAGE
-    assert f"Within {2 * PERIOD_S:g} s the session ends" in PAGE
+    assert f"lost, within {2 * PERIOD_S:g} s the session ends" in PAGE
     assert "The samples of five seconds decide whether it begins" in SECURITY
 
 

@@ -179,7 +179,7 @@ def test_a_latency_that_drifts_by_a_second_an_hour_is_followed_by_another_sessio
     check(samples, life)
     (_, before), (_, after) = life.sessions()
     assert 3400 < before[-1].t[0] - 30.0 < 3800
-    assert lost(before).sum() < 80
+    assert lost(before).sum() < 120  # jitter keeps some samples in time for half a minute more
     assert not lost(after).any()
     assert len(before) + len(after) > 2 * (1.3 * 3600 - 100)
 
