@@ -109,7 +109,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         LslSource(Options("o"), lsl(), PLACE)
 
 
-@pytest.mark.long
+@pytest.mark.alone  # a hurried clock: a pause of the machine is a jump of the tracker's clock there
 @pytest.mark.needs("ip", "namespaces", "mosquitto")
 def test_lives_of_outlets_in_a_namespace_of_their_own(tmp_path: Path) -> None:
     """LSL's sockets are open to every interface, so they get interfaces of their own."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from eyestream.privacy.claims.borders import SessionBorders
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy
 from eyestream.privacy.correlated import Correlated
 from eyestream.privacy.loss import Loss
@@ -51,6 +52,7 @@ class Facts:
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
     error : how much larger than stated the error is on later levels of a lifetime that fades.
+    borders : what decides where sessions begin and end, for live gaze; None where a tracker's rows say it.
     """
 
     promise: Claim
@@ -70,6 +72,7 @@ class Facts:
     baseline_chunks: int = 0
     purpose: str | None = None
     error: str | None = None
+    borders: SessionBorders | None = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

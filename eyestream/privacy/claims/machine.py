@@ -41,6 +41,7 @@ def claim(made: Facts) -> dict[str, object]:
             }
             for scope in made.scopes
         ],
+        "session_borders": None if made.borders is None else made.borders.claim(),
         "guess_factor": _guess_claim(made),
         "correlation": None if made.correlated is None else made.correlated.claim(),
         "floating_point": {"protection": made.protection.floating_point, "exact": made.protection.exact},

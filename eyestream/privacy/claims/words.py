@@ -25,6 +25,7 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
         ("guessing", _guessing(made)),
         ("correlation", NO_CLASS if made.correlated is None else made.correlated.words()),
         *((scope.unit, scope.why) for scope in made.scopes),
+        *([] if made.borders is None else [("session borders", made.borders.words())]),
         *([] if made.error is None else [("error", made.error)]),
         (
             "person",

@@ -20,7 +20,7 @@ from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.correlated import correlated_of, kept_below
 from eyestream.rim.plan.stream import Parts
-from eyestream.rim.sources.registry import profile_of
+from eyestream.rim.sources.registry import asked, profile_of
 from eyestream.streams.spec import StreamSpec
 from eyestream.strict import Place, Reader
 
@@ -91,7 +91,9 @@ def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
     live(mechanism)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
-    return Parts(made.front_end, made.profiles, spec, mechanism)
+    known = [asked(entry) for entry in settings.source if stream.name in entry.served]
+    live_gaze = [answers for answers in known if answers is not None]
+    return Parts(made.front_end, made.profiles, spec, mechanism, all(live_gaze) if live_gaze else None)
 
 
 def makers_of(settings: Settings, stream: StreamSettings) -> Made:

@@ -16,6 +16,7 @@ from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import BudgetSettings, StreamSettings
 from eyestream.rim.plan.correlated import correlated_of
 from eyestream.rim.plan.words import (
+    borders_of,
     epsilon_warnings,
     error_words,
     lasting_words,
@@ -51,12 +52,14 @@ class Parts:
     profiles : of the sources of gaze that serve it, each once.
     spec : what its rows are.
     mechanism : what releases its chunks.
+    asked : whether each tracker of live gaze that serves it is asked if it is there; None where there is none.
     """
 
     front_end: FrontEndEntry | None
     profiles: "tuple[Profile, ...]"
     spec: StreamSpec
     mechanism: Mechanism
+    asked: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +147,8 @@ class StreamPlan:
         made = guarantee_of(self.mechanism, self.deployment, self.claim)
         scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
         error = error_words(self.mechanism, self.budget.levels)
-        return dataclasses.replace(made, scopes=scopes, purpose=self.purpose, error=error)
+        borders = borders_of(self.parts.asked)
+        return dataclasses.replace(made, scopes=scopes, purpose=self.purpose, error=error, borders=borders)
 
     @cached_property
     def meta(self) -> Meta:

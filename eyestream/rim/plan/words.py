@@ -2,14 +2,33 @@
 
 import numpy as np
 
+from eyestream.privacy.claims.borders import SessionBorders
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, WearerBudgetSettings
 
-__all__ = ["epsilon_warnings", "error_words", "lasting_words", "purpose_words", "wearer_scopes", "withheld_seconds"]
+__all__ = [
+    "borders_of",
+    "epsilon_warnings",
+    "error_words",
+    "lasting_words",
+    "purpose_words",
+    "wearer_scopes",
+    "withheld_seconds",
+]
 
 _YEAR_S = 365.25 * 86_400
+
+
+def borders_of(asked: bool | None) -> SessionBorders | None:
+    """What decides the borders of sessions of live gaze; `asked` as in `Parts`."""
+    if asked is None:
+        return None
+    from eyestream.gaze.clock_map import LEAST, PERIOD_S  # noqa: PLC0415  for who has gaze
+    from eyestream.gaze.live import SILENCE_S  # noqa: PLC0415
+
+    return SessionBorders(PERIOD_S, LEAST, SILENCE_S, asked)
 
 
 def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
     from eyestream.rim.sources.gaze import GazeKind
 
-__all__ = ["Served", "make_source", "make_sources", "profile_of"]
+__all__ = ["Served", "asked", "make_source", "make_sources", "profile_of"]
 
 _PLACES = {
     "core": "eyestream.rim.sources.core:CORE",
@@ -87,6 +87,12 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
     """The source of a ``[source]`` table that serves one stream; parameters and errors as `make_sources`."""
     (source,) = make_sources(entry, [Served(spec)], base, broker)
     return source
+
+
+def asked(entry: SourceEntry) -> bool | None:
+    """Whether the tracker of live gaze is asked if it is there; None for other sources. Raises as `profile_of`."""
+    kind = _kind(entry)
+    return None if isinstance(kind, SourceKind) else kind.answers
 
 
 def make_sources(
