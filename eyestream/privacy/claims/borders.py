@@ -27,15 +27,15 @@ class SessionBorders:
         silent = (
             ""
             if self.answers
-            else f". The tracker is not asked whether it is there: {self.silence_s:g} s without a sample end the session, "
-            "and one sample in them keeps it"
+            else f". The tracker is not asked whether it is there: {self.silence_s:g} s without a sample end the "
+            "session, and one sample in them keeps it"
         )
         return (
             "a session's borders are decided by samples. Its first sample decides where its rows begin and when they "
             f"come. The samples of {self.period_s:g} s decide whether it begins, goes on or ends. The price of a gaze "
             "event above does not cover an event that has the first sample in it, or that comes where the other "
-            f"samples of these {self.period_s:g} s leave a border open: it can be in all rows of the session that begins "
-            f"there, and in how many rows the session before has{silent}"
+            f"samples of these {self.period_s:g} s leave a border open. Such an event can be in all rows of the session "
+            f"that begins there, and it can decide how many rows the session before has{silent}"
         )
 
     def claim(self) -> dict[str, object]:
