@@ -52,7 +52,7 @@ SYSTEMS: Mapping[str, SystemEntry] = {
     "event-synth-pd": SystemEntry(EventSynthPD, "gaze", ("k", "gamma")),
     "event-synth-pd-centred": SystemEntry(EventSynthPDCentred, "gaze", ("k", "gamma")),
     "saliency-gaussian": SystemEntry(SaliencyGaussian, "gaze", ("epsilon", "delta"), ("clip", "kernel_deg")),
-    "fpa": SystemEntry(WholeRecordings, "rows", _CALIBRATED),
+    WholeRecordings.name: SystemEntry(WholeRecordings, "rows", _CALIBRATED),
     "chunks": SystemEntry(ChunkByChunk, "rows", _CALIBRATED, ("given",)),
     "level-synth": SystemEntry(LevelSynth, "rows", _CALIBRATED),
 }

@@ -15,6 +15,7 @@ from eyestream.offline.datasets.privatize import privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.registry import whole
 from eyestream.privacy.whole import chunk_count
 from eyestream.rim.files.recordings import Recording
 
@@ -134,7 +135,7 @@ class WholeRecordings:
 
     calibration: Calibration
     epsilon: float
-    name = "fpa"
+    name = whole().name
     released_kind = None
 
     @property

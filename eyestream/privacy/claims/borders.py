@@ -34,8 +34,8 @@ class SessionBorders:
             "a session's borders are decided by samples. Its first sample decides where its rows begin and when they "
             f"come. The samples of {self.period_s:g} s decide whether it begins, goes on or ends. The price of a gaze "
             "event above does not cover an event that has the first sample in it, or that comes where the other "
-            f"samples of these {self.period_s:g} s leave a border open. Such an event can be in all rows of the session "
-            f"that begins there, and it can decide how many rows the session before has{silent}"
+            f"samples of these {self.period_s:g} s leave a border open. Such an event can be in all rows of the "
+            f"session that begins there, and it can decide how many rows the session before has{silent}"
         )
 
     def claim(self) -> dict[str, object]:

@@ -18,6 +18,7 @@ from eyestream.privacy.anchor import grid_of
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus, Rows, in_sequence, whole_chunks
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
+from eyestream.privacy.mechanisms.klt import ENTRY
 from eyestream.privacy.mechanisms.klt.books import Book, shelved
 from eyestream.privacy.mechanisms.klt.calibrate import tables_of
 from eyestream.privacy.mechanisms.klt.model import FLOOR, MEMORY_S, Model
@@ -132,7 +133,7 @@ def calibrate_tasks(
     if fitting:
         tables = replace(tables, **shelved(fitting))
     return corpus.calibration(
-        "klt",
+        ENTRY.name,
         tables,
         description=f"{description}: task directions of residual rows",
         declared=standard.declared,

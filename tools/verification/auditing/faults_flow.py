@@ -77,14 +77,11 @@ def _() -> list[Patch]:
     again: dict[bytes, Callable[[], bytes]] = {}
     handed: set[bytes] = set()
 
-    def remembering(self: Any, chunk: Any, granted: Granted, outcome: Outcome) -> None:
-        def anew() -> bytes:
-            fresh = Outcome()
-            release(self, chunk, granted, fresh)
-            return fresh.payloads[0]
-
-        release(self, chunk, granted, outcome)
-        again[outcome.payloads[-1]] = anew
+    def remembering(self: Any, chunk: Any, granted: Granted, outcome: Outcome) -> bytes | None:
+        payload: bytes | None = release(self, chunk, granted, outcome)
+        if payload is not None:
+            again[payload] = lambda: release(self, chunk, granted, Outcome())
+        return payload
 
     def fresh(self: Any, now: float) -> Any:
         entry = first(self, now)

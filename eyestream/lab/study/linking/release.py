@@ -10,7 +10,7 @@ from eyestream.lab.corpus.task_sessions import Parts, SimulatedSession, simulate
 from eyestream.lab.study.linking.pseudonyms import SeenPseudonym, residual_map
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import KLT
+from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.tasks.directions import LabelledSession, calibrate_tasks, remembering_of
 from eyestream.privacy.tasks.history import History, Remembering, SessionLevel
@@ -130,7 +130,7 @@ def learned(
     whole = Public(parts, remembering, None, np.eye(FEATURES), parts.chunk / CHUNKS)
     if epsilon is None:
         return whole
-    mechanism = KLT(calibrate_tasks(labelled, N, remembering), epsilon, noise=noise)
+    mechanism = build(calibrate_tasks(labelled, N, remembering), epsilon, noise=noise)
     coded = replace(whole, mechanism=mechanism)
     rows = [one for own in simulated for one in _walked(own, remembering)]
     out = np.array([coded.released(one).mean(axis=0) for one in rows])
