@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.chunks import RowSpan
 from eyestream.privacy.reservation import LedgerPort as Ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Ledger", "Mechanism", "Outbox", "Session"]
 

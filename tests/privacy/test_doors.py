@@ -23,7 +23,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.privacy.small_corpus import calibrated
 from tests.rigs.sidecar import NO_BROKER, settings_for
 

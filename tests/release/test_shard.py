@@ -22,7 +22,7 @@ from eyestream.release.ports import Outbox
 from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows, decode_private
 from tests.release.worlds import CHARGE, N, settings
 from tests.rigs.calibrations import few_features

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.protection import additive_protection
 
 __all__ = ["LOST", "Relay"]
