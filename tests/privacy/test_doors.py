@@ -22,6 +22,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
 from tests.privacy.small_corpus import calibrated
@@ -64,7 +65,7 @@ def test_one_line_before_anything_is_booked(named: str, complaint: str, tmp_path
     privacy = PrivacySettings(str(file_of(name, tmp_path)), 4.8, mechanism=f"{HERE}:{named}")
     settings = msgspec.structs.replace(settings, stream=(msgspec.structs.replace(settings.stream[0], privacy=privacy),))
     before = settings.sidecar.ledger.read_bytes()
-    with pytest.raises(OperatorError) as refused, assemble(settings, lambda: 20_000):
+    with pytest.raises(OperatorError) as refused, assemble(resolved(settings), lambda: 20_000):
         raise AssertionError("it was let in")
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -72,8 +73,8 @@ def test_one_line_before_anything_is_booked(named: str, complaint: str, tmp_path
 
 
 def test_control_the_same_mechanism_with_nothing_wrong_is_let_in(tmp_path: Path) -> None:
-    with assemble(settings_for(NO_BROKER, tmp_path), lambda: 20_000) as made:
-        assert made.guarantees["features"].startswith("4.8-differential privacy (pure)")
+    with assemble(resolved(settings_for(NO_BROKER, tmp_path)), lambda: 20_000) as made:
+        assert made.plan.mechanisms["features"].guarantee.startswith("4.8-differential privacy (pure)")
 
 
 def recording() -> Recording:
