@@ -16,7 +16,7 @@ from eyestream.privacy.reservation import Request
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["run"]
 

@@ -1,6 +1,8 @@
 """Who may import whom outside the package, and that nobody bends the path to do otherwise."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("eyestream", "tests", "tools", "benchmarks")
+MOST_OF_RUN = 120
+"""Files of ours that `eyestream run` may import before it has read its configuration."""
 FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -76,3 +80,19 @@ def test_every_folder_says_what_it_is_for() -> None:
     assert all(
         (folder / "README.md").read_text().splitlines()[0] for folder in (ROOT / "tools").iterdir() if folder.is_dir()
     )
+
+
+def files_of(modules: str) -> int:
+    """How many files of ours a process imports with `modules`."""
+    code = f"import sys, {modules}; print(sum(f'{{name}}.'.startswith('eyestream.') for name in sys.modules))"
+    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def test_run_imports_few_files() -> None:
+    assert 50 < files_of("eyestream.cli.run") <= MOST_OF_RUN
+
+
+@pytest.mark.parametrize("more", ["eyestream.privacy.guarantee", "eyestream.privacy.mechanisms.klt"])
+def test_control_run_with_what_it_imports_when_it_is_asked_for(more: str) -> None:
+    """Each of them, imported at the top of a file of `run`, breaks the limit."""
+    assert files_of(f"eyestream.cli.run, {more}") > MOST_OF_RUN

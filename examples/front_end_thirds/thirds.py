@@ -14,7 +14,7 @@ from eyestream.gaze.entry import FrontEndEntry, Rows
 from eyestream.gaze.profile import TICKS_PER_S, Profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import TimeCounters, Timeline
-from eyestream.streams.front_end import FrontEndMark
+from eyestream.streams import FrontEndMark
 
 __all__ = ["EDGE_DEG", "THIRDS"]
 

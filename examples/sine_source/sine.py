@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from eyestream.rim.sources.source import Deliver, SourceKind
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
 
 __all__ = ["SINE", "SineSource"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from eyestream.errors import ConfigError
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["MAX_IDLE_CHUNKS", "MAX_RATE_HZ", "DeviceSettings", "Release"]
 

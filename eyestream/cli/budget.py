@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import LAST_ROW
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
-from eyestream.privacy.odometer import Odometer, StreamOdometer, WearerOdometer
+from eyestream.privacy.meter import Odometer, StreamOdometer, WearerOdometer
 from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
@@ -22,7 +22,7 @@ from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.plan import Plan, resolved
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["add_parser", "main"]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.cli.check_recording import report
-from eyestream.cli.options import add_profile, one_line_faults
+from eyestream.cli.log import one_line_faults
+from eyestream.cli.options import add_profile
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 from eyestream.rim.files import calibrations

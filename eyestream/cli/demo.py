@@ -14,7 +14,8 @@ from typing import Any
 
 from eyestream.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
 from eyestream.cli.demo_view import Figures, View, open_view, summary
-from eyestream.cli.options import one_line_faults, positive, start_log
+from eyestream.cli.log import one_line_faults, start_log
+from eyestream.cli.options import positive
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
 from eyestream.privacy.calibration import Calibration
@@ -37,7 +38,7 @@ from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["add_parser", "main"]
 

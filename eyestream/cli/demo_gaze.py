@@ -24,7 +24,7 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
 from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import make_source, profile_of
 from eyestream.rim.sources.source import Deliver
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
 
 __all__ = ["GazeSeen", "WatchedFeeder", "WatchedSource", "gaze_comes", "real_source", "simulated_gaze"]

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from eyestream.cli.left import budget_words
-from eyestream.cli.options import add_broker, broker_settings, one_line_faults, positive
+from eyestream.cli.log import one_line_faults
+from eyestream.cli.options import add_broker, broker_settings, positive
 from eyestream.errors import PayloadError
 from eyestream.privacy.scopes import duration
 from eyestream.rim.mqtt.endpoint import Endpoint

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from eyestream.cli.tracebacks import hide_messages
+from eyestream.cli.log import hide_messages
 from eyestream.errors import LinkError, OperatorError, meant
 from eyestream.version import VERSION
 

@@ -1,37 +1,27 @@
-"""Options that several subcommands share, and the form of log lines."""
+"""Options that several subcommands share."""
 
 import argparse
-import asyncio
-import json
-import logging
 import math
-import os
-import sys
 import tomllib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.tracebacks import in_one_line
-from eyestream.errors import ConfigError, LinkError
+from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = [
     "RECORDING",
-    "JsonLines",
     "add_broker",
     "add_own_options",
     "add_profile",
     "add_stream",
     "broker_settings",
     "check_targets",
-    "one_line_faults",
     "own_options",
     "positive",
     "speed",
-    "start_log",
 ]
 
 RECORDING = ".npz, .csv, .tsv or .parquet of rows; with --profile, gaze"
@@ -127,84 +117,3 @@ def positive(text: str) -> float:
 def speed(text: str) -> float:
     """A factor above 0, or ``max``."""
     return math.inf if text == "max" else positive(text)
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The object; no traceback, which might hold more than a message may."""
-        said = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        return json.dumps(said)
-
-
-class _ForJournal(logging.Formatter):
-    """Each line with its priority in front, as sd-daemon(3) has it: systemd takes it off and files the line by it."""
-
-    def __init__(self, own: logging.Formatter) -> None:
-        super().__init__()
-        self._own = own
-
-    def format(self, record: logging.LogRecord) -> str:
-        """As the other formatter does it, behind the priority."""
-        priority = next(number for level, number in _PRIORITIES if record.levelno >= level)
-        return f"<{priority}>{self._own.format(record)}"
-
-
-_PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6), (0, 7))
-
-
-def _to_journal() -> bool:
-    """Whether standard error is systemd's journal (systemd.exec(5), JOURNAL_STREAM)."""
-    device, _, inode = os.environ.get("JOURNAL_STREAM", "").partition(":")
-    try:
-        found = os.fstat(sys.stderr.fileno())
-    except (OSError, ValueError):
-        return False
-    return (str(found.st_dev), str(found.st_ino)) == (device, inode)
-
-
-def start_log(
-    level: int = logging.INFO,
-    formatter: logging.Formatter = logging.Formatter("%(asctime)s %(levelname)s %(message)s"),  # noqa: B008  immutable
-) -> None:
-    """Log lines of eyestream on stderr, one line each."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_ForJournal(formatter) if _to_journal() else formatter)
-    log = logging.getLogger("eyestream")
-    log.handlers[:] = [handler]
-    log.setLevel(level)
-    log.propagate = False
-
-
-def one_line_faults() -> "asyncio.Future[None]":
-    """From now on, faults in callbacks of the running loop are one line in the log.
-
-    What the network does is for those who look for it. What nobody foresaw is an error: its type and places are said,
-    and neither its message nor the callback and what that was given, which may be a raw row.
-
-    Returns
-    -------
-    asyncio.Future
-        Fails with the first such error of a callback: what it had to do is not done, and who depends on it must end.
-    """
-    log, fault = logging.getLogger("eyestream.loop"), asyncio.get_running_loop().create_future()
-
-    def say(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error, of_callback = context.get("exception"), "handle" in context
-        if error is None or (isinstance(error, OSError | LinkError) and not of_callback):
-            kind = "no exception" if error is None else type(error).__name__
-            log.debug("%s (%s)", context["message"], kind)
-            return
-        log.error("nobody foresaw this: %s", in_one_line(error))
-        if of_callback and not isinstance(error, OSError) and not fault.done():
-            fault.set_exception(error)
-            fault.exception()  # looked at: where nobody waits for it, the log has it
-
-    asyncio.get_running_loop().set_exception_handler(say)
-    return fault

@@ -16,13 +16,12 @@ from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, RefusedError, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge
-from eyestream.privacy.correlated import Correlated
-from eyestream.privacy.fading import LEVELS, levels_of
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, Charge, levels_of
+from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import whole
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import left_of
 from eyestream.privacy.whole import chunk_count
 from eyestream.rim.elsewhere import mechanism_elsewhere
@@ -32,7 +31,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan.ceilings import fading
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]

@@ -6,16 +6,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import (
-    RECORDING,
-    add_broker,
-    add_profile,
-    add_stream,
-    broker_settings,
-    one_line_faults,
-    speed,
-    start_log,
-)
+from eyestream.cli.log import one_line_faults, start_log
+from eyestream.cli.options import RECORDING, add_broker, add_profile, add_stream, broker_settings, speed
 from eyestream.cli.progress import Progress
 from eyestream.errors import RecordingError
 from eyestream.rim.files.extraction import load_rows
@@ -23,7 +15,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
-from eyestream.streams.spec import same_rate
+from eyestream.streams import same_rate
 
 __all__ = ["add_parser", "main"]
 

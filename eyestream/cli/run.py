@@ -12,14 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import JsonLines, one_line_faults, start_log
+from eyestream.cli.log import JsonLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.rim.config import MetricsSettings
 from eyestream.rim.config import load as load_tables
-from eyestream.rim.ops.hardening import keep_memory_private, not_forbidden
-from eyestream.rim.ops.loopback import Page, serve
-from eyestream.rim.ops.metrics import PLANNED, health, metrics
-from eyestream.rim.ops.notify import Notifier
+from eyestream.rim.ops.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.sidecar.assembly import Assembly, assemble
 
@@ -104,7 +101,9 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
     loop.add_signal_handler(signal.SIGHUP, again.set)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
-            await stack.enter_async_context(serve(window.port, _pages(made)))
+            from eyestream.rim.ops.metrics import pages, serve  # noqa: PLC0415  for who asks for the window
+
+            await stack.enter_async_context(serve(window.port, pages(made)))
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
         notifier.send("READY=1")
         try:
@@ -139,15 +138,3 @@ async def _reload(made: Assembly, path: Path, again: asyncio.Event, notifier: No
         else:
             _LOG.warning("the ceilings of %s hold from now on", path)
             notifier.send(f"STATUS=the ceilings of {path} hold")
-
-
-def _pages(made: Assembly) -> dict[str, Page]:
-    async def figures() -> tuple[int, str]:
-        odometers = await asyncio.to_thread(made.odometers)  # it waits for the ledger, which may wait for the disk
-        return 200, metrics(made.sidecar, odometers, made.plan.ceilings.device)
-
-    async def healthz() -> tuple[int, str]:
-        word = health(made.sidecar)
-        return (200 if word == "ok" or word in PLANNED else 503), f"{word}\n"
-
-    return {"/metrics": figures, "/healthz": healthz}

@@ -8,7 +8,7 @@ from eyestream.cli.options import own_options, positive
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import spendable
-from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.files.processes import load_process
 from eyestream.rim.files.recordings import Recording

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import JsonLines, start_log
+from eyestream.cli.log import JsonLines, start_log
 from eyestream.errors import ConfigError
-from eyestream.rim.ops.hardening import keep_memory_private
+from eyestream.rim.ops.process import keep_memory_private
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.shard.fleet import found_shard, run_shard
 

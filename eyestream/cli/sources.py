@@ -7,7 +7,8 @@ import json
 import logging
 from typing import Any
 
-from eyestream.cli.options import positive, start_log
+from eyestream.cli.log import start_log
+from eyestream.cli.options import positive
 from eyestream.rim.ops.find_sources import USUAL_HOSTS, Found, find_sources
 
 __all__ = ["add_parser", "main"]

@@ -56,7 +56,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.entry import referred
 from eyestream.privacy.mechanisms.registry import entry_of

@@ -42,9 +42,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.clock_map import BAND_S, PERIOD_S, ClockMap
-from eyestream.gaze.entry import FrontEndEntry, RowMaker
+from eyestream.gaze.entry import USUAL, FrontEndEntry, RowMaker
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S
 from eyestream.gaze.waiting import Waiting

@@ -10,7 +10,7 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
 from eyestream.problems import Problems
-from eyestream.streams.front_end import FrontEndMark
+from eyestream.streams import FrontEndMark
 from eyestream.strict import read
 
 __all__ = ["ALGORITHM_VERSION", "detector_hash", "front_end_hash", "front_end_mark", "parse_profile", "profile_text"]

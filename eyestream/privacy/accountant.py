@@ -60,10 +60,8 @@ it. Until its first slot a stream stands at the n and w with which it was announ
 
 from typing import NamedTuple
 
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.fading import bounds, level_of
-from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.charge import Ceilings, bounds, level_of
+from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState, Odometer
 from eyestream.privacy.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.stream_account import Announcement, StreamAccount, StreamState
 from eyestream.privacy.wearers import Wearers, WearerState

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
-from eyestream.privacy.claims import words
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Facts
-from eyestream.privacy.correlated import Correlated
+from eyestream.privacy.claims import machine, words
+from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
@@ -40,8 +39,6 @@ class Guarantee(Facts):
 
     def claim(self) -> dict[str, object]:
         """For machines: plain values that JSON knows."""
-        from eyestream.privacy.claims import machine  # noqa: PLC0415  for who asks: `run` does not
-
         return machine.claim(self)
 
 

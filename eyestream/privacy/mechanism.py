@@ -20,18 +20,15 @@ from typing import ClassVar, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy import snapshot as stored
 from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.building import building
-from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, NoClaim
-from eyestream.privacy.fading import faded
-from eyestream.privacy.frame import Frame, Page
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.charge import faded
+from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss, NoClaim
+from eyestream.privacy.frame import Frame, Page, Workspaces
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.protection import Protection
 from eyestream.privacy.release_type import InputDomain, OutputSchema, Rows
-from eyestream.privacy.session import Session
-from eyestream.privacy.workspaces import Workspaces
+from eyestream.privacy.session import Session, unpacked, unpacked_anchored
 
 __all__ = ["Core", "Mechanism", "Session", "Step"]
 
@@ -230,11 +227,11 @@ class Mechanism:
         if snapshot is None:
             return Session(self, 0, self.core.start, None if anchor is None else Baseline(anchor))
         if anchor is None:
-            return Session(self, *stored.unpacked(snapshot, self.identity, self.core.start))
-        return Session(self, *stored.unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
+            return Session(self, *unpacked(snapshot, self.identity, self.core.start))
+        return Session(self, *unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
 
     def faded(self, level: int) -> "Mechanism":
-        """The same mechanism with the epsilon of a level of a lifetime that fades (`eyestream.privacy.fading`).
+        """The same mechanism with the epsilon of a level of a lifetime that fades (`eyestream.privacy.charge`).
 
         Made once, by the constructor, with calibration, noise and options of this one.
 

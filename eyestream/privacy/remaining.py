@@ -4,9 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.fading import bounds, level_of
-from eyestream.privacy.odometer import Odometer, StreamOdometer
+from eyestream.privacy.charge import Ceilings, Charge, bounds, level_of
+from eyestream.privacy.meter import Odometer, StreamOdometer
 
 __all__ = ["Left", "LevelLeft", "left_of", "levels_left", "without"]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from eyestream.privacy.charge import Charge
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = [
     "LAST_ROW",
@@ -17,6 +17,7 @@ __all__ = [
     "RowMark",
     "Withheld",
     "WriteAheadPort",
+    "refuse_above",
 ]
 
 LAST_ROW = 2**64 - 1
@@ -156,3 +157,10 @@ class WriteAheadPort(LedgerPort, Protocol):
         and the chunk may be computed, once, under the same reservation.
         """
         ...
+
+
+def refuse_above(granted: Granted, cost: Charge) -> None:
+    """Raise RuntimeError where a release of `cost` would cost more than was `granted`, or nothing may be released."""
+    spent = granted.spent
+    if spent is None or cost.epsilon > spent.epsilon or cost.delta > spent.delta:
+        raise RuntimeError("a release would cost more than its chunk was charged")

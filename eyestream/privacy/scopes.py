@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, ceiling_units, charge_units
-from eyestream.privacy.loss import Loss
-from eyestream.streams.spec import StreamSpec
+from eyestream.privacy.claims.kinds import Loss
+from eyestream.streams import StreamSpec
 
 __all__ = [
     "Beside",
@@ -70,7 +70,7 @@ class Deployment:
     window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
     session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
     window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
-    lifetime_levels : of a lifetime that fades (`eyestream.privacy.fading`); 1: it stops.
+    lifetime_levels : of a lifetime that fades (`eyestream.privacy.charge`); 1: it stops.
     beside : the other streams of the device.
     """
 

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from eyestream.privacy.meter import Meter, MeterState
-from eyestream.privacy.odometer import StreamOdometer
+from eyestream.privacy.meter import Meter, MeterState, StreamOdometer
 from eyestream.privacy.reservation import LAST_ROW, RowMark
 
 __all__ = ["Announcement", "StreamAccount", "StreamState"]

@@ -48,8 +48,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.meter import Meter, MeterState
-from eyestream.privacy.odometer import WearerOdometer
+from eyestream.privacy.meter import Meter, MeterState, WearerOdometer
 
 __all__ = ["MOST_WEARERS", "WearerState", "Wearers"]
 

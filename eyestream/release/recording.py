@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import Charge
-from eyestream.privacy.fading import levels_of
-from eyestream.privacy.reservation import Granted, Request, Withheld
+from eyestream.privacy.charge import Charge, levels_of
+from eyestream.privacy.reservation import Granted, Request, Withheld, refuse_above
 from eyestream.release.effects import Release, Reserve
-from eyestream.release.levels import refuse_above
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism
 from eyestream.wire.messages import MAX_ROWS, RawRows
@@ -34,7 +32,7 @@ class RecordingRelease:
     rows
         (m, F); NaN where a value is missing. A partial last chunk is imputed, released whole and cut.
     levels
-        Of the ledger's lifetime (`eyestream.privacy.fading`); 1: it does not fade.
+        Of the ledger's lifetime (`eyestream.privacy.charge`); 1: it does not fade.
     every
         One chunk in so many is released, and nothing of the others: a schedule that the data have no part in.
     """

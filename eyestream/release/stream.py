@@ -16,14 +16,12 @@ from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import decode, encode
-from eyestream.privacy.charge import Charge
-from eyestream.privacy.fading import levels_of
-from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.privacy.charge import Charge, levels_of
+from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld, refuse_above
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
-from eyestream.release.levels import refuse_above
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism, Session
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import PrivateChunk, RawRows, encode_private
 
 __all__ = ["ChunkCounters", "Condition", "Outcome", "Settled", "StreamRelease"]

@@ -7,8 +7,7 @@ import importlib
 from typing import TypeVar
 
 from eyestream.errors import ConfigError, meant
-from eyestream.gaze.entry import FrontEndEntry
-from eyestream.gaze.registry import SHIPPED
+from eyestream.gaze.entry import SHIPPED, FrontEndEntry
 from eyestream.privacy.building import RAISED
 from eyestream.privacy.mechanisms.entry import Entry
 from eyestream.privacy.mechanisms.registry import entry_of, register

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.guarantee import guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.noise.digits import Buffers
+from eyestream.privacy.noise.bits import Buffers
 
 __all__ = [
     "check_any_input",

@@ -4,18 +4,22 @@ Each is a msgpack map that begins with the version; encoders write the keys in t
 decoders check, so that nothing is published that the other side must refuse. This module only gathers the names.
 """
 
-from eyestream.wire.budget import CEILINGS, Budget, CeilingName, decode_budget, encode_budget
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_RELEASE_BYTES, MAX_U64, REASONS, VERSION
 from eyestream.wire.gaze import decode_gaze, encode_gaze
 from eyestream.wire.raw import MAX_ROWS, MAX_WEARER, RawRows, decode_raw, encode_raw, rows_per_message
 from eyestream.wire.release import Meta, PrivateChunk, decode_meta, decode_private, encode_meta, encode_private
 from eyestream.wire.status import (
+    CEILINGS,
     STATES,
     STATUS_REASONS,
+    Budget,
+    CeilingName,
     State,
     Status,
     StatusReason,
+    decode_budget,
     decode_status,
+    encode_budget,
     encode_status,
 )
 

@@ -1,12 +1,40 @@
-"""`status`: how a stream or a sidecar is, in words of fixed lists."""
+"""What a sidecar says of itself and of its streams, besides chunks: `status`, `budget` and `owner`, all retained.
 
-from typing import Literal, get_args
+`status`: how a stream or a sidecar is, in words of fixed lists. `owner`: which devices a sidecar serves, and under
+which ledger, for the other sidecars of a broker.
+
+`budget`: how many more chunks of a stream the budget lets through, for applications and operators.
+
+A message of its own and not keys of `status`: readers of version 1 may refuse keys that they do not know, as those of
+0.1.0 do, and would lose the status with them. To a topic that they do not know nobody is subscribed.
+
+It has the ceiling that is reached first and no other: how much a device was used on other days is nobody's business.
+"""
+
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from eyestream.wire.envelope import Message, open_envelope, refuse
+from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, Message, open_envelope, refuse
+from eyestream.wire.topics import NAME
 
-__all__ = ["STATES", "STATUS_REASONS", "State", "Status", "StatusReason", "decode_status", "encode_status"]
+__all__ = [
+    "CEILINGS",
+    "STATES",
+    "STATUS_REASONS",
+    "Budget",
+    "CeilingName",
+    "Owner",
+    "State",
+    "Status",
+    "StatusReason",
+    "decode_budget",
+    "decode_owner",
+    "decode_status",
+    "encode_budget",
+    "encode_owner",
+    "encode_status",
+]
 
 State = Literal["online", "exhausted", "degraded", "offline"]
 StatusReason = Literal[
@@ -34,8 +62,8 @@ class Status(Message, frozen=True):
     reason: StatusReason
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Status)
+_status_encoder = msgspec.msgpack.Encoder()
+_status_decoder = msgspec.msgpack.Decoder(Status)
 
 
 def encode_status(status: Status) -> bytes:
@@ -48,7 +76,7 @@ def encode_status(status: Status) -> bytes:
     """
     if status.state not in STATES or status.reason not in STATUS_REASONS:
         raise refuse("range")
-    return _encoder.encode(status)
+    return _status_encoder.encode(status)
 
 
 def decode_status(payload: bytes | bytearray | memoryview) -> Status:
@@ -59,4 +87,67 @@ def decode_status(payload: bytes | bytearray | memoryview) -> Status:
     PayloadError
         With one of `REASONS`; ``type`` for a word that is not in the lists.
     """
-    return open_envelope(payload, _decoder)
+    return open_envelope(payload, _status_decoder)
+
+
+CeilingName = Literal["session", "day", "lifetime"]
+CEILINGS: frozenset[str] = frozenset(get_args(CeilingName))
+
+
+class Budget(Message, frozen=True):
+    """What is left of the ceiling that is reached first.
+
+    `chunks` of this stream, as long as no other stream of the device spends; `resumes_at` in seconds since 1970, where
+    the clock alone brings more: then there is more from that moment on, whatever `chunks` says.
+    """
+
+    chunks: Annotated[int, msgspec.Meta(ge=0)]
+    ceiling: CeilingName
+    resumes_at: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+
+
+_budget_encoder = msgspec.msgpack.Encoder()
+_budget_decoder = msgspec.msgpack.Decoder(Budget)
+
+
+def encode_budget(budget: Budget) -> bytes:
+    """Bytes of a budget.
+
+    Raises
+    ------
+    PayloadError
+        ``range``: a number that is negative or above 2^64 - 1, or a ceiling that is none.
+    """
+    numbers = (budget.chunks, 0 if budget.resumes_at is msgspec.UNSET else budget.resumes_at)
+    if budget.ceiling not in CEILINGS or not all(0 <= number <= MAX_U64 for number in numbers):
+        raise refuse("range")
+    return _budget_encoder.encode(budget)
+
+
+def decode_budget(payload: bytes | bytearray | memoryview) -> Budget:
+    """A budget out of a `budget` payload. Raises PayloadError with one of `REASONS`."""
+    return open_envelope(payload, _budget_decoder)
+
+
+_Name = Annotated[str, msgspec.Meta(pattern=rf"\A{NAME}\Z")]
+
+
+class Owner(Message, frozen=True):
+    """A sidecar's word on itself: a random name of its ledger, and the devices that it serves."""
+
+    ledger: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    devices: Annotated[tuple[_Name, ...], msgspec.Meta(min_length=1)]
+
+
+_owner_encoder = msgspec.msgpack.Encoder()
+_owner_decoder = msgspec.msgpack.Decoder(Owner)
+
+
+def encode_owner(owner: Owner) -> bytes:
+    """Bytes of an owner's word."""
+    return _owner_encoder.encode(owner)
+
+
+def decode_owner(payload: bytes | bytearray | memoryview) -> Owner:
+    """An owner's word out of an `owner` payload. Raises PayloadError with one of `REASONS`."""
+    return open_envelope(payload, _owner_decoder, MAX_RELEASE_BYTES)

@@ -13,7 +13,7 @@ from eyestream.privacy.accountant import Granted, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 FORMAT_2 = Path(__file__).parents[1] / "service" / "format2"
 

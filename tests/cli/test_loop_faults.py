@@ -10,7 +10,7 @@ import aiomqtt
 import msgpack
 import pytest
 
-from eyestream.cli.options import one_line_faults
+from eyestream.cli.log import one_line_faults
 from eyestream.errors import LinkError
 from tests.rigs.mosquitto import Mosquitto
 

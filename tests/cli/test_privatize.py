@@ -19,7 +19,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 Array = NDArray[np.float64]
 MADE_FROM_IT = "the calibration was made from this recording, so nothing is claimed of its release"

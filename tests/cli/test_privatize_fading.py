@@ -10,8 +10,7 @@ import pytest
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.cli.main import main
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.fading import levels_of
+from eyestream.privacy.charge import Ceilings, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, Request
@@ -20,7 +19,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 FADE = ["--lifetime-epsilon", "38.4", "--lifetime-mode", "fade"]
 """At 4.8: four chunks of 4.8, four of 2.4, four of 1.2 and so on."""

@@ -101,7 +101,7 @@ def test_every_ceiling_that_is_too_low_is_said(tmp_path: Path) -> None:
         ("# mechanism = ", "mechanism = ", "stream 'features': [stream.privacy] mechanism: there is no"),
         ("# correlation = ", "correlation = ", "[stream.privacy] correlation: leave it out for a calibration with"),
         ("# k = 1", "k = 1", "stream 'features': klt has no option k; it takes "),
-        ("# k = 1", 'options.focus = "x"', '[stream.privacy.options] focus: expected a list of names, found "x"'),
+        ("# k = 1", 'options.focus = "x"', 'klt: option focus: expected a list of names, found "x"'),
     ],
 )
 def test_a_mistake_in_what_a_stream_names_has_file_and_stream(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -167,3 +167,12 @@ def test_an_epsilon_that_takes_years_is_a_warning(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     main(["guarantee", "--config", str(path)])
     assert capsys.readouterr().err.count("eyestream guarantee: warning: features: epsilon 0.001 of a chunk") == 3
+
+
+def test_a_source_that_names_its_stream_and_its_streams_is_refused(tmp_path: Path) -> None:
+    both = '[[source]]\nkind = "mqtt"\nrate_hz = 200.0\nstream = "features"\nstreams = ["features"]\n[[device]]'
+    assert lines_of(written(tmp_path, ("[[device]]", both))) == [
+        f"{tmp_path}/sidecar.toml: [[source]]: expected stream or streams, found both"
+    ]
+    one = both.replace('stream = "features"\n', "")
+    assert load(written(tmp_path, ("[[device]]", one))).settings.source[0].served == ("features",)

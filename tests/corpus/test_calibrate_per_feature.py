@@ -12,8 +12,8 @@ from eyestream.privacy.calibration import Calibration, PerFeatureTables, recordi
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
-from eyestream.spectrum.difference import difference, integrate
-from eyestream.streams.front_end import FrontEndMark
+from eyestream.spectrum import difference, integrate
+from eyestream.streams import FrontEndMark
 
 Array = NDArray[np.float64]
 NAMES = ("a", "wb2_min", "still")

@@ -44,7 +44,7 @@ def test_all_its_arrows_point_down() -> None:
     ("where", "line", "arrow"),
     [
         ("wire/topics.py", "import eyestream.rim.config", "wire imports rim.config"),
-        ("spectrum/__init__.py", "import eyestream.privacy", "imports"),
+        ("spectrum.py", "import eyestream.privacy", "imports"),
         ("rim/config/__init__.py", "import eyestream.lab.corpus", "rim.config imports lab.corpus"),
     ],
 )

@@ -13,7 +13,7 @@ from eyestream.gaze.live import DELAY_S, SILENCE_S
 from eyestream.rim.config import load
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import widths
-from eyestream.wire import budget, gaze, messages, raw, release, status, topics
+from eyestream.wire import gaze, messages, raw, release, status, topics
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -24,7 +24,7 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
     "private": release._Private,
     "meta": release._Meta,
     "status": status.Status,
-    "budget": budget.Budget,
+    "budget": status.Budget,
 }
 WORDS = {
     int: "int",

@@ -28,7 +28,7 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.testing.clocks import until
 from eyestream.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
 from eyestream.testing.noise import SeededNoise, ZeroNoise

@@ -146,7 +146,7 @@ def test_the_product_knows_it(corpus: Corpus, tmp_path: Path) -> None:
     for delta in (0.0, 1.0, -1.0):
         with pytest.raises(ConfigError, match="delta"):
             made(corpus, delta=delta)
-    with pytest.raises(ConfigError, match="option delta of gaussian-mean: expected float, got str"):
+    with pytest.raises(ConfigError, match="gaussian-mean: option delta: expected"):
         made(corpus, delta="much")
     with pytest.raises(ConfigError, match="too small"):
         made(corpus, 1e-4, delta=1e-30)

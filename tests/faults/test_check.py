@@ -25,7 +25,7 @@ from eyestream.rim.ops.check_brokers import broker_findings, others_of
 from eyestream.rim.ops.check_host import host_findings
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.plan import resolved
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
 from tests.faults.deployment import Deployment

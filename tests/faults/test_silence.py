@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import Fault, FaultProxy

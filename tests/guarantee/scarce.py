@@ -18,7 +18,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.pipeline import Pipeline
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs.rig import Rig
 
 CALIBRATION = calibrations.load("everyday-klt-32")

@@ -8,7 +8,7 @@ import pytest
 from eyestream.privacy.charge import Charge
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import encode_raw
 from tests.guarantee.evil_broker import EvilBroker

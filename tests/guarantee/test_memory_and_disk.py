@@ -17,7 +17,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_private
 from tests.guarantee.scarce import CHUNKS, EPSILON, in_child, work
 from tests.rigs.payloads import rows_of_a_stranger

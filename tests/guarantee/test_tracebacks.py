@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from eyestream.cli.tracebacks import told
+from eyestream.cli.log import told
 
 SECRET = "63.1415926"
 
 PROGRAM = """
 import threading
-from eyestream.cli.tracebacks import hide_messages
+from eyestream.cli.log import hide_messages
 hide_messages()
 class Bad:
     def __del__(self):

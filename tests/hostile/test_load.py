@@ -15,7 +15,7 @@ from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 from tests.rigs.footprint import rss_bytes
 from tests.rigs.hostile.corpus import every, payload

@@ -4,11 +4,10 @@ import pytest
 
 from eyestream.privacy.accountant import LAST_ROW, Account, Announcement, Granted, Request, RowMark, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.meter import Meter
-from eyestream.privacy.odometer import WearerOdometer
+from eyestream.privacy.meter import Meter, WearerOdometer
 from eyestream.privacy.stream_account import StreamAccount
 from eyestream.privacy.wearers import Wearers
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs import budget_lives, memory_ledger
 from tests.rigs.memory_ledger import MemoryLedger
 

@@ -19,7 +19,7 @@ from eyestream.privacy.additive.ball import (
     l2_factor,
     steps_for,
 )
-from eyestream.spectrum.fourier import coordinate_count, coordinate_weights
+from eyestream.spectrum import coordinate_count, coordinate_weights
 
 Array = NDArray[np.float64]
 

@@ -11,12 +11,12 @@ from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
 from tests.rigs.calibrations import synthetic_joint

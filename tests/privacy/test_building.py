@@ -23,7 +23,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.privacy import failing
 
 NAMES, N = ("a", "b"), 8

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.privacy.domain import Domain
+from eyestream.privacy.frame import Domain
 
 Array = NDArray[np.float64]
 HOSTILE = [math.nan, math.inf, -math.inf, 1e308, -1e308, -0.0, 5e-324, -5e-324, 2.0**60, 1.7976931348623157e308]

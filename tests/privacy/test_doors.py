@@ -24,7 +24,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.privacy.small_corpus import calibrated
 from tests.rigs.sidecar import NO_BROKER, settings_for
 
@@ -74,7 +74,7 @@ def test_one_line_before_anything_is_booked(named: str, complaint: str, tmp_path
 
 def test_control_the_same_mechanism_with_nothing_wrong_is_let_in(tmp_path: Path) -> None:
     with assemble(resolved(settings_for(NO_BROKER, tmp_path)), lambda: 20_000) as made:
-        assert made.plan.streams["features"].guarantee.text().startswith("claim: 4.8-differential privacy (pure)")
+        assert made.plan.mechanisms["features"].guarantee.startswith("4.8-differential privacy (pure)")
 
 
 def recording() -> Recording:

@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
-from eyestream.spectrum.difference import integrate
-from eyestream.spectrum.fourier import most_coefficients
+from eyestream.spectrum import integrate, most_coefficients
 
 Array = NDArray[np.float64]
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.privacy.claims.kinds import DifferentialPrivacy
+from eyestream.privacy.claims.kinds import DifferentialPrivacy, Loss
 from eyestream.privacy.claims.nist import SOURCE, Answer, answers
 from eyestream.privacy.guarantee import NOT_PROTECTED, TRUSTED, Guarantee, guarantee_of, guarantee_of_recording
-from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.files import calibrations
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("everyday-lpa-32", "everyday-cfpa-32", "everyday-dcfpa-32", "everyday-klt-32")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.privacy.additive import per_feature
 from eyestream.privacy.mechanisms import CFPA, LPA, build
-from eyestream.privacy.noise import digits as digits_module
+from eyestream.privacy.noise import bits as digits_module
 from eyestream.privacy.noise import laws
-from eyestream.privacy.noise.exact import digits_within
+from eyestream.privacy.noise.bits import digits_within
 from eyestream.privacy.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, LaplaceLaw, ideal_rate
 from eyestream.rim.files import calibrations
 from tests.privacy.small_corpus import calibrated

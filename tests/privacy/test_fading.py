@@ -9,13 +9,11 @@ from functools import cache
 import pytest
 
 from eyestream.privacy.accountant import Account
-from eyestream.privacy.charge import Ceilings, Charge, spendable
-from eyestream.privacy.fading import LEVELS, bounds, faded, level_of, levels_of
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.charge import LEVELS, Ceilings, Charge, bounds, faded, level_of, levels_of, spendable
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.privacy.scopes import Deployment, level_seconds, scopes_of
-from eyestream.streams.key import StreamKey
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamKey, StreamSpec
 from tests.rigs.memory_ledger import MemoryLedger
 
 L = 10**14  # epsilon 100

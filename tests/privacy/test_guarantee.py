@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.privacy.claims.kinds import DifferentialPrivacy
+from eyestream.privacy.claims.kinds import DifferentialPrivacy, Loss
 from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of, guarantee_of_recording
-from eyestream.privacy.loss import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.privacy.scopes import Beside, Deployment, scopes_of
 from eyestream.rim.files import calibrations
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.testing.noise import SeededNoise
 
 NAMES = ("everyday-lpa-32", "everyday-cfpa-32", "everyday-dcfpa-32", "everyday-klt-32")

@@ -6,10 +6,9 @@ import pytest
 
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge, spendable
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.scopes import Beside, Deployment, duration, lasting_s
-from eyestream.streams.key import StreamKey
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamKey, StreamSpec
 
 STREAM = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
 CHUNK_S = 32.0

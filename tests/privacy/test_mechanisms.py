@@ -24,7 +24,7 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.rim.files import calibrations
-from eyestream.spectrum.difference import difference, integrate
+from eyestream.spectrum import difference, integrate
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 from tests.privacy.small_corpus import NAMES, calibrated, corpus, repeated
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eyestream.chunking.chunks import ChunkBuffer
 from eyestream.privacy.calibration import recording_hash, row_fingerprints
 from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.domain import Domain
+from eyestream.privacy.frame import Domain
 from eyestream.privacy.mechanisms import FPA, build
 from eyestream.privacy.whole import release_rows
 from eyestream.rim.files import calibrations, recordings

@@ -17,7 +17,7 @@ from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA
 from eyestream.privacy.noise.laws import Law
-from eyestream.spectrum.difference import difference
+from eyestream.spectrum import difference
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 from tests.privacy.small_corpus import calibrated, repeated
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eyestream.privacy.frame import Workspaces
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.laws import Law
-from eyestream.privacy.workspaces import Workspaces
 from eyestream.rim.files import calibrations
 from eyestream.testing.noise import ZeroNoise
 from tests.privacy.small_corpus import calibrated, corpus

@@ -11,7 +11,7 @@ import pytest
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Meter
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs.memory_ledger import decide
 
 KEYS = (StreamKey("d", "features"), StreamKey("d", "gaze"))

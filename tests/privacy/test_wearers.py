@@ -9,9 +9,9 @@ import pytest
 
 from eyestream.privacy.accountant import Account, AccountState, Announcement, Granted, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.odometer import WearerOdometer
+from eyestream.privacy.meter import WearerOdometer
 from eyestream.privacy.wearers import MOST_WEARERS, Wearers, WearerState
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs.memory_ledger import MemoryLedger, decide
 
 KEY, GAZE = StreamKey("d", "s"), StreamKey("d", "gaze")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eyestream.privacy.workspaces import room, wide
+from eyestream.privacy.frame import room, wide
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.intp, np.bool_, np.int16])

@@ -17,7 +17,7 @@ import pytest
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.scopes import Deployment, scopes_of
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.plan import resolved

@@ -9,15 +9,14 @@ import pytest
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.anchor import Anchor
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.fading import LEVELS, faded, levels_of
+from eyestream.privacy.charge import LEVELS, Ceilings, Charge, faded, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
 from tests.rigs.calibrations import few_features, synthetic_joint

@@ -12,7 +12,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Charge
 from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 
 N = 4

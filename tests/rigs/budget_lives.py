@@ -14,7 +14,7 @@ from typing import Any
 
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Life", "Rule", "Slot", "count", "passed", "violations"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.logs.log import partition_of
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_private, encode_raw
 

@@ -14,7 +14,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.mqtt.messages import NO_PROPERTIES, Properties
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw, rows_per_message
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import NO_BROKER, opened, settings_for

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Obstacle, Request, RowMark, Withheld
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["MemoryLedger", "decide"]
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.claims.kinds import NoClaim
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.claims.kinds import Loss, NoClaim
 from eyestream.privacy.protection import additive_protection
 from eyestream.privacy.release_type import OutputSchema
 

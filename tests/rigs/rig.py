@@ -22,7 +22,7 @@ from eyestream.privacy.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import Clock
 from eyestream.testing.noise import WatchedNoise
 from eyestream.wire.messages import encode_raw

@@ -62,16 +62,16 @@ SEAMS: dict[str, Seam] = {
     "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
     "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
-    "digit thresholds": Seam("eyestream.privacy.noise.digits", "digit_thresholds", "odds"),
+    "digit thresholds": Seam("eyestream.privacy.noise.bits", "digit_thresholds", "odds"),
     "thresholds verified": Seam("eyestream.privacy.noise.laws", "digits_within", "rate, digits, deviation"),
     "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
     "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),
     "ResponseLaw.__init__": Seam("eyestream.privacy.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
-    "workspace taken": Seam("eyestream.privacy.workspaces:Workspaces", "take", "self", ("_free",)),
-    "workspace given": Seam("eyestream.privacy.workspaces:Workspaces", "give", "self, work"),
+    "workspace taken": Seam("eyestream.privacy.frame:Workspaces", "take", "self", ("_free",)),
+    "workspace given": Seam("eyestream.privacy.frame:Workspaces", "give", "self, work"),
     # From a chunk to its release
     "numpy's silence": Seam("eyestream.privacy.mechanism:np", "errstate"),
-    "Domain.admit": Seam("eyestream.privacy.domain:Domain", "admit", "self, chunk", ("_padded",)),
+    "Domain.admit": Seam("eyestream.privacy.frame:Domain", "admit", "self, chunk", ("_padded",)),
     "ball factor": Seam("eyestream.privacy.additive.ball", "_factor", "norm, radius"),
     "L1Lattice.snap": Seam(
         "eyestream.privacy.additive.ball:L1Lattice", "snap", "self, coordinates, factor", ("_per_step",)
@@ -91,7 +91,7 @@ SEAMS: dict[str, Seam] = {
     "transform residual": Seam(f"{_TRANSFORM}:FourierTransform", "residual", "self, chunk"),
     "transform coordinates": Seam(f"{_TRANSFORM}:FourierTransform", "coordinates", "self, residual"),
     "transform chunk": Seam(f"{_TRANSFORM}:FourierTransform", "chunk", "self, coordinates"),
-    "RealFourier.signals": Seam("eyestream.spectrum.fourier:RealFourier", "signals", "self, coordinates"),
+    "RealFourier.signals": Seam("eyestream.spectrum:RealFourier", "signals", "self, coordinates"),
     "additive finish": Seam("eyestream.privacy.additive.core:AdditiveStep", "plain", "self, integers, out"),
     "KLT scores": Seam("eyestream.privacy.mechanisms.klt.core:JointStep", "scores", "self, admitted"),
     "KLT chunk": Seam("eyestream.privacy.mechanisms.klt.core:JointStep", "chunk", "self, scores, out"),
@@ -128,7 +128,7 @@ SEAMS: dict[str, Seam] = {
     "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
     "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),
     "tail admits a record": Seam(
-        "eyestream.rim.ledger.tail:Tail", "admit", "self, record", ("_first_damaged", "_checksum")
+        "eyestream.rim.ledger.checksum:Tail", "admit", "self, record", ("_first_damaged", "_checksum")
     ),
     "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
     "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
@@ -190,7 +190,7 @@ SEAMS: dict[str, Seam] = {
     "rows apart": Seam("eyestream.rim.plan.stream", "rows_apart", "spec"),
     # The wire
     "version of a payload": Seam("eyestream.wire.envelope", "_VERSION_ONE"),
-    "Frames.feed": Seam("eyestream.rim.mqtt.frames:Frames", "feed", "self, data"),
+    "Frames.feed": Seam("eyestream.rim.mqtt.carrier:Frames", "feed", "self, data"),
     # The sidecar
     "pipeline decoder": Seam("eyestream.rim.sidecar.pipeline", "decode_raw", "payload, features, schema"),
     "Outbox.first": Seam("eyestream.rim.sidecar.outbox:Outbox", "first", "self, now", ("_waiting",)),

@@ -24,7 +24,7 @@ from eyestream.rim.shard.directory import LEDGER, create_shard, opened_shard
 from eyestream.rim.shard.second_place import Lengths
 from eyestream.rim.shard.shard import Shard
 from eyestream.rim.shard.worker import Worker
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
 
 __all__ = [

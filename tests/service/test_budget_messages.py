@@ -24,10 +24,10 @@ from eyestream.rim.plan import Plan, resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.rim.sidecar.budgets import BudgetBoard
+from eyestream.rim.sidecar.boards import BudgetBoard
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.sender import Sender
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import Budget, Status, decode_budget, encode_budget, encode_status
 from eyestream.wire.topics import budget_topic, status_topic

@@ -9,15 +9,14 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.fading import LEVELS, levels_of
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.charge import LEVELS, Ceilings, levels_of
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import left_of, levels_left
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.config import Settings, load
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import resolved
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 FADE = 'lifetime_epsilon = 960.0\nlifetime_mode = "fade"\n'
 

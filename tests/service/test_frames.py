@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.frames import MAX_PROPERTIES_BYTES, MOST_HELD, Frames
+from eyestream.rim.mqtt.carrier import MAX_PROPERTIES_BYTES, MOST_HELD, Frames
 from eyestream.wire.envelope import MAX_RELEASE_BYTES
 from tests.rigs.strangers import packet
 

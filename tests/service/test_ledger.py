@@ -25,7 +25,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.records import RELEASED, SlotFields, announced_body, slot_body, waiting
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 ROOT = Path(__file__).resolve().parents[2]
 FREE = Ceilings(window_chunks=4)

@@ -10,7 +10,7 @@ from eyestream.privacy.accountant import LAST_ROW, Granted, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 KEYS = [StreamKey("a", "features"), StreamKey("a", "gaze"), StreamKey("b", "features")]
 RECORD = 64

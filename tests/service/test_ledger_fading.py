@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.fading import levels_of
+from eyestream.privacy.charge import Ceilings, Charge, levels_of
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 KEY, LEVELS = StreamKey("d", "s"), 4
 CEILINGS = Ceilings.of(lifetime=16.0, levels=LEVELS)

@@ -16,7 +16,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.checksum import Checksum, read_header
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 FOLDER = Path(__file__).parent / "format2"
 INDEX = json.loads((FOLDER / "index.json").read_text())

@@ -14,7 +14,7 @@ from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 FOLDER = Path(__file__).parent / "format3"
 KEYS = (StreamKey("a", "features"), StreamKey("a", "gaze"), StreamKey("b", "features"))

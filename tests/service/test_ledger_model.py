@@ -13,7 +13,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 KEYS = st.sampled_from([StreamKey("a", "s"), StreamKey("a", "t"), StreamKey("b", "s")])
 WEARERS = st.integers(0, 2)

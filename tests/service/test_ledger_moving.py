@@ -16,7 +16,7 @@ from eyestream.rim.ledger.moving import Parcel, read_parcel, write_parcel
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs.sidecar import settings_for
 from tests.service.disk import TracedDisk, states
 from tests.service.test_ledger_rewriting import put

@@ -16,7 +16,7 @@ from eyestream.rim.ledger import writer as writer_module
 from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.service.power_loss import TracedFile, images
 
 CEILINGS = Ceilings(window_chunks=4, window=6)

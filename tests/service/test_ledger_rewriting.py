@@ -15,13 +15,13 @@ import pytest
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Granted, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.odometer import WearerOdometer
+from eyestream.privacy.meter import WearerOdometer
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.service.disk import Trace, TracedDisk, states
 from tests.service.test_ledger_power_loss import CEILINGS, Outsider, work
 

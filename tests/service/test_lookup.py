@@ -14,7 +14,7 @@ from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt import transport
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.lookup import addresses
+from eyestream.rim.mqtt.opening import addresses
 from eyestream.rim.mqtt.transport import connect
 from eyestream.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto

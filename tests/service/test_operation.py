@@ -23,9 +23,8 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.deployment.layout import unit_text
-from eyestream.rim.ops.loopback import Page, serve
-from eyestream.rim.ops.metrics import health, metrics
-from eyestream.rim.ops.notify import Notifier
+from eyestream.rim.ops.metrics import Page, health, metrics, serve
+from eyestream.rim.ops.process import Notifier
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
@@ -371,7 +370,7 @@ def test_a_stopped_demo_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> 
 
 
 def test_memory_is_kept_private() -> None:
-    code = "from eyestream.rim.ops.hardening import *\nprint(memory_is_private())\nkeep_memory_private()"
+    code = "from eyestream.rim.ops.process import *\nprint(memory_is_private())\nkeep_memory_private()"
     code += "\nprint(memory_is_private())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]

@@ -21,7 +21,7 @@ from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.wire.owner import Owner, encode_owner
+from eyestream.wire.status import Owner, encode_owner
 from eyestream.wire.topics import owner_topic, sidecar_status_topic
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger

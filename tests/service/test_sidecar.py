@@ -20,7 +20,7 @@ from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.testing.noise import SeededNoise
 from eyestream.wire.messages import encode_raw

@@ -4,7 +4,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Request
 from eyestream.release.stream import ChunkCounters
 from eyestream.rim.sidecar.spending import Spending
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs.memory_ledger import MemoryLedger
 
 KEY = StreamKey("d0", "features")

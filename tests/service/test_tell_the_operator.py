@@ -20,7 +20,7 @@ from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.ops.metrics import PLANNED, health, metrics
 from eyestream.rim.refusals import AGAIN_S, GAZE_REMEDIES, REMEDIES, Refusals
 from eyestream.rim.sdk.publisher import Publisher
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.envelope import REASONS
 from eyestream.wire.messages import encode_raw
@@ -209,7 +209,7 @@ def test_the_words_say_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("json_lines", [False, True])
 def test_the_journal_is_told_how_grave_a_line_is(tmp_path: Path, json_lines: bool) -> None:
     """`journalctl -p warning` has the warnings; a file, or a pipe, has no numbers in front."""
-    said = "import logging; from eyestream.cli.options import JsonLines, start_log; "
+    said = "import logging; from eyestream.cli.log import JsonLines, start_log; "
     said += f"start_log({'formatter=JsonLines()' if json_lines else ''}); log = logging.getLogger('eyestream.x'); "
     said += "[log.log(level, 'so') for level in (20, 30, 40)]"
     told = {}

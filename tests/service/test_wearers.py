@@ -19,7 +19,7 @@ from eyestream.rim.ops.metrics import PLANNED, health
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.assembly import assemble
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import Budget, decode_budget, decode_status, encode_raw
 from eyestream.wire.topics import budget_topic, status_topic

@@ -11,7 +11,7 @@ import pytest
 
 from eyestream.errors import LinkError
 from eyestream.rim.logs.log import Publication, partition_of
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
 

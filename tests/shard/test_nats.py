@@ -15,7 +15,7 @@ from eyestream.rim.logs.log import Log, Publication, partition_of
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.shard.second_place import Lengths
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
 from tests.rigs.nats import NatsServer

@@ -17,7 +17,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, columns_of, widths
 from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import make_source, profile_of
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
 

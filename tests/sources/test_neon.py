@@ -14,7 +14,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import GazeFeeder, Place
 from eyestream.rim.sources.neon import NeonSource, Options
 from eyestream.rim.sources.registry import make_source
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.testing.clocks import until
 from eyestream.testing.gaze_lives import hard_life
 from eyestream.testing.gaze_sources import hearing

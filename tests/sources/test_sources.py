@@ -16,8 +16,7 @@ from eyestream.rim.sidecar.inputs import SourceRunner
 from eyestream.rim.sources.recording import RecordingSource
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Deliver
-from eyestream.streams.key import StreamKey
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamKey, StreamSpec
 from eyestream.wire.messages import RawRows
 
 BROKER = BrokerSettings("mqtt://localhost")

@@ -27,7 +27,7 @@ from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeKind, Place
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.relay import LOST, Relay

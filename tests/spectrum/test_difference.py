@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.spectrum.difference import difference, integrate
+from eyestream.spectrum import difference, integrate
 
 Array = NDArray[np.float64]
 

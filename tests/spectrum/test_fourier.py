@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.spectrum.fourier import RealFourier, coordinate_count, coordinate_weights, most_coefficients
+from eyestream.spectrum import RealFourier, coordinate_count, coordinate_weights, most_coefficients
 
 LENGTHS = (2, 4, 32, 63, 64, 128)
 Array = NDArray[np.float64]

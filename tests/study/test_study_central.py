@@ -7,7 +7,7 @@ from eyestream.lab.study import central
 from eyestream.lab.study.central_page import page
 from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.mechanisms import build
-from eyestream.spectrum.difference import difference
+from eyestream.spectrum import difference
 from eyestream.testing.noise import SeededNoise
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.lab.study.fidelity import Yardstick, fidelity, price_of
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 
 Array = NDArray[np.float64]
 NAMES = ("rate_saccades", "copy", "other", "constant")

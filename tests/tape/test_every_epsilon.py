@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.fading import LEVELS
+from eyestream.privacy.charge import LEVELS
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.klt.codebook import coded_by
 from eyestream.rim.files import calibrations

@@ -13,7 +13,7 @@ import pytest
 
 from eyestream.errors import PayloadError
 from eyestream.wire import messages as wire
-from eyestream.wire.owner import decode_owner, encode_owner
+from eyestream.wire.status import decode_owner, encode_owner
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 INDEX = json.loads((GOLDEN / "index.json").read_text())

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from eyestream.wire import budget, gaze, owner, raw, release, status, topics
+from eyestream.wire import gaze, raw, release, status, topics
 from eyestream.wire.envelope import VERSION, Message
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -56,9 +56,9 @@ CHANNELS = (
     ),
     Channel("meta", topics.meta_topic("D", "S"), "meta", release._Meta, "Names, units, mechanism, guarantee."),
     Channel("status", topics.status_topic("D", "S"), "status", status.Status, "How the stream is."),
-    Channel("budget", topics.budget_topic("D", "S"), "budget", budget.Budget, "How many more chunks may come."),
+    Channel("budget", topics.budget_topic("D", "S"), "budget", status.Budget, "How many more chunks may come."),
     Channel("sidecarStatus", topics.sidecar_status_topic("N"), "status", status.Status, "How the sidecar is."),
-    Channel("owner", topics.owner_topic("N"), "owner", owner.Owner, "Which devices the sidecar serves."),
+    Channel("owner", topics.owner_topic("N"), "owner", status.Owner, "Which devices the sidecar serves."),
 )
 PARAMETERS = {
     "device": ("D", "Pseudonym of the tracker."),

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from eyestream.errors import EyestreamError
 from eyestream.privacy.building import RAISED
-from eyestream.privacy.fading import LEVELS, faded
+from eyestream.privacy.charge import LEVELS, faded
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.testing.mechanisms import check_life

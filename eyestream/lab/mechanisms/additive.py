@@ -20,7 +20,7 @@ from eyestream.privacy.calibration import Calibration, PerFeatureTables, Provena
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
-from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
+from eyestream.spectrum import coordinate_weights, most_coefficients
 
 __all__ = [
     "FourierTrial",

@@ -21,7 +21,7 @@ from eyestream.privacy.calibration import PerFeatureTables
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.whole import release_rows
-from eyestream.spectrum.fourier import coordinate_weights
+from eyestream.spectrum import coordinate_weights
 
 __all__ = ["cells", "choice_law", "kept_error", "leak_bound", "measure", "tail"]
 

@@ -11,7 +11,7 @@ from eyestream.lab.study.cells import Cell, Record
 from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.sources import World
 from eyestream.privacy.calibration.corpus import whole_chunks
-from eyestream.spectrum.difference import difference
+from eyestream.spectrum import difference
 
 __all__ = ["autocorrelation", "cells", "measure", "states_of", "with_fifth"]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration.redundancy import groups_of
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 
 __all__ = ["Fidelity", "Price", "Spread", "Yardstick", "fidelity", "price_of", "spread_over_people"]
 

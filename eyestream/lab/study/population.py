@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.privacy.calibration import recording_hash
 from eyestream.rim.files.recordings import Recording
-from eyestream.streams.spec import same_rate
+from eyestream.streams import same_rate
 
 __all__ = ["Population", "finite_rows", "read_labels"]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from eyestream.lab.study.fidelity import Price, price_of
 from eyestream.lab.study.population import Population
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 
 __all__ = ["REACH_S", "price", "with_prices"]
 

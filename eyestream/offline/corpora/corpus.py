@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.offline.corpora.kinds import Extent, Kind
-from eyestream.streams.spec import same_rate
+from eyestream.streams import same_rate
 
 __all__ = ["PARTICIPANTS", "Corpus", "Part", "Survey", "open_corpus", "participants_table"]
 

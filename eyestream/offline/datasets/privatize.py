@@ -23,7 +23,7 @@ from eyestream.privacy.whole import chunk_count, release_rows
 from eyestream.release.ports import Ledger
 from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Booking", "RefusedError", "Released", "Stretch", "privatize", "privatize_whole"]
 
@@ -48,7 +48,7 @@ class Booking:
     today
         Days since 1970, UTC.
     levels
-        Of the ledger's lifetime (`eyestream.privacy.fading`); 1: it does not fade.
+        Of the ledger's lifetime (`eyestream.privacy.charge`); 1: it does not fade.
     """
 
     ledger: Ledger

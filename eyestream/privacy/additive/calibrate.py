@@ -12,7 +12,7 @@ from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
 from eyestream.privacy.calibration.persistence import lagged_moments, stable_part
-from eyestream.spectrum.fourier import RealFourier, coordinate_count, most_coefficients
+from eyestream.spectrum import RealFourier, coordinate_count, most_coefficients
 
 __all__ = ["calibrate_per_feature"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from eyestream.privacy.additive.signals import Signals
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
-from eyestream.spectrum.fourier import most_coefficients
+from eyestream.spectrum import most_coefficients
 
 __all__ = ["declared_per_feature"]
 

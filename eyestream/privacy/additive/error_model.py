@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.portable import quarter_sine
-from eyestream.spectrum.fourier import most_coefficients
+from eyestream.spectrum import most_coefficients
 
 __all__ = ["cfpa_noise", "dcfpa_noise", "lpa_noise"]
 

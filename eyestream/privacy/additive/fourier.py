@@ -22,7 +22,7 @@ from eyestream.privacy.additive.per_feature import Columns, PostProcessing, core
 from eyestream.privacy.additive.signals import Signals
 from eyestream.privacy.additive.transforms import Transform
 from eyestream.privacy.frame import Frame
-from eyestream.spectrum.fourier import Way, coordinate_count, coordinate_weights, most_coefficients
+from eyestream.spectrum import Way, coordinate_count, coordinate_weights, most_coefficients
 
 __all__ = ["FILTERED", "FourierOptions", "Space", "fourier_core"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
-from eyestream.spectrum.difference import difference, integrate
+from eyestream.spectrum import difference, integrate
 
 __all__ = ["CHUNKS", "DIFFERENCES", "VALUES", "Signals"]
 

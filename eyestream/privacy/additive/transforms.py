@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.portable import quarter_sine
-from eyestream.spectrum.difference import difference, integrate
-from eyestream.spectrum.fourier import RealFourier, Way, coordinate_count
+from eyestream.spectrum import RealFourier, Way, coordinate_count, difference, integrate
 
 __all__ = ["DifferenceFourierTransform", "FourierTransform", "TimeTransform", "Transform"]
 
@@ -78,7 +77,7 @@ class FourierTransform:
         return np.subtract(chunk, self._centre, out=self._residual)
 
     def coordinates(self, residual: Array) -> Array:
-        """(F, M) unnormalised coordinates of `eyestream.spectrum.fourier`."""
+        """(F, M) unnormalised coordinates of `eyestream.spectrum`."""
         return self._fourier.coordinates(residual)
 
     def chunk(self, coordinates: Array) -> Array:

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.anchor import BASELINE_S, Anchor, Baseline
-from eyestream.privacy.calibration.calibration import Calibration, Provenance, product
-from eyestream.privacy.calibration.fingerprints import recording_hash, row_fingerprints
+from eyestream.privacy.calibration.calibration import Calibration, Provenance, product, recording_hash, row_fingerprints
 from eyestream.privacy.calibration.tables import Tables
-from eyestream.privacy.domain import Domain
-from eyestream.streams.front_end import FrontEndMark
-from eyestream.streams.spec import same_rate
+from eyestream.privacy.frame import Domain
+from eyestream.streams import FrontEndMark, same_rate
 
 __all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "whole_chunks"]
 

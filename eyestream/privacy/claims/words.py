@@ -3,8 +3,7 @@
 import math
 from fractions import Fraction
 
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Facts
-from eyestream.privacy.correlated import NO_CLASS
+from eyestream.privacy.claims.facts import NO_CLASS, NOT_PROTECTED, TRUSTED, Facts
 from eyestream.privacy.leakage import leakage
 
 __all__ = ["sentences", "text"]

@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.kaleido.planar import PlanarLaw, planar_rate
-from eyestream.privacy.loss import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.noise.laws import LaplaceLaw, ideal_rate
 

@@ -15,6 +15,8 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration, Tables
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.problems import Problems
+from eyestream.strict import Place, Reader
 
 __all__ = ["Beginning", "Entry", "NoOptions", "StudyForm", "referred"]
 
@@ -143,12 +145,10 @@ class Entry:
         unknown = [name for name in given if name not in takes]
         if unknown:
             raise ConfigError(f"{self.name} has no option {unknown[0]}; it takes {_listed(takes)}")
-        try:
-            msgspec.convert(given, self.options)
-        except msgspec.ValidationError as error:
-            what, _, where = str(error).partition(" - at `$.")
-            kind = what.replace("`", "").replace(" | null", "")
-            raise ConfigError(f"option {where.rstrip('`')} of {self.name}: {kind[0].lower()}{kind[1:]}") from None
+        problems, kinds = Problems(), {field.name: field.type for field in msgspec.structs.fields(self.options)}
+        for name, value in given.items():
+            Reader(problems).value(kinds[name], value, Place(), f"option {name}")
+        problems.refuse(f"{self.name}: ")
         return given
 
     def calibrated(self, corpus: Any, options: Mapping[str, Any]) -> Calibration:

@@ -26,7 +26,7 @@ from eyestream.privacy.mechanisms.klt.parts import inverse_root, positive
 from eyestream.privacy.mechanisms.klt.standard import RANK_TAIL, Standard
 from eyestream.privacy.tasks.classes import SHRINKAGE, means_and_within
 from eyestream.privacy.tasks.history import History, Remembering, SessionLevel
-from eyestream.streams.front_end import FrontEndMark
+from eyestream.streams import FrontEndMark
 
 __all__ = ["LabelledSession", "ResidualRows", "calibrate_tasks", "discriminants", "remembering_of", "residual_rows"]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.loss import Loss
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.tiles.calibration import TileCalibration
 from eyestream.privacy.tiles.reader import Code, Gaze, Reader, hindsight

@@ -86,7 +86,7 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
     problems, values, wrong = Problems(), dict[str, Any](), set[str]()
     fields = {field.name: field for field in msgspec.structs.fields(Settings)}
     misspelt = unknown_keys(current, fields, problems)
-    tables = _one_source(current)
+    tables = _one_source(current, problems)
     for field in fields.values():
         before = len(problems)
         if field.name in tables:
@@ -177,7 +177,7 @@ def _sound(value: Any, problems: Problems, place: Place, key: str) -> Any:
     return value
 
 
-def _one_source(table: dict[str, Any]) -> dict[str, Any]:
+def _one_source(table: dict[str, Any], problems: Problems) -> dict[str, Any]:
     """The table with a plain ``[source]`` as the first of ``[[source]]``; device and stream are those there are.
 
     Where there are several devices or streams, each source must name its own.
@@ -186,6 +186,8 @@ def _one_source(table: dict[str, Any]) -> dict[str, Any]:
     sources = [sources] if isinstance(sources, dict) else sources
     if not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
         return table
+    if any(source.keys() >= {"stream", "streams"} for source in sources):
+        problems.add("[[source]]: expected stream or streams, found both")
     only: dict[str, Any] = {}
     for key, kind, name in (("device", "device", "id"), ("stream", "stream", "name")):
         known = table.get(kind)

@@ -15,7 +15,7 @@ from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenanc
 from eyestream.privacy.calibration.tables import STORED_NAMES
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.files.package_data import DATA
-from eyestream.streams.front_end import FrontEndMark
+from eyestream.streams import FrontEndMark
 
 __all__ = ["load", "save", "shipped"]
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.errors import RecordingError
-from eyestream.gaze.entry import FrontEndEntry, Rows
+from eyestream.gaze.entry import USUAL, FrontEndEntry, Rows
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.registry import USUAL
 from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.recordings import Recording

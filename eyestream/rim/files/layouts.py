@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, RecordingError
-from eyestream.gaze.registry import USUAL
+from eyestream.gaze.entry import USUAL
 from eyestream.problems import Problems
 from eyestream.rim.files.delimited import opened, read_columns, read_header
 from eyestream.rim.files.package_data import DATA, path_of

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
-from eyestream.gaze.registry import SHIPPED
+from eyestream.gaze.entry import SHIPPED
 from eyestream.rim.files.parquet import load_parquet, save_parquet
-from eyestream.streams.front_end import FrontEndMark
+from eyestream.streams import FrontEndMark
 
 __all__ = ["Recording", "load", "save"]
 

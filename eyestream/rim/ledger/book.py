@@ -17,20 +17,21 @@ on the next one that has a slot. If the host's clock was also set back over midn
 """
 
 import dataclasses
+import gc
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Account
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.checksum import Checksum, Header, read_header, write_header
-from eyestream.rim.ledger.legacy import LegacyReader
+from eyestream.rim.ledger.checksum import Checksum, Header, Source, Tail, read_header, write_header
 from eyestream.rim.ledger.records import NamePiece, SlotFields
 from eyestream.rim.ledger.snapshot import DeviceLine, StreamFacts, Unsettled, read_snapshot, write_snapshot
-from eyestream.rim.ledger.tail import Source, Tail
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
-__all__ = ["MOST_UNSYNCED", "Book", "Entry"]
+__all__ = ["MOST_UNSYNCED", "Book", "Entry", "no_collection", "read_book"]
 
 MOST_UNSYNCED = 512
 """Records that may wait to be made durable; a longer stretch of damage is not a torn append."""
@@ -191,6 +192,8 @@ class Book:
             entry.unsettled.extend(known.unsettled)
 
     def _read_legacy(self, source: Source, shape: tuple[int, int]) -> None:
+        from eyestream.rim.ledger.legacy import LegacyReader  # noqa: PLC0415  for a ledger of 0.1.0
+
         reader = LegacyReader(self.header.file_key, shape, self._account_of)
         reader.read(source)
         self.tail = reader.tail
@@ -254,3 +257,29 @@ class Book:
         if [(p.key, p.piece) for p in self._name] == [(len(self._by_number), i) for i in range(piece.pieces)]:
             device, _, stream = b"".join(p.text for p in self._name).decode().partition("/")
             self.add(StreamKey(device, stream))
+
+
+def read_book(path: Path, pieces: Iterable[bytes]) -> Book:
+    """The book of the file's bytes; its name, and the way out, stand in what is raised about its contents."""
+    try:
+        with no_collection():
+            return Book(pieces)
+    except LedgerError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise LedgerError(
+            f"{path} {error}; move it away and make a new one with `eyestream budget --new`, "
+            "which forgets what was spent and which rows were released"
+        ) from None
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """No garbage collection inside: of many accounts that are made at once none is garbage, and it takes as long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -33,14 +33,14 @@ from pathlib import Path
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, Header
 from eyestream.rim.ledger.moving import Parcel, ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, check_name
 from eyestream.rim.ledger.writer import Writer
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["MOST_DAYS_AHEAD", "Ledger"]
 

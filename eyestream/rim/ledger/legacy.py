@@ -13,9 +13,8 @@ from collections.abc import Callable
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Account, Announcement
 from eyestream.privacy.charge import DELTA_UNITS, MOST_UNITS
-from eyestream.rim.ledger.checksum import RECORD_BYTES, Checksum
-from eyestream.rim.ledger.tail import Source, Tail
-from eyestream.streams.key import StreamKey
+from eyestream.rim.ledger.checksum import RECORD_BYTES, Checksum, Source, Tail
+from eyestream.streams import StreamKey
 
 __all__ = ["LegacyReader"]
 

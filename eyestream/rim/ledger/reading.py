@@ -1,22 +1,19 @@
 """Making an empty ledger, and reading one without a lock, also while a sidecar is at work."""
 
-import gc
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from eyestream.errors import LedgerError
-from eyestream.privacy.odometer import Odometer
-from eyestream.rim.ledger.book import Book
+from eyestream.privacy.meter import Odometer
+from eyestream.rim.ledger.book import read_book
 from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file, read_pieces
 from eyestream.rim.ledger.snapshot import StreamFacts
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
-__all__ = ["LedgerReading", "create_ledger", "no_collection", "read_book", "read_ledger"]
+__all__ = ["LedgerReading", "create_ledger", "read_ledger"]
 
 _ATTEMPTS = 3
 
@@ -61,29 +58,3 @@ def read_ledger(path: Path) -> LedgerReading:
     odometers = {device: account.odometer() for device, account in book.accounts.items()}
     facts = {key: entry.facts() for key, entry in book.entries.items()}
     return LedgerReading(book.header, odometers, facts, frozenset(book.gone), book.givers)
-
-
-def read_book(path: Path, pieces: Iterable[bytes]) -> Book:
-    """The book of the file's bytes; its name, and the way out, stand in what is raised about its contents."""
-    try:
-        with no_collection():
-            return Book(pieces)
-    except LedgerError as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise LedgerError(
-            f"{path} {error}; move it away and make a new one with `eyestream budget --new`, "
-            "which forgets what was spent and which rows were released"
-        ) from None
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """No garbage collection inside: of many accounts that are made at once none is garbage, and it takes as long."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

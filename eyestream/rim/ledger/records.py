@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from eyestream.privacy.stream_account import Announcement
 from eyestream.rim.ledger.checksum import BODY_BYTES
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = [
     "ANNOUNCED",

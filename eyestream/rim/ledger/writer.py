@@ -11,12 +11,11 @@ from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Announcement, Request
 from eyestream.privacy.charge import Charge
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.book import Entry
+from eyestream.rim.ledger.book import Entry, no_collection, read_book
 from eyestream.rim.ledger.checksum import VERSION
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.reading import no_collection, read_book
 from eyestream.rim.ledger.records import SlotFields
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Writer"]
 

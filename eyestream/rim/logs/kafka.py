@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from eyestream.errors import LinkError
 from eyestream.rim.logs.log import Bounds, Entry, Publication
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.topics import is_name
 
 __all__ = ["PRIVATE", "RAW", "KafkaLog"]

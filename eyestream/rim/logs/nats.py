@@ -25,7 +25,7 @@ from nats.js.errors import KeyWrongLastSequenceError
 
 from eyestream.errors import LinkError
 from eyestream.rim.logs.log import Bounds, Entry, Publication
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.topics import is_name, private_topic
 
 __all__ = ["PRIVATE", "NatsLog", "connected", "make_streams", "mapping", "trouble"]

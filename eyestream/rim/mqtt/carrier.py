@@ -1,11 +1,148 @@
-"""Paho on asyncio: what the library takes for its socket, and the one private method of it that we replace."""
+"""Paho on asyncio: what the library takes for its socket, and the one private method of it that we replace.
+
+A broker's bytes are cut into packets before the library sees them (`Frames`, pure and bounded). The library would hold
+a packet of any size, and a message at QoS 2 until the broker releases it. So what is too large is cut while it comes
+in, and a packet that a broker may not send to us ends the link.
+
+Sources: MQTT Version 3.1.1 (OASIS Standard, 29 October 2014) and MQTT Version 5.0 (OASIS Standard, 7 March 2019),
+section 2 of both.
+"""
 
 import asyncio
+from collections.abc import Iterator
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-__all__ = ["Carrier", "Paho"]
+from eyestream.errors import LinkError
+from eyestream.wire.envelope import MAX_RELEASE_BYTES
+
+__all__ = ["CONNACK", "MAX_PROPERTIES_BYTES", "MOST_HELD", "Carrier", "Frames", "Paho", "broken"]
+
+CONNACK = 0x20
+
+MAX_PROPERTIES_BYTES = 512
+"""Of one message. The library takes time for each property that grows with the whole packet."""
+
+_PUBLISH = frozenset({0x30, 0x31, 0x32, 0x33, 0x3A, 0x3B})
+"""First bytes of PUBLISH: QoS 0 and 1, with and without the flags for retained and sent again."""
+
+_ANSWERS = frozenset({CONNACK, 0x40, 0x90, 0xD0, 0xE0})
+"""First bytes of CONNACK, PUBACK, SUBACK, PINGRESP and DISCONNECT."""
+
+_MOST_HEADER = 2 + 65_535 + 2
+"""Bytes of a topic and a packet id."""
+
+_MOST_MESSAGE = _MOST_HEADER + 2 + MAX_PROPERTIES_BYTES + MAX_RELEASE_BYTES
+_MOST_ANSWER = 16_384
+
+MOST_HELD = 5 + _MOST_MESSAGE
+"""Bytes of an unfinished packet, at most."""
+
+
+class Frames:
+    """A broker's bytes to packets; holds one unfinished packet at most.
+
+    Parameters
+    ----------
+    five
+        Whether the packets are of MQTT 5.
+    """
+
+    def __init__(self, *, five: bool) -> None:
+        self._five = five
+        self._held = bytearray()
+        self._needed = 0
+        self._skip = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Packets that `data`, any number of bytes, completes; to be read to the end before more is fed.
+
+        Yields
+        ------
+        tuple[bytes, bool]
+            A packet, and whether it is a message that was too large: then its properties and payload are left out.
+
+        Raises
+        ------
+        LinkError
+            No packet of a broker; nothing may be fed any more.
+        """
+        if self._held:
+            self._held += data
+            if len(self._held) < self._needed:
+                return
+            data = bytes(self._held)
+            self._held.clear()
+        at, size = 0, len(data)
+        while True:
+            passed = min(self._skip, size - at)
+            self._skip -= passed
+            at += passed
+            if at == size:
+                return
+            head = data[at]
+            message = head in _PUBLISH
+            if not message and head not in _ANSWERS:
+                raise broken("no packet that a broker may send to us")
+            body, end = _frame(data, at)
+            whole = end - body <= (_MOST_MESSAGE if message else _MOST_ANSWER)
+            if not whole and not message:
+                raise broken("a packet that is too large")
+            kept = end if whole else body + _MOST_HEADER
+            if kept > size:
+                self._held += data[at:]
+                self._needed = kept - at
+                return
+            if message and (not whole or self._many_properties(data, at, body, end)):
+                yield self._cut(data, at, body, kept), True
+            else:
+                yield data[at:end], False
+            self._skip = end - kept
+            at = kept
+
+    def _many_properties(self, data: bytes, at: int, body: int, end: int) -> bool:
+        """Whether a whole message has more properties than are read."""
+        if not self._five or end - body <= MAX_PROPERTIES_BYTES:
+            return False
+        length, start = 0, _after_header(data, at, body)
+        for place, digit in enumerate(data[start : min(start + 4, end)]):
+            length |= (digit & 0x7F) << 7 * place
+            if digit < 0x80:
+                break
+        return length > MAX_PROPERTIES_BYTES
+
+    def _cut(self, data: bytes, at: int, body: int, kept: int) -> bytes:
+        """A message without its properties and payload."""
+        stop = _after_header(data, at, body)
+        if stop > kept:
+            raise broken("a message is cut off")
+        rest = data[body:stop] + b"\0" * self._five
+        return bytes([data[at], len(rest) & 0x7F | 0x80, len(rest) >> 7 & 0x7F | 0x80, len(rest) >> 14]) + rest
+
+
+def broken(what: str) -> LinkError:
+    """The error for `what` is wrong with a broker's bytes; it holds nothing of their content."""
+    return LinkError(f"the broker does not speak MQTT as we know it: {what}")
+
+
+def _after_header(data: bytes, at: int, body: int) -> int:
+    """Where topic and packet id of the message at `at` end."""
+    return body + 2 + int.from_bytes(data[body : body + 2]) + 2 * (data[at] & 0x06 != 0)
+
+
+def _frame(data: bytes, at: int) -> tuple[int, int]:
+    """Where the body of the packet at `at` begins and ends; beyond `data` when that is not known yet."""
+    body, length = at + 1, 0
+    while body < len(data):
+        digit = data[body]
+        length |= (digit & 0x7F) << 7 * (body - at - 1)
+        body += 1
+        if digit < 0x80:
+            return body, body + length
+        if body - at > 4:
+            raise broken("a length of more than four bytes")
+    return body, len(data) + 1
 
 
 class Carrier:

@@ -5,7 +5,7 @@ What it does not do: reconnect (`eyestream.rim.mqtt.reconnecting`), keep anythin
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from paho.mqtt.properties import Properties as Said
@@ -13,12 +13,34 @@ from paho.mqtt.properties import Properties as Said
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.connection import Connection
 from eyestream.rim.mqtt.greeting import disconnect, greet
-from eyestream.rim.mqtt.messages import NO_PROPERTIES, Properties
-from eyestream.rim.mqtt.names import check_text, topic_bytes
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, Properties, check_text, topic_bytes
 from eyestream.rim.mqtt.outgoing import Waiting
 from eyestream.rim.mqtt.words import said_properties
 
-__all__ = ["FIVE", "THREE", "Client"]
+__all__ = ["FIVE", "THREE", "Client", "groups"]
+
+SUBSCRIBE_BYTES = 8192
+"""Topic filters in one packet, at most: far below the least packet that the brokers of a deployment take."""
+
+_AROUND = 16
+"""Bytes of SUBSCRIBE around its filters, or more."""
+
+
+def groups(topic_filters: Iterable[str], packet_bytes: int) -> Iterator[list[str]]:
+    """The filters in their order, in groups that one packet has room for where a broker takes `packet_bytes`."""
+    most = min(SUBSCRIBE_BYTES, packet_bytes - _AROUND)
+    group: list[str] = []
+    room = most
+    for topic_filter in topic_filters:
+        size = len(topic_filter.encode(errors="replace")) + 3  # its length before it, the QoS behind it (3.8.3)
+        if group and size > room:
+            yield group
+            group, room = [], most
+        group.append(topic_filter)
+        room -= size
+    if group:
+        yield group
+
 
 FIVE, THREE = "MQTT 5", "MQTT 3.1.1"
 

@@ -13,11 +13,9 @@ from paho.mqtt.properties import Properties as Said
 from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.carrier import Carrier
-from eyestream.rim.mqtt.frames import Frames, broken
+from eyestream.rim.mqtt.carrier import Carrier, Frames, broken
 from eyestream.rim.mqtt.greeting import OTHER_VERSION, Greeting, OtherVersionError, judge
-from eyestream.rim.mqtt.messages import TOO_LARGE, Limits, Message
-from eyestream.rim.mqtt.names import topic_bytes
+from eyestream.rim.mqtt.messages import TOO_LARGE, Limits, Message, topic_bytes
 from eyestream.rim.mqtt.words import heard_limits, heard_properties, reason
 
 __all__ = ["Connection"]

@@ -6,10 +6,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.carrier import Paho
-from eyestream.rim.mqtt.frames import CONNACK, broken
-from eyestream.rim.mqtt.messages import Will
-from eyestream.rim.mqtt.names import MAX_TEXT_BYTES, check_text, topic_bytes
+from eyestream.rim.mqtt.carrier import CONNACK, Paho, broken
+from eyestream.rim.mqtt.messages import MAX_TEXT_BYTES, Will, check_text, topic_bytes
 from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.words import properties
 

@@ -1,22 +1,29 @@
-"""How a link begins: the socket, which version of MQTT, the greeting.
+"""How a link begins: the address, the socket, which version of MQTT, the greeting.
 
 MQTT 5 is tried first. A broker that answers as one of 3.1.1, refuses the version, hangs up or says nothing is asked
 again, on a new connection, in 3.1.1. Nothing of that is remembered: a broker may be replaced by another one while it is
 away.
+
+Addresses of a broker's name are found in a thread of their own. A name server that is silent holds a thread for half a
+minute and longer, and nothing can call it back. In the threads of the event loop, which are few, it would hold up the
+ledger, and with it every device; the loop's end would wait for it too. So each name that is being looked up has one
+thread, which nobody waits for, and all who ask share the answer.
 """
 
 import asyncio
+import socket
 import ssl
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.client import Client
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.greeting import Greeting, OtherVersionError
-from eyestream.rim.mqtt.lookup import addresses
 from eyestream.rim.mqtt.messages import Message
 
-__all__ = ["enter"]
+__all__ = ["addresses", "enter"]
 
 PROBE_SHARE = 1 / 3
 """Of our patience, for a broker that may not know what to answer in MQTT 5: amqtt waits for more bytes then."""
@@ -104,3 +111,35 @@ async def _open_at(client: Client, endpoint: Endpoint, address: str, patience_s:
             ssl_handshake_timeout=patience_s,
             ssl_shutdown_timeout=patience_s,
         )
+
+
+_under_way: dict[str, "Future[list[str]]"] = {}
+
+
+async def addresses(host: str) -> list[str]:
+    """The addresses of `host`, each once, in the order of preference; one that is an address already is its own.
+
+    Raises
+    ------
+    OSError
+        There is no such name, or no name server.
+    UnicodeError
+        It cannot be a name.
+    """
+    answer = _under_way.get(host)
+    if answer is None:
+        answer = _under_way[host] = Future()
+        answer.set_running_or_notify_cancel()  # who stops waiting cancels his own waiting, not the answer
+        threading.Thread(target=_look_up, args=(host, answer), name="look-up", daemon=True).start()
+    return await asyncio.wrap_future(answer)
+
+
+def _look_up(host: str, answer: "Future[list[str]]") -> None:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        del _under_way[host]
+        answer.set_exception(error)
+    else:
+        del _under_way[host]
+        answer.set_result(list(dict.fromkeys(str(address[0]) for *_, address in found)))

@@ -15,13 +15,11 @@ from typing import NoReturn
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt import opening
-from eyestream.rim.mqtt.client import FIVE, Client
+from eyestream.rim.mqtt.client import FIVE, Client, groups
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.filters import groups
 from eyestream.rim.mqtt.greeting import Greeting
-from eyestream.rim.mqtt.messages import NO_PROPERTIES, Message, Properties, Will
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, Message, Properties, Requests, Will, answer_to
 from eyestream.rim.mqtt.outgoing import Outgoing
-from eyestream.rim.mqtt.requests import Requests, answer_to
 from eyestream.wire.topics import refuse_shared
 
 __all__ = ["Backoff", "Link", "Message", "Properties", "RefusedError", "Will", "connect"]

@@ -6,8 +6,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties as Said
 from paho.mqtt.reasoncodes import ReasonCode
 
-from eyestream.rim.mqtt.messages import NO_PROPERTIES, Limits, Properties
-from eyestream.rim.mqtt.names import MAX_TEXT_BYTES, check_text, topic_bytes
+from eyestream.rim.mqtt.messages import MAX_TEXT_BYTES, NO_PROPERTIES, Limits, Properties, check_text, topic_bytes
 
 __all__ = ["heard_limits", "heard_properties", "properties", "reason", "said_properties"]
 

@@ -10,7 +10,7 @@ from eyestream.errors import OperatorError
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.rim.ops.hardening import keep_memory_private, memory_is_private, not_forbidden
+from eyestream.rim.ops.process import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.plan import Plan, resolved
 
 __all__ = ["configuration_findings", "host_findings"]

@@ -2,15 +2,96 @@
 
 An allow-list: envelopes, rows by what became of them, chunks, messages, links. All of them follow from when messages
 came and how large they were, none from a value in them. Missing values, imputations, projections are counted nowhere.
+
+They are served on the loopback: GET /metrics and GET /healthz, nothing else, bounded in size, number and time.
 """
 
-from collections.abc import Iterator, Mapping
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
+from eyestream.errors import LinkError
 from eyestream.privacy.charge import Ceilings, decimal
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
+from eyestream.rim.sidecar.assembly import Assembly
 from eyestream.rim.sidecar.sidecar import Sidecar
 
-__all__ = ["PLANNED", "health", "metrics"]
+__all__ = ["PLANNED", "Page", "health", "metrics", "pages", "serve"]
+
+Page = Callable[[], Awaitable[tuple[int, str]]]
+"""Gives status and body."""
+
+MOST_VISITORS = 8
+MOST_BYTES = 2048
+VISIT_SECONDS = 2.0
+
+_WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+
+@contextlib.asynccontextmanager
+async def serve(port: int, pages: Mapping[str, Page]) -> AsyncIterator[int]:
+    """Serve `pages` by path on 127.0.0.1 beside the body; gives the port (0 chooses one).
+
+    Raises
+    ------
+    LinkError
+        The port is taken.
+    """
+    visitors: set[asyncio.StreamWriter] = set()
+
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(visitors) >= MOST_VISITORS:
+            writer.close()
+            return
+        visitors.add(writer)
+        try:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(VISIT_SECONDS):
+                    writer.write(await _answer(await _head(reader), pages))
+                    await writer.drain()
+        finally:
+            visitors.discard(writer)
+            writer.close()
+
+    try:
+        server = await asyncio.start_server(visit, "127.0.0.1", port, limit=MOST_BYTES)
+    except OSError:
+        raise LinkError(f"port {port} of 127.0.0.1 cannot be opened for [metrics]") from None
+    async with server:
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            for writer in list(visitors):
+                writer.transport.abort()
+
+
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    """The head of a request; empty when it is none, or too long."""
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return b""
+
+
+async def _answer(head: bytes, pages: Mapping[str, Page]) -> bytes:
+    words = head.split(b"\r\n", 1)[0].split(b" ")
+    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+        status, body = 400, ""
+    elif words[0] != b"GET":
+        status, body = 405, ""
+    else:
+        page = pages.get(words[1].decode("latin-1"))
+        status, body = (404, "") if page is None else await page()
+    data = body.encode()
+    head_lines = (
+        f"HTTP/1.1 {status} {_WORDS[status]}",
+        "Content-Type: text/plain; version=0.0.4; charset=utf-8",
+        f"Content-Length: {len(data)}",
+        "Cache-Control: no-store",
+        "Connection: close",
+    )
+    return "\r\n".join((*head_lines, "", "")).encode() + data
+
 
 Sample = tuple[str, int | str]
 
@@ -19,6 +100,20 @@ _WITHHELD = ("owner", "lifetime", "day", "wearer", "session", "change")
 
 PLANNED = frozenset({"lifetime", "day", "wearer", "session", "change"})
 """Words of `health` that no restart mends: the budget works as it should."""
+
+
+def pages(made: Assembly) -> dict[str, Page]:
+    """What `serve` serves of a sidecar, by path."""
+
+    async def figures() -> tuple[int, str]:
+        odometers = await asyncio.to_thread(made.odometers)  # it waits for the ledger, which may wait for the disk
+        return 200, metrics(made.sidecar, odometers, made.plan.ceilings.device)
+
+    async def healthz() -> tuple[int, str]:
+        word = health(made.sidecar)
+        return (200 if word == "ok" or word in PLANNED else 503), f"{word}\n"
+
+    return {"/metrics": figures, "/healthz": healthz}
 
 
 def metrics(sidecar: Sidecar, odometers: Mapping[str, Odometer], ceilings: Ceilings) -> str:

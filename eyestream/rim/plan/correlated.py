@@ -4,14 +4,15 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from eyestream.correlation.published import session_claim
 from eyestream.errors import ConfigError
 from eyestream.privacy.building import building
-from eyestream.privacy.charge import ceiling_units, charge_units
-from eyestream.privacy.correlated import Correlated
-from eyestream.privacy.fading import faded
+from eyestream.privacy.charge import ceiling_units, charge_units, faded
+from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import BudgetSettings, StreamSettings
-from eyestream.streams.spec import StreamSpec
+from eyestream.rim.files.processes import load_process
+from eyestream.streams import StreamSpec
 
 __all__ = ["correlated_of", "kept_below"]
 
@@ -53,9 +54,6 @@ def correlated_of(
             "[stream.privacy] correlation: leave it out for a calibration with a baseline: every chunk then depends on "
             "the first minute of its session too, the class says nothing of that, and only the plain sum holds"
         )
-    from eyestream.correlation.published import session_claim  # noqa: PLC0415  for who names a class
-    from eyestream.rim.files.processes import load_process  # noqa: PLC0415
-
     ceilings = [budget.session_epsilon]
     if stream.budget is not None and stream.budget.session_epsilon is not None:
         ceilings.append(stream.budget.session_epsilon)

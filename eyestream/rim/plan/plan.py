@@ -25,7 +25,7 @@ from eyestream.rim.plan.resolve import alone, makers_of, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
 from eyestream.rim.sources.registry import Served, make_sources
 from eyestream.rim.sources.source import Feeder, Source
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import Meta
 
 __all__ = ["Plan", "load", "resolved"]

@@ -2,30 +2,24 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.gaze.entry import FrontEndEntry
-from eyestream.gaze.registry import SHIPPED, USUAL
+from eyestream.gaze.entry import SHIPPED, USUAL, FrontEndEntry
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.correlated import Correlated
-from eyestream.privacy.doors import live
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.privacy.mechanisms.registry import live
 from eyestream.privacy.noise import Noise
 from eyestream.problems import Problems
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
 from eyestream.rim.files import calibrations
-from eyestream.rim.plan.correlated import correlated_of, kept_below
 from eyestream.rim.plan.stream import Parts
 from eyestream.rim.sources.registry import asked, profile_of
-from eyestream.streams.spec import StreamSpec
-from eyestream.strict import Place, Reader
+from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
+    from eyestream.privacy.claims.facts import Correlated
 
 __all__ = ["Made", "alone", "fitting", "makers_of", "parts_of", "spec_of"]
 
@@ -173,11 +167,11 @@ def _built(
     settings: Settings, stream: StreamSettings, calibration: Calibration, spec: StreamSpec, noise: Noise
 ) -> Mechanism:
     privacy = stream.privacy
-    _check_options(stream, calibration)
     if privacy.epsilon_prime is None:
         return build(calibration, privacy.epsilon, noise=noise, **privacy.given)
+    from eyestream.rim.plan.correlated import correlated_of, kept_below  # noqa: PLC0415  for who names a class
 
-    def claimed(epsilon: float) -> tuple[Mechanism, Correlated]:
+    def claimed(epsilon: float) -> "tuple[Mechanism, Correlated]":
         mechanism = build(calibration, epsilon, noise=noise, **privacy.given)
         claim = correlated_of(stream, settings.budget, mechanism, spec, alone=alone(settings))
         if claim is None:
@@ -185,16 +179,6 @@ def _built(
         return mechanism, claim
 
     return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed, "[stream.privacy] epsilon_prime")[0]
-
-
-def _check_options(stream: StreamSettings, calibration: Calibration) -> None:
-    """Raise ConfigError for options of the mechanism that are of another type; unknown ones are refused by `build`."""
-    problems, place = Problems(), Place(("stream", "privacy", "options"))
-    known = {field.name: field.type for field in msgspec.structs.fields(entry_of(calibration.mechanism).options)}
-    for name, value in stream.privacy.options.items():
-        if name in known:
-            Reader(problems).value(known[name], value, place, name)
-    problems.refuse()
 
 
 def _on_level(mechanism: Mechanism, level: int) -> None:

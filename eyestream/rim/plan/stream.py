@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.gaze.entry import FrontEndEntry
-from eyestream.privacy.charge import Charge
-from eyestream.privacy.correlated import Correlated
-from eyestream.privacy.fading import levels_of
-from eyestream.privacy.guarantee import Guarantee, guarantee_of
+from eyestream.privacy.charge import Charge, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import BudgetSettings, StreamSettings
-from eyestream.rim.plan.correlated import correlated_of
 from eyestream.rim.plan.words import (
     borders_of,
     epsilon_warnings,
@@ -24,12 +20,13 @@ from eyestream.rim.plan.words import (
     wearer_scopes,
     withheld_seconds,
 )
-from eyestream.streams.front_end import FrontEndMark
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import FrontEndMark, StreamSpec
 from eyestream.wire.messages import Meta
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
+    from eyestream.privacy.claims.facts import Correlated
+    from eyestream.privacy.guarantee import Guarantee
 
 __all__ = ["Parts", "StreamPlan", "rows_apart"]
 
@@ -137,13 +134,19 @@ class StreamPlan:
         return epsilon_warnings(self.mechanism, self.deployment)
 
     @cached_property
-    def claim(self) -> Correlated | None:
+    def claim(self) -> "Correlated | None":
         """About a whole session, under a class of processes; raises ConfigError as `correlated_of`."""
+        if self.settings.privacy.correlation is None:
+            return None
+        from eyestream.rim.plan.correlated import correlated_of  # noqa: PLC0415  for who names a class
+
         return correlated_of(self.settings, self.budget, self.mechanism, self.spec, alone=self.alone)
 
     @cached_property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> "Guarantee":
         """The guarantee; raises ConfigError as `claim`."""
+        from eyestream.privacy.guarantee import guarantee_of  # noqa: PLC0415  its words are for who asks
+
         made = guarantee_of(self.mechanism, self.deployment, self.claim)
         scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
         error = error_words(self.mechanism, self.budget.levels)

@@ -14,7 +14,7 @@ from eyestream.release.ports import Mechanism
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.shard.frames import Border, Contents
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Place", "Seal", "last_rows", "reserved", "resumed"]
 

@@ -35,7 +35,7 @@ from eyestream.rim.shard.outbox import Outbox
 from eyestream.rim.shard.resuming import Place, Seal, last_rows, reserved, resumed
 from eyestream.rim.shard.second_place import Lengths
 from eyestream.rim.sidecar.timers import Timers
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_raw
 
 __all__ = ["Shard"]

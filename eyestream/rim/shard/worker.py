@@ -16,7 +16,7 @@ from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.shard.frames import Parcel
 from eyestream.rim.shard.second_place import Lengths, SecondPlace, refuse_shorter
 from eyestream.rim.shard.shard import Shard
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Worker"]
 

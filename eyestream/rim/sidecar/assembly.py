@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.source import Feeder, Source
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Assembly", "assemble"]
 

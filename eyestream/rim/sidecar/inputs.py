@@ -11,7 +11,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import STEADY_SECONDS, ReconnectingLink
 from eyestream.rim.mqtt.transport import Backoff, Link, Message
 from eyestream.rim.sources.source import Feeder, Source
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.topics import raw_topic
 

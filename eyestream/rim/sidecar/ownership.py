@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from eyestream.errors import PayloadError
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.wire.messages import decode_status
-from eyestream.wire.owner import Owner, decode_owner, encode_owner
+from eyestream.wire.status import Owner, decode_owner, encode_owner
 from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, SIDECAR_STATUS_FILTER, owner_topic, sidecar_of
 
 __all__ = ["Ownership"]

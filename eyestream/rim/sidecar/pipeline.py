@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.spending import Spending, SpendingLedger
 from eyestream.rim.sidecar.timers import Timers
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows, decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 

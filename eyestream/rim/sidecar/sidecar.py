@@ -19,17 +19,16 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.plan import Plan
-from eyestream.rim.sidecar.budgets import BudgetBoard
+from eyestream.rim.sidecar.boards import LAST_WILL, BudgetBoard, StatusBoard
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.spending import SpendingLedger
-from eyestream.rim.sidecar.status import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.worker import Worker
 from eyestream.rim.sources.source import Feeder, Source
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.release import claim_hash
 from eyestream.wire.topics import meta_topic, private_topic

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from eyestream.privacy.odometer import Odometer
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import without
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Ledger
 from eyestream.release.stream import ChunkCounters
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 
 __all__ = ["Spending", "SpendingLedger"]
 

@@ -7,7 +7,7 @@ import math
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, RowArrival
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, RawRows
 
 __all__ = ["Worker"]

@@ -18,11 +18,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.entry import FrontEndEntry
+from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyestream.gaze.entry import FrontEndEntry, Rows
+from eyestream.gaze.entry import USUAL, FrontEndEntry, Rows
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.registry import USUAL
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.sources.recording import Options

@@ -14,7 +14,7 @@ from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.rim.refusals import GAZE_REMEDIES, Refusals
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of, widths
 from eyestream.rim.sources.standing import NOTHING
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_gaze
 from eyestream.wire.topics import GAZE_STREAM, gaze_topic
 

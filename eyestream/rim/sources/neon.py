@@ -21,7 +21,7 @@ import numpy as np
 from eyestream.errors import LinkError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
-from eyestream.rim.mqtt.lookup import addresses
+from eyestream.rim.mqtt.opening import addresses
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.rim.sources.rtsp import Session, connected, in_time, ports, read_answer
 from eyestream.rim.sources.standing import Standing

@@ -11,7 +11,7 @@ import numpy as np
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.sources.source import Deliver, SourceKind
-from eyestream.streams.spec import StreamSpec, same_rate
+from eyestream.streams import StreamSpec, same_rate
 from eyestream.wire.messages import RawRows
 
 __all__ = ["RECORDING", "Options", "RecordingSource"]

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from eyestream.errors import ConfigError, meant
-from eyestream.gaze.entry import FrontEndEntry
-from eyestream.gaze.registry import USUAL
+from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.problems import Problems
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.source import Feeder, Source, SourceKind
-from eyestream.streams.spec import StreamSpec, same_rate
+from eyestream.streams import StreamSpec, same_rate
 from eyestream.strict import Place, read
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
 
 __all__ = ["Deliver", "Feeder", "Source", "SourceKind"]

@@ -13,9 +13,9 @@ from eyestream.rim import config
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.mqtt.frames import MOST_HELD
+from eyestream.rim.mqtt.carrier import MOST_HELD
 from eyestream.rim.mqtt.messages import Message
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import (
     decode_budget,

@@ -23,11 +23,11 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files import recordings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream.rim.sidecar.boards import StatusBoard
 from eyestream.rim.sidecar.inputs import SourceRunner
-from eyestream.rim.sidecar.status import StatusBoard
 from eyestream.rim.sources import neon
 from eyestream.rim.sources.gaze import GazeFeeder, Place
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.status import decode_status
 from tests.rigs.calibrations import synthetic

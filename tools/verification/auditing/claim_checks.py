@@ -15,7 +15,7 @@ from eyestream.privacy.noise import SecureNoise
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.files import calibrations
-from eyestream.streams.spec import StreamSpec
+from eyestream.streams import StreamSpec
 from eyestream.testing.noise import SeededNoise
 from tests.rigs.calibrations import synthetic, synthetic_joint
 from tools.verification.auditing.findings import Finding, Part, first_failure

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.privacy.fading import bounds, faded, level_of
+from eyestream.privacy.charge import bounds, faded, level_of
 from eyestream.privacy.reservation import Granted
 from eyestream.release.effects import Release
 from eyestream.release.stream import Outcome

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from eyestream.privacy.additive import transforms
-from eyestream.spectrum.difference import difference
+from eyestream.spectrum import difference
 from eyestream.testing.noise import ZeroNoise
 from tests.rigs.seams import original, replaced
 from tools.verification.auditing.planting import Patch, fault

@@ -26,7 +26,7 @@ from eyestream.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
 from tests.rigs.calibrations import synthetic

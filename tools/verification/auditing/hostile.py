@@ -11,8 +11,7 @@ from eyestream.privacy.frame import Page
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import Noise
-from eyestream.spectrum.difference import integrate
-from eyestream.spectrum.fourier import coordinate_weights, most_coefficients
+from eyestream.spectrum import coordinate_weights, integrate, most_coefficients
 from eyestream.testing.noise import ZeroNoise
 from tests.rigs.calibrations import synthetic
 

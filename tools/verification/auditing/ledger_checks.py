@@ -21,7 +21,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.streams.key import StreamKey
+from eyestream.streams import StreamKey
 from tests.rigs.logs import silence
 from tests.rigs.memory_ledger import MemoryLedger, decide
 from tools.verification.auditing.findings import Finding, first_failure

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from eyestream.privacy.anchor import Anchor
-from eyestream.privacy.charge import Ceilings, charge_units
-from eyestream.privacy.fading import LEVELS, bounds
+from eyestream.privacy.charge import LEVELS, Ceilings, bounds, charge_units
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.meter import Odometer
 from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.odometer import Odometer
 from eyestream.release.stream import StreamRelease
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private

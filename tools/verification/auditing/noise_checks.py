@@ -21,7 +21,8 @@ import eyestream
 from eyestream.lab.audit.estimate import lower_epsilon
 from eyestream.lab.audit.trials import Array, synthetic
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise, digits
+from eyestream.privacy.noise import SecureNoise
+from eyestream.privacy.noise import bits as words_module
 from eyestream.privacy.noise.bits import SystemBits
 from eyestream.privacy.noise.laws import DIGIT_DEVIATION, LaplaceLaw, Law
 from eyestream.privacy.noise.response import ResponseLaw
@@ -52,14 +53,14 @@ def sampler() -> Finding:
 
 def _refused() -> Part:
     """A law whose thresholds are off by a few units of the last word is not made."""
-    right = digits.digit_thresholds
+    right = words_module.digit_thresholds
 
     def off(odds: Sequence[Decimal]) -> list[NDArray[np.uint32]]:
         first, *others = right(odds)
         return [first - np.uint32(8), *others]
 
     try:
-        with mock.patch.object(digits, "digit_thresholds", off):
+        with mock.patch.object(words_module, "digit_thresholds", off):
             LaplaceLaw(np.array([2.0**-20.5]), 1, largest=64)
     except OverflowError:
         return True, "thresholds that are off are refused"

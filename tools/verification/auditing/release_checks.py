@@ -24,7 +24,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise.laws import LaplaceLaw, Law
 from eyestream.privacy.noise.response import ResponseLaw
 from eyestream.rim.files import calibrations
-from eyestream.spectrum.difference import integrate
+from eyestream.spectrum import integrate
 from eyestream.testing.noise import FixedNoise, ZeroNoise
 from tools.verification.auditing.findings import Finding, Part, first_failure
 from tools.verification.auditing.hostile import Subject, additive_step, admitted, subjects

@@ -14,7 +14,7 @@ from eyestream.privacy.frame import Frame
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.protection import additive_protection
-from eyestream.spectrum.fourier import Way
+from eyestream.spectrum import Way
 
 __all__ = ["DCFPA", "SPACE"]
 

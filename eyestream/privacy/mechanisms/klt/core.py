@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.frame import Frame
+from eyestream.privacy.frame import Frame, room, wide
 from eyestream.privacy.mechanisms.klt.lines import Lines, Nodes, Room
 from eyestream.privacy.mechanisms.klt.maps import RankMap
 from eyestream.privacy.mechanisms.klt.schedule import Schedule
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.noise.bits import DIRECT_WORDS
 from eyestream.privacy.portable import product, total, transposed
-from eyestream.privacy.workspaces import room, wide
 
 __all__ = ["JointCore", "JointStep"]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.workspaces import room, wide
+from eyestream.privacy.frame import room, wide
 
 __all__ = ["Lines", "Nodes", "Room"]
 

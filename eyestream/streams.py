@@ -1,11 +1,31 @@
-"""What rows of a stream are."""
+"""What a stream is: whose, of which features and rate, how far a second of gaze reaches, and what made its rows."""
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from eyestream.errors import ConfigError
 
-__all__ = ["MAX_RATE_HZ", "StreamSpec", "check_names", "same_rate"]
+__all__ = ["MAX_RATE_HZ", "FrontEndMark", "StreamKey", "StreamSpec", "check_names", "same_rate"]
+
+
+class StreamKey(NamedTuple):
+    """A device and one of its streams.
+
+    Attributes
+    ----------
+    device
+        Pseudonym of the device; all its streams spend from one budget.
+    stream
+        Name of the stream: ``features``, ``gaze``, ...
+    """
+
+    device: str
+    stream: str
+
+    def __str__(self) -> str:
+        return f"{self.device}/{self.stream}"
+
 
 MAX_RATE_HZ = 100_000.0
 """A chunk's length must not vanish beside the time in a float."""
@@ -83,3 +103,22 @@ class StreamSpec:
         """
         rows = self.rows_touched(seconds)
         return (rows - 2) // n + 2 if rows >= 2 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEndMark:
+    """Of one front end.
+
+    Attributes
+    ----------
+    profile
+        Name of the tracker's profile, for messages.
+    front_end
+        Hash of the profile, the features and the version of the algorithm.
+    detector
+        The same without what is the tracker's own: equal where rows in degrees mean the same on two trackers.
+    """
+
+    profile: str
+    front_end: str
+    detector: str

@@ -1,7 +1,7 @@
-"""One-sided Fourier coefficients of real signals as real coordinates.
+"""Transforms of signals: one-sided Fourier coefficients as real coordinates, and differences. Pure.
 
 A real signal of length n has the unnormalised one-sided spectrum F_0 ... F_{n//2}. The first k of them are k complex
-numbers, but fewer independent reals: Im F_0 is zero, and so is Im F_{n/2} for even n. The *coordinates* of this module
+numbers, but fewer independent reals: Im F_0 is zero, and so is Im F_{n/2} for even n. The *coordinates* here
 are those reals, in the order
 
     Re F_0, Re F_1, Im F_1, Re F_2, Im F_2, ..., (Re F_{n/2})
@@ -10,6 +10,10 @@ which is what noise must be added to: every one of them, and nothing else.
 
 Norm. With the weights w = 1 for Re F_0 and Re F_{n/2} and 2 for the others, Parseval's theorem for real signals reads
 sum_i w_i a_i^2 = n ||x||^2 when all coordinates are kept, and <= n ||x||^2 when k are kept.
+
+The difference signal of a chunk: y_1 = x_1, y_t = x_t - x_{t-1}; the inverse is the cumulative sum. Bozkir et al. (PLOS
+ONE 2021) print the inverse as the sum of two neighbouring differences, which does not invert anything; the cumulative
+sum does.
 """
 
 from typing import Literal
@@ -17,7 +21,31 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BASIS_UP_TO", "RealFourier", "Way", "coordinate_count", "coordinate_weights", "most_coefficients"]
+__all__ = [
+    "BASIS_UP_TO",
+    "RealFourier",
+    "Way",
+    "coordinate_count",
+    "coordinate_weights",
+    "difference",
+    "integrate",
+    "most_coefficients",
+]
+
+
+def difference(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Differences along the last axis with the first element kept; same shape, a new array."""
+    result = np.empty_like(signals)
+    result[..., 0] = signals[..., 0]
+    np.subtract(signals[..., 1:], signals[..., :-1], out=result[..., 1:])
+    return result
+
+
+def integrate(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cumulative sum along the last axis, the inverse of `difference`; same shape, a new array."""
+    result: NDArray[np.float64] = np.cumsum(differences, axis=-1)
+    return result
+
 
 Array = NDArray[np.float64]
 

@@ -1,1 +1,0 @@
-"""Pure: transforms of signals."""
