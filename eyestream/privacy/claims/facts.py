@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from eyestream.privacy.claims.borders import SessionBorders
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.privacy.protection import Protection
 from eyestream.privacy.scopes import Scope
 
-__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts"]
+__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders"]
 
 NO_CLASS = (
     "chunks of one person resemble each other, so a whole session tells more about a chunk than its own release does. "
@@ -104,6 +103,50 @@ NOT_PROTECTED = (
     "takes fresh entropy when it is told of the copy",
 )
 """What no setting of the product protects."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBorders:
+    """A session's borders are decided by samples, so one gaze event may decide them (`eyestream.gaze.clock_map`).
+
+    Attributes
+    ----------
+    period_s : the samples of so many seconds decide together whether a session begins, goes on or ends.
+    seconds : so many different seconds of samples decide it; one event is in fewer.
+    silence_s : after so long without a sign of the tracker its session ends.
+    answers : whether that sign is an answer of the tracker; else it is a sample.
+    """
+
+    period_s: float
+    seconds: int
+    silence_s: float
+    answers: bool
+
+    def words(self) -> str:
+        """What it means for the price of a gaze event."""
+        silent = (
+            ""
+            if self.answers
+            else f". The tracker is not asked whether it is there: {self.silence_s:g} s without a sample end the "
+            "session, and one sample in them keeps it"
+        )
+        return (
+            "a session's borders are decided by samples. Its first sample decides where its rows begin and when they "
+            f"come. The samples of {self.period_s:g} s decide whether it begins, goes on or ends. The price of a gaze "
+            "event above does not cover an event that has the first sample in it, or that comes where the other "
+            f"samples of these {self.period_s:g} s leave a border open. Such an event can be in all rows of the "
+            f"session that begins there, and it can decide how many rows the session before has{silent}"
+        )
+
+    def claim(self) -> dict[str, object]:
+        """For machines."""
+        return {
+            "decided_by": "samples",
+            "period_s": self.period_s,
+            "seconds_that_decide": self.seconds,
+            "silence_s": self.silence_s,
+            "silence_of": "answers" if self.answers else "samples",
+        }
 
 
 @dataclass(frozen=True, slots=True)

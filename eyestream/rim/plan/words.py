@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eyestream.privacy.claims.borders import SessionBorders
+from eyestream.privacy.claims.facts import SessionBorders
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
