@@ -1,12 +1,16 @@
 """Words of a plan: how long ceilings last, what a purpose came to, how the error grows, what a wearer costs."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from eyestream.privacy.claims.facts import SessionBorders
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, WearerBudgetSettings
+
+if TYPE_CHECKING:
+    from eyestream.privacy.claims.facts import SessionBorders
 
 __all__ = [
     "borders_of",
@@ -21,12 +25,13 @@ __all__ = [
 _YEAR_S = 365.25 * 86_400
 
 
-def borders_of(asked: bool | None) -> SessionBorders | None:
+def borders_of(asked: bool | None) -> "SessionBorders | None":
     """What decides the borders of sessions of live gaze; `asked` as in `Parts`."""
     if asked is None:
         return None
     from eyestream.gaze.clock_map import LEAST, PERIOD_S  # noqa: PLC0415  for who has gaze
     from eyestream.gaze.live import SILENCE_S  # noqa: PLC0415
+    from eyestream.privacy.claims.facts import SessionBorders  # noqa: PLC0415
 
     return SessionBorders(PERIOD_S, LEAST, SILENCE_S, asked)
 
