@@ -74,6 +74,7 @@ def standing(sidecar: Sidecar) -> bool:
     return raw_stands(sidecar) and sidecar.private_stands
 
 
+@pytest.mark.needs("mosquitto")
 @pytest.mark.parametrize(("build", "scheme"), LISTENERS)
 async def test_from_tracker_to_application(
     both: tuple[Mosquitto, int], build: Command, scheme: str, built: Path, tmp_path: Path
@@ -101,7 +102,7 @@ async def test_from_tracker_to_application(
         assert (listener.returncode, sidecar.pipeline.counters.rejected.total()) == (0, 0), faults
 
 
-@pytest.mark.needs("node", "websocket")
+@pytest.mark.needs("mosquitto", "node", "websocket")
 async def test_the_page_shows_chunks(both: tuple[Mosquitto, int], tmp_path: Path) -> None:
     """Its script, with a document of our own in the place of a browser's."""
     broker, web = both
