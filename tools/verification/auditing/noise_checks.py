@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args, get_type_hints
 from unittest import mock
 
 import msgspec
@@ -189,7 +190,14 @@ def _no_seed() -> Part:
         text = path.read_text(encoding="utf-8")
         apart = path.parent.name == "sources" and "eyestream.privacy" not in text and "default_rng" not in text
         told += [path.name for word in ("os.environ", "getenv", "default_rng") if word in text and not apart]
-    schema = msgspec.json.schema(Settings, schema_hook=lambda kind: {"type": kind.__name__})
-    keys = {key for table in schema["$defs"].values() for key in table["properties"]}
-    told += sorted(keys & {"seed", "noise", "key", "random", "rng", "entropy", "mode"})
+    told += sorted(_keys(Settings) & {"seed", "noise", "key", "random", "rng", "entropy", "mode"})
     return not told, f"randomness can be chosen: {', '.join(told)}"
+
+
+
+def _keys(kind: object) -> set[str]:
+    """Every key of a table of the configuration, and of the tables that its values may be."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        fields = get_type_hints(kind)
+        return set(fields).union(*map(_keys, fields.values()))
+    return set().union(*map(_keys, get_args(kind)))
