@@ -1,6 +1,6 @@
 """Role: the application. ``python -m benchmarks.application PORT TOPIC``; says "up", then, told a line, what came.
 
-What came: a JSON list of [topic, chunk index or null, monotonic nanoseconds], noted once a payload is decoded.
+What came: a JSON list of [topic, chunk index or null, monotonic nanoseconds, `at` or null], noted once a payload is decoded.
 """
 
 import asyncio
@@ -18,14 +18,15 @@ from eyestream.wire.messages import decode_private
 async def main() -> None:
     """Note arrivals until told to say them."""
     endpoint = Endpoint.of(BrokerSettings(f"mqtt://127.0.0.1:{sys.argv[1]}"))
-    arrivals: list[tuple[str, int | None, int]] = []
+    arrivals: list[tuple[str, int | None, int, float | None]] = []
 
     def deliver(message: Message) -> None:
         try:
-            index = decode_private(message.payload).chunk
+            chunk = decode_private(message.payload)
+            index, at = chunk.chunk, chunk.at
         except PayloadError:
-            index = None
-        arrivals.append((message.topic, index, time.monotonic_ns()))
+            index = at = None
+        arrivals.append((message.topic, index, time.monotonic_ns(), at))
 
     async with connect(endpoint, client_id="application", deliver=deliver) as link:
         await link.subscribe(sys.argv[2], 1)

@@ -79,7 +79,7 @@ def _measure(count: int, seconds: float) -> dict[str, Any]:
         loaded = child.resident_mib()
         application.tell("")
         arrivals = json.loads(application.line())
-    came = {(topic, index): moment for topic, index, moment in arrivals}
+    came = {(topic, index): moment for topic, index, moment, _ in arrivals}
     taken = [came[key] - ns for d, i, ns in sent if (key := (private_topic(d), i)) in came]
     record = {"benchmark": "fleet", "mechanism": "cfpa", "n": n, "F": features, "devices": count, "ready_s": ready}
     record |= {"cpu_share": share, "rss_idle_mib": idle, "rss_mib": loaded, "lost": len(sent) - len(taken)}

@@ -31,8 +31,8 @@ __all__ = ["run"]
 RATES_HZ = (60.0, 250.0, 1000.0)
 N = 32
 _TRACKER_HZ = 60.0
-_PAUSE_S, _BURST_S = 0.6, 0.1
-"""Before a session two bursts tell its clock, so that it begins with the sample after them and no other."""
+_BEFORE_S = 10.0
+"""A session of live gaze begins within so many seconds of its first sample."""
 
 _COMMON: dict[str, Any] = {"benchmark": "gaze", "mechanism": "cfpa", "n": N, "F": len(NAMES)}
 
@@ -167,12 +167,14 @@ def _way(result: Result, devices: int, chunks: int) -> None:
             wait()
             relay.line()
             application.line()
-            ends, passed = _track(port, names, 2 * _PAUSE_S + WINDOW_S + STEP_S * N * chunks + DELAY_S + 1.0)
+            passed = _track(port, names, _BEFORE_S + WINDOW_S + STEP_S * N * chunks + DELAY_S + 1.0)
             application.tell("")
             arrivals = json.loads(application.line())
             resident = child.resident_mib()
-    ours = _behind(arrivals, {private_topic(name): ends[name] for name in names})
-    null = _behind(arrivals, {private_topic("null"): passed})
+    topics = {private_topic(name) for name in names}
+    ours = _timing([came - 1e9 * (at + STEP_S * (N - 1)) for topic, _, came, at in arrivals if topic in topics])
+    relayed = [came for topic, _, came, _ in arrivals if topic == private_topic("null")]
+    null = _timing([came - max(moment for moment in passed if moment <= came) for came in relayed])
     columns = ["from the last sample to the application, us", "chunks", "p50", "p99", "relay p50", "relay p99"]
     figures = map(amount, (ours.median_us, ours.p99_us, null.median_us, null.p99_us))
     result.tables.append(
@@ -186,8 +188,8 @@ def _way(result: Result, devices: int, chunks: int) -> None:
         result.records.append(_COMMON | {"subject": subject, "resident_mib": resident} | timing.record())
 
 
-def _track(port: int, names: list[str], seconds: float) -> tuple[dict[str, list[int]], list[int]]:
-    """Send gaze of each device, and a row of the relay's twice a second; (ends of windows by device, relay's times)."""
+def _track(port: int, names: list[str], seconds: float) -> list[int]:
+    """Send gaze of each device by its own clock, and a row of the relay's twice a second; the relay's times."""
     client, person = Client(port, "tracker"), _person(_TRACKER_HZ, 30.0)
     values = np.stack((person.x, person.y, person.pupil_mm), axis=1)
     began = time.monotonic()
@@ -196,7 +198,7 @@ def _track(port: int, names: list[str], seconds: float) -> tuple[dict[str, list[
     while (now := time.monotonic()) < began + seconds:
         for name in names:
             since = round((now - first[name]) * _TRACKER_HZ) / _TRACKER_HZ
-            if since >= 2 * _PAUSE_S or (since >= 0.0 and since % _PAUSE_S < _BURST_S):
+            if since >= 0.0:
                 t = np.array([first[name] + since])
                 client.publish(gaze_topic(name), encode_gaze(t, values[number % len(values)][None], 1))
         if number % int(_TRACKER_HZ / 2) == 0:
@@ -206,24 +208,11 @@ def _track(port: int, names: list[str], seconds: float) -> tuple[dict[str, list[
         time.sleep(max(0.0, began + number / _TRACKER_HZ - time.monotonic()))
     time.sleep(0.5)
     client.close()
-    step = int(STEP_S * 1e9)
-    ends = {
-        name: [
-            int(1e9 * (at + 2 * _PAUSE_S + WINDOW_S)) + step * (N * (i + 1) - 1) for i in range(int(seconds / STEP_S))
-        ]
-        for name, at in first.items()
-    }
-    return ends, passed
+    return passed
 
 
-def _behind(arrivals: list[Any], moments: dict[str, list[int]]) -> Timing:
-    """How long after the latest moment of its topic each arrival was."""
-    taken = []
-    for topic, _, came in arrivals:
-        if topic in moments:
-            before = [moment for moment in moments[topic] if moment <= came]
-            if before:
-                taken.append(came - before[-1])
-    if not taken:
+def _timing(waits: list[float]) -> Timing:
+    """Of so many nanoseconds each."""
+    if not waits:
         raise RuntimeError("nothing came")
-    return of_samples(np.array(taken))
+    return of_samples(np.array(waits))

@@ -96,11 +96,11 @@ def _latencies(port: int, plan: dict[str, Any]) -> dict[str, Timing]:
         sent = carry_out(port, plan)
         time.sleep(1.0)
         application.tell("")
-        arrivals: list[tuple[str, int | None, int]] = json.loads(application.line())
+        arrivals: list[tuple[str, int | None, int, float | None]] = json.loads(application.line())
     timings = {}
     for device in plan["devices"]:
         own = np.array([moment for name, _, moment in sent if name == device])
-        came = np.array([moment for topic, _, moment in arrivals if topic == private_topic(device)])
+        came = np.array([moment for topic, _, moment, _ in arrivals if topic == private_topic(device)])
         chunk = np.searchsorted(own, came, side="right") - 1  # chunks are far apart: it is the last one that was sent
         _, first = np.unique(chunk, return_index=True)
         if len(first) < 2:
