@@ -1,6 +1,6 @@
 """Role: the application. ``python -m benchmarks.application PORT TOPIC``; says "up", then, told a line, what came.
 
-What came: a JSON list of [topic, chunk index or null, monotonic nanoseconds, `at` or null], noted once a payload is decoded.
+What came: a JSON list of [topic, chunk index or null, monotonic nanoseconds, `at` or null], noted as it is decoded.
 """
 
 import asyncio
