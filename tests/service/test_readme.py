@@ -1,4 +1,4 @@
-"""The README is run: its commands are the ones that CI runs, its code works as it stands."""
+"""The README and the how-to pages are run: their commands are the ones that CI runs, their code works as it stands."""
 
 import asyncio
 import re
@@ -12,9 +12,15 @@ import eyestream
 from eyestream.rim.mqtt.embedded import embedded_broker
 from tests.rigs.sidecar import running, settings_for
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.S | re.M)
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^```sh\n(.*?)^```", README, re.S | re.M)
+
+
+def python_of(page: str) -> str:
+    """The one block of Python of a page."""
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
+    return str(block)
 
 
 def coroutine(code: str, names: dict[str, Any]) -> Any:
@@ -32,15 +38,20 @@ def test_it_opens_with_the_two_commands() -> None:
     assert README.index(SHELL[1]) < README.index("## ")
 
 
+def test_it_is_a_door_and_no_corridor() -> None:
+    assert 600 <= len(README.split()) <= 900
+
+
 def test_every_command_that_it_names_exists() -> None:
     from eyestream.cli.main import COMMANDS
 
     named = set(re.findall(r"(?:`|/|^)eyestream ([a-z]+)\b", README, re.M))
-    assert {"demo", "init", "run", "calibrate"} <= named <= set(COMMANDS)
+    assert {"demo", "init", "run", "privatize"} <= named <= set(COMMANDS)
 
 
 async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
-    publish, subscribe = (block for block in PYTHON if "async with" in block)
+    publish, subscribe = python_of("docs/vendor.md"), python_of("docs/application.md")
+    assert subscribe == python_of("README.md")
     rows = np.random.default_rng(3).normal(1.0, 0.1, (64, 52))
     async with embedded_broker(None) as url:
         settings = settings_for(url, tmp_path, calibration="everyday-klt-32")
@@ -59,8 +70,7 @@ async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_mechanisms_without_mqtt() -> None:
-    (block,) = (block for block in PYTHON if "load_calibration" in block)
     space: dict[str, Any] = {"chunk": np.full((52, 32), 0.5)}
-    exec(block, space)
+    exec(python_of("docs/research.md"), space)
     assert space["private"].shape == (52, 32)
     assert not np.array_equal(space["private"], space["chunk"])

@@ -1,4 +1,4 @@
-"""Make `eyestream/data/simulation.npz` from the gaze of the 30-person corpus (see README).
+"""Make `eyestream/data/simulation.npz` from the gaze of the 30-person corpus (see docs/corpus.md).
 
     python -m tools.make.fit_simulation ../shared/data/hoppe2018/gaze
 

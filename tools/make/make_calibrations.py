@@ -1,4 +1,4 @@
-"""Make the calibrations that the package ships, from the 30-person corpus of everyday gaze (see README).
+"""Make the calibrations that the package ships, from the 30-person corpus of everyday gaze (see docs/corpus.md).
 
 python -m tools.make.make_calibrations GAZE_DIR [NAME ...]     GAZE_DIR holds PNN.csv.gz
 """

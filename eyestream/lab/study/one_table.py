@@ -58,7 +58,7 @@ TABLES: dict[str, tuple[tuple[str, ...], str]] = {
 ELSEWHERE = {
     "docs/advice.md": "eyestream advise --table (made anew by tools/make/advice.py)",
     "docs/correlations-corpus.md": "tools/make/session_curves.py, tools/make/session_frontier.py",
-    "eyestream/privacy/KLT.md, README 'What to expect'": "tools/make/frontier.py, tools/make/alternatives.py",
+    "eyestream/privacy/KLT.md, docs/mechanisms.md": "tools/make/frontier.py, tools/make/alternatives.py",
     "benchmarks/RESULTS.md": "python -m benchmarks",
 }
 """Tables of the documentation that other commands make."""

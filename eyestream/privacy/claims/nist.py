@@ -97,7 +97,7 @@ def _algorithm(made: Facts) -> Said:
         (
             "utility",
             "`noise_sd` in `meta` is the error to expect of each feature. What comes through of people outside the "
-            "calibration is in the README",
+            "calibration is in docs/mechanisms.md",
         ),
         (
             "bias",
