@@ -23,10 +23,10 @@ async def main() -> None:
     def deliver(message: Message) -> None:
         try:
             chunk = decode_private(message.payload)
-            index, at = chunk.chunk, chunk.at
         except PayloadError:
-            index = at = None
-        arrivals.append((message.topic, index, time.monotonic_ns(), at))
+            arrivals.append((message.topic, None, time.monotonic_ns(), None))
+        else:
+            arrivals.append((message.topic, chunk.chunk, time.monotonic_ns(), chunk.at))
 
     async with connect(endpoint, client_id="application", deliver=deliver) as link:
         await link.subscribe(sys.argv[2], 1)
