@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import LAST_ROW
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
 from eyestream.privacy.meter import Odometer, StreamOdometer, WearerOdometer
 from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
+from eyestream.privacy.reservation import LAST_ROW
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
