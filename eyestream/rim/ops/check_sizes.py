@@ -5,7 +5,7 @@ application's may read there, and zeros are no status, so that nobody takes it f
 is retained.
 
 A broker breaks the link over what is too large for it, or drops that and acknowledges it all the same: MQTT 3.1.1 has
-no word for it. So a small message goes behind the probe, on the same topic, whose messages keep their order
+no word for it. So a small message goes after the probe, on the same topic, whose messages keep their order
 (4.6.0-6): where it arrives alone, the probe was dropped.
 """
 
@@ -140,7 +140,7 @@ async def _listening(readers: Iterable[Endpoint], topic: str) -> AsyncIterator[_
 
 
 async def _fate(sidecar: Endpoint, topic: str, size: int, echo: _Echo) -> str | None:
-    """Publish a probe of `size` bytes and the mark behind it: what became of it; None: nothing is wrong with it."""
+    """Publish a probe of `size` bytes and the mark after it: what became of it; None: nothing is wrong with it."""
     echo.sizes.clear()
     echo.marked.clear()
     try:
