@@ -102,7 +102,7 @@ class RealFourier:
     For few coefficients the product with a precomputed basis beats planned FFTs, and FFTW (24 MiB of memory) is not
     even loaded: `benchmarks/crossover.svg` draws where they cross.
 
-    Owns its plans and buffers: one owner each, not to be shared between threads, made anew after a fork. What the
+    Owns its plans and buffers: one owner each, not to be shared between threads, made again after a fork. What the
     methods return is one of those buffers and is overwritten by the next call.
     """
 

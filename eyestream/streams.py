@@ -99,7 +99,7 @@ class StreamSpec:
     def chunks_touched(self, n: int, seconds: float = 0.0) -> int:
         """Most chunks of `n` rows that `seconds` of gaze can enter.
 
-        L >= 2 consecutive rows lie in at most (L - 2) // n + 2 chunks: one row in the first, the rest behind it.
+        L >= 2 consecutive rows lie in at most (L - 2) // n + 2 chunks: one row in the first, the rest after it.
         """
         rows = self.rows_touched(seconds)
         return (rows - 2) // n + 2 if rows >= 2 else 1

@@ -20,7 +20,7 @@ class RowSpan:
     session
         The tracker's.
     index
-        Of the chunk, from 0 where this process saw the session begin, also anew.
+        Of the chunk, from 0 where this process saw the session begin, also when it begins again.
     first_row, last_row
         Tracker's row numbers, both included; first_row is a multiple of n, whichever of the rows arrive.
     wearer

@@ -13,7 +13,7 @@ The rules, in the order in which they are applied to a message (privacy core, se
    at a row of a later chunk, when its session stops, or at its due time plus grace. Chunks in between fall due without
    rows.
 5. A session stops after `idle_s` seconds without a row, and at a row more than `jump_chunks` chunks ahead: the open
-   chunk falls due, and that row is not taken. Later rows behind the mark begin it anew, as after a restart: the tracker
+   chunk falls due, and that row is not taken. Later rows after the mark begin it again, as after a restart: the tracker
    may not know that it was not heard. Under ``on_clock`` so it is with a tracker that runs that far ahead of the clock.
 6. A session has one wearer, whom its first row names. Rows that name another one are refused until the session stops:
    a tracker begins a session with each wearer, and its rows share no gaze with the session before.
@@ -260,7 +260,7 @@ class Device:
             self._ended = session
 
     def _stop(self) -> None:
-        """Stop the current session, if there is one; what lies behind its last chunk may begin it anew."""
+        """Stop the current session, if there is one; what lies after its last chunk may begin it again."""
         if self._session is not None:
             self._session.end()
             if self._session.last_row >= 0:
@@ -268,7 +268,7 @@ class Device:
             self._session = None
 
     def _refuse(self, session: int, last_row: int) -> None:
-        """What ended with `last_row` may begin anew `apart` rows after it, and no earlier."""
+        """What ended with `last_row` may begin again `apart` rows after it, and no earlier."""
         self._refused = max(self._refused, RowMark(session, min(last_row + self.settings.apart, MAX_U64)))
 
     def _pass_time(self) -> None:

@@ -196,7 +196,7 @@ class Session:
         self._closed.append(Waiting(self.closes_at, chunk))
         self._buffer = None
         self._move_to(self._current + 1)
-        more = self._current <= MAX_U64 // self._settings.n  # behind the last row number nothing is awaited
+        more = self._current <= MAX_U64 // self._settings.n  # after the last row number nothing is awaited
         self._scheduled = self._due = self._due + self._settings.chunk_s if more else math.inf
 
     def end(self) -> None:
@@ -243,7 +243,7 @@ class Session:
         return True
 
     def has_room(self, time: float, chunks: int = 0) -> bool:
-        """Whether a chunk may open behind `chunks` more that wait for the clock."""
+        """Whether a chunk may open after `chunks` more that wait for the clock."""
         waiting = sum(closed.at > time for closed in self._closed) if self._settings.release == "on_clock" else 0
         return self._settings.release == "on_row" or waiting + chunks < self._room
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from eyestream.errors import ConfigError
-from eyestream.streams import StreamKey
+from eyestream.streams import MAX_RATE_HZ, StreamKey
 
-__all__ = ["MAX_IDLE_CHUNKS", "MAX_RATE_HZ", "DeviceSettings", "Release"]
+__all__ = ["MAX_IDLE_CHUNKS", "DeviceSettings", "Release"]
 
 MAX_IDLE_CHUNKS = 65_536
-MAX_RATE_HZ = 100_000.0
 
 Release = Literal["on_row", "on_clock"]
 
@@ -42,7 +41,7 @@ class DeviceSettings:
         ``on_row``: a chunk is out as soon as it is closed, so the arrival of rows is public; ``on_clock``: at its due
         time plus grace, whatever closed it.
     apart
-        Rows that are left out after the last chunk of a session that stopped, before the same session may begin anew:
+        Rows that are left out after the last chunk of a session that stopped, before the same session may begin again:
         as many as let no gaze into both, where each beginning takes a baseline (`eyestream.privacy.anchor`).
 
     Raises

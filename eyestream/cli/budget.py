@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import LAST_ROW
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
 from eyestream.privacy.meter import Odometer, StreamOdometer, WearerOdometer
 from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
+from eyestream.privacy.reservation import LAST_ROW
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
@@ -21,7 +21,8 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import StreamFacts
-from eyestream.rim.plan import Plan, resolved
+from eyestream.rim.plan import Plan
+from eyestream.rim.plan import load as load_plan
 from eyestream.streams import StreamKey
 
 __all__ = ["add_parser", "main"]
@@ -71,13 +72,16 @@ def main(args: argparse.Namespace) -> None:
 
     Raises
     ------
+    ConfigError, CalibrationError
+        The configuration cannot be used; its streams matter only where it says what is left.
     LedgerError
         The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
         `--export` and `--import`: the device cannot be moved.
     """
-    settings = None if args.config is None else load(args.config)
-    if settings is not None:
-        args.ledger = settings.sidecar.ledger
+    shows = not (args.new or args.today or args.export or args.taken)
+    plan = load_plan(args.config) if args.config is not None and shows else None
+    if args.config is not None:
+        args.ledger = (load(args.config) if plan is None else plan.settings).sidecar.ledger
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
@@ -89,7 +93,7 @@ def main(args: argparse.Namespace) -> None:
         _take_over(args.ledger, args.taken)
     else:
         reading = read_ledger(args.ledger)
-        left = {} if settings is None else _left(resolved(settings), reading, int(time.time()) // _SECONDS_A_DAY)
+        left = {} if plan is None else _left(plan, reading, int(time.time()) // _SECONDS_A_DAY)
         if args.json:
             print(json.dumps(_as_json(reading, left), indent=1))
         else:

@@ -106,7 +106,7 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
     """All of them, as the sidecar's user sees them."""
     settings = config.load(options.config)
     if options.config_only:
-        return configuration_findings(settings, options.config)
+        return list(configuration_findings(settings, options.config).findings)
     tracker = None if options.tracker is None else config.load_login(options.tracker)
     application = None if options.application is None else config.load_login(options.application)
     root = root_of(options.config)
@@ -119,14 +119,15 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
         except ConfigError as error:
             found.append(bad("the logins given can be used", str(error), "The rights of these people were not tried"))
     become_owner(settings.sidecar.ledger)  # root may read every login above, and must not hide what the sidecar cannot
+    made = configuration_findings(settings, options.config)
 
     async def brokers() -> list[Finding]:
         one_line_faults()
         if options.laptop:
-            return await laptop_findings(settings, addresses_elsewhere())
-        return await broker_findings(settings, others, ports)
+            return await laptop_findings(settings, made.plan, addresses_elsewhere())
+        return await broker_findings(settings, made.plan, others, ports)
 
-    host = host_findings(settings, options.config, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
+    host = host_findings(settings, options.config, made, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     return found + host + asyncio.run(brokers())
 
 

@@ -22,7 +22,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.find_sources import find_sources
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
 from eyestream.rim.sources.gaze_recording import GazePlayer
-from eyestream.rim.sources.registry import make_source, profile_of
+from eyestream.rim.sources.registry import Served, make_sources, named_source
 from eyestream.rim.sources.source import Deliver
 from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
@@ -175,11 +175,12 @@ async def real_source(told: str, profile: str | None, rate_hz: float | None, cal
         options=table["options"],
     )
     spec = StreamSpec("features", 1, NAMES, ("1",) * len(NAMES), 1.0 / STEP_S, WINDOW_S)
-    made, front_end = make_source(entry, spec, Path(), BrokerSettings("mqtt://localhost")), profile_of(entry)
+    source = named_source(entry)
+    (made,) = make_sources(source, [Served(spec)], Path(), BrokerSettings("mqtt://localhost"))
     assert isinstance(made, GazeFeeder)
-    assert front_end is not None
-    calibration.check_front_end(front_end_mark(front_end))
-    return WatchedFeeder(made.source, front_end)
+    assert source.profile is not None
+    calibration.check_front_end(front_end_mark(source.profile))
+    return WatchedFeeder(made.source, source.profile)
 
 
 async def _outlet(name: str) -> dict[str, Any]:

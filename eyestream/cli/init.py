@@ -14,6 +14,7 @@ from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, fitting, load
+from eyestream.rim.sources.registry import named_source
 
 __all__ = ["add_parser", "initialise", "main"]
 
@@ -117,8 +118,9 @@ def _say_purpose(stream: StreamPlan) -> None:
 def _upgrade(path: Path) -> None:
     """Rewrite the configuration at `path`, and keep what it was beside it."""
     settings = config.load(path)
+    sources = [named_source(entry) for entry in settings.source]
     for stream in settings.stream:
-        fitting(settings, stream)  # one that does not fit is mended first
+        fitting(stream, sources)  # one that does not fit is mended first
     kept, new = path.with_name(path.name + ".0.1.0"), path.with_name(path.name + ".new")
     try:
         text = path.read_text(encoding="utf-8")

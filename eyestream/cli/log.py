@@ -47,7 +47,7 @@ class _ForJournal(logging.Formatter):
         self._own = own
 
     def format(self, record: logging.LogRecord) -> str:
-        """As the other formatter does it, behind the priority."""
+        """As the other formatter does it, after the priority."""
         priority = next(number for level, number in _PRIORITIES if record.levelno >= level)
         return f"<{priority}>{self._own.format(record)}"
 

@@ -250,7 +250,7 @@ def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
             "The claim beside it cannot say so. Do not publish them, or take a calibration of other people"
         )
     if recording.gaps_s:
-        yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one behind the other"
+        yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one after the other"
     tracker = _tracker(calibration, recording)
     if tracker is not None:
         yield tracker

@@ -203,7 +203,7 @@ def session_claim(
         Places where the next release may lie nearer than else: between files that do not end with a whole chunk.
     touched
         How many chunks a second of gaze enters; None: it is not known. Then nothing is claimed of a second, nor where
-        chunks are withheld or files are cut: it may enter more of them, or ones that lie nearer to the release behind.
+        chunks are withheld or files are cut: it may enter more of them, or ones that lie nearer to the next release.
 
     Exponentials and logarithms differ between machines in their last bits. So what is claimed is rounded up to six
     digits: two machines claim the same.
@@ -247,7 +247,7 @@ def _rounded_up(figure: float) -> float:
 def _between(
     mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, apart: int, every: int
 ) -> float:
-    """What is told of a chunk that is withheld, `apart` chunks behind a released one, by all on both sides."""
+    """How much the releases on both sides reveal about a withheld chunk, `apart` chunks after a released one."""
 
     def told(before: int, behind: int) -> float:
         near = side(mechanism, process, seconds, before, first=apart, every=every)

@@ -8,7 +8,7 @@ in between, every bit of every row is the same.
 The cadence follows the clock, never the eye: a lost eye, or no samples at all, give rows of NaN, and `advance` makes
 the rows that are due when no sample comes. A sample whose time does not go forward, or lies far ahead, is dropped and
 counted (`counters`); it never stops the front end. M bounds what gaze, diameters, and lost samples do. Time is not the
-eye's: a wrong time that is not too far ahead makes the samples behind it late, so a source must not pass one on.
+eye's: a wrong time that is not too far ahead makes the samples after it late, so a source must not pass one on.
 """
 
 import json
@@ -90,13 +90,13 @@ class FrontEnd:
             latest = samples.t[0] if len(samples) == 1 else samples.t.max()
             if self._patience <= 0 or not latest < self._timeline.seconds(self._end) - 1e-6:
                 return self._rows(self._work())
-            self._pending[-1] = samples.copy()  # the caller may fill its arrays anew
+            self._pending[-1] = samples.copy()  # the caller may fill its arrays again
         return self._rows([])
 
     def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
         """The rows that are due when the tracker's clock shows `now_s`, whether samples came or not.
 
-        `samples`, none behind `now_s`, are taken first, in the same step (`feed` would work twice).
+        `samples`, none after `now_s`, are taken first, in the same step (`feed` would work twice).
         Samples at or before `now_s` that come later are dropped, so leave them the time that they need on their way.
         Rows are made for at most the longest step in one call; what is not a number, or goes backward, is no progress.
         """

@@ -7,11 +7,12 @@ from eyestream.gaze.geometry import image_to_degrees, vector_to_degrees
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 
-__all__ = ["take_in"]
+__all__ = ["PER_S", "take_in"]
 
 Array = NDArray[np.float64]
 
-_PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""How many of a profile's unit of time are a second."""
 
 
 def take_in(
@@ -47,7 +48,7 @@ def take_in(
     ValueError
         when the shapes do not fit.
     """
-    t: Array = np.asarray(time, dtype=np.float64) / _PER_S[profile.time_unit]
+    t: Array = np.asarray(time, dtype=np.float64) / PER_S[profile.time_unit]
     points = np.asarray(gaze, dtype=np.float64)
     width = len(profile.columns.gaze)
     if t.ndim != 1 or points.shape != (len(t), width):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "Agreement", "Score", "event_agreement", "kappa", "sample_agreement"]
+__all__ = ["KINDS", "Agreement", "Score", "event_agreement", "sample_agreement"]
 
 KINDS = "FSB"
 
@@ -54,7 +54,7 @@ def sample_agreement(truth: Labels, found: Labels, kind: str) -> Agreement:
 
 
 def _runs(member: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First index and the one behind the last, of each run of members."""
+    """First index and the one after the last, of each run of members."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], member, [False])).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
@@ -75,11 +75,6 @@ def event_agreement(truth: Labels, found: Labels, kind: str) -> Agreement:
             hits += 1
             next_free += 1
     return Agreement(hits, len(given) - hits, len(wanted) - hits)
-
-
-def kappa(truth: Labels, found: Labels, kind: str) -> float:
-    """Cohen's kappa per sample of "is of this kind", over the samples with a known label; NaN without any variety."""
-    return Score.of(truth, found).kappa(kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ A stream's n, the device's w or the stream's own w' may change only with a new s
 belong to. So
 
 (a) w1 consecutive slots that hold an old spend hold at most w1 - 1 < m new slots, all of cost 0: at most E1, as before;
-(b) w2 consecutive slots that hold a new spend begin behind the last old slot, as m >= w2: at most E2.
+(b) w2 consecutive slots that hold a new spend begin after the last old slot, as m >= w2: at most E2.
 
 *(n1, W1) gives way to (n2, W2) on a stream*, where W is the larger of w and w': the first max(W1, W2, ceil(W1 n1 / n2))
 slots *of the stream* are withheld. So (a) and (b) hold of its own window; and
@@ -60,7 +60,7 @@ it. Until its first slot a stream stands at the n and w with which it was announ
 
 from typing import NamedTuple
 
-from eyestream.privacy.charge import Ceilings, bounds, level_of
+from eyestream.privacy.charge import NO_CEILINGS, Ceilings, bounds, level_of
 from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState, Odometer
 from eyestream.privacy.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.stream_account import Announcement, StreamAccount, StreamState
@@ -86,9 +86,6 @@ class AccountState(NamedTuple):
     meter: MeterState
     streams: dict[str, StreamState]
     wearers: list[WearerState]
-
-
-_NO_CEILINGS = Ceilings()
 
 
 class Account:
@@ -127,7 +124,7 @@ class Account:
         return max(today, self._meter.day)
 
     def obstacle(
-        self, request: Request, ceilings: Ceilings, today: int, own: Ceilings = _NO_CEILINGS
+        self, request: Request, ceilings: Ceilings, today: int, own: Ceilings = NO_CEILINGS
     ) -> Obstacle | None:
         """What forbids the release, or None. "rows" and "change" take no slot, the others do. Changes nothing.
 

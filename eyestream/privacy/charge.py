@@ -53,6 +53,7 @@ __all__ = [
     "EPSILON_UNITS",
     "LEVELS",
     "MOST_UNITS",
+    "NO_CEILINGS",
     "Ceilings",
     "Charge",
     "bounds",
@@ -222,6 +223,8 @@ class Ceilings:
         limits = (None if d is None else ceiling_units(d, DELTA_UNITS) for d in deltas)
         return cls(window_chunks, *epsilons, *limits, levels=levels, wearer=wearer)
 
+
+NO_CEILINGS = Ceilings()
 
 LEVELS = 8
 """Levels of a lifetime that fades: on the last one a chunk costs a 128th."""

@@ -49,7 +49,7 @@ def wide(column: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 class Workspaces(Generic[Work]):
-    """Lends what `make` makes, so that nobody has what somebody else has; made anew when all are lent.
+    """Lends what `make` makes, so that nobody has what somebody else has; made again when all are lent.
 
     There is no lock: `deque.pop` and `deque.append` are atomic in CPython. So threads do not wait for one another, and
     a copy of the process that was made in the middle of a release - a native fork - cannot wait for a thread that it
@@ -101,7 +101,7 @@ class Domain:
         size = self._flat.size
         self._finite = np.empty(size, dtype=np.bool_)
         self._position = np.arange(size, dtype=np.int16 if size < 2**15 else np.int32)
-        # Two arrays that the scan goes to and fro between, each behind zeros as long as its longest step.
+        # Two arrays that the scan goes to and fro between, each after zeros as long as its longest step.
         shifts = [2**i for i in range(n.bit_length())]
         ping, pong = np.zeros((2, shifts[-1] + size), dtype=self._position.dtype)
         self._present = ping[shifts[-1] :]

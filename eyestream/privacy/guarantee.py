@@ -22,7 +22,6 @@ __all__ = [
     "Scope",
     "guarantee_of",
     "guarantee_of_recording",
-    "text",
 ]
 
 
@@ -75,8 +74,3 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         features=mechanism.features,
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )
-
-
-def text(mechanism: Mechanism, deployment: Deployment) -> str:
-    """The guarantee of a mechanism in a deployment, as lines of text."""
-    return guarantee_of(mechanism, deployment).text()

@@ -4,14 +4,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from eyestream.privacy.charge import Ceilings, Charge, bounds, level_of
+from eyestream.privacy.charge import NO_CEILINGS, Ceilings, Charge, bounds, level_of
 from eyestream.privacy.meter import Odometer, StreamOdometer
 
 __all__ = ["Left", "LevelLeft", "left_of", "levels_left", "without"]
 
 _Known = TypeVar("_Known", Odometer, StreamOdometer)
 _SECONDS_A_DAY = 86_400
-_NO_CEILINGS = Ceilings()
 _RESUMES = {"session": "the tracker's next session", "day": "midnight UTC", "lifetime": "never"}
 """By scope, the one that lasts longest last."""
 
@@ -37,7 +36,7 @@ class LevelLeft(NamedTuple):
 
 
 def levels_left(odometer: Odometer | None, ceilings: Ceilings, charges: Sequence[Charge]) -> list[LevelLeft]:
-    """The present level of a stream and those behind it; where the lifetime has no ceiling there is none.
+    """The present level of a stream and those after it; where the lifetime has no ceiling there is none.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def left_of(
     today: int,
     *,
     stream: str = "",
-    own: Ceilings = _NO_CEILINGS,
+    own: Ceilings = NO_CEILINGS,
 ) -> list[Left]:
     """What each ceiling leaves a stream, the one that is spent first in front; of several, the one that lasts longest.
 

@@ -16,7 +16,6 @@ __all__ = [
     "Request",
     "RowMark",
     "Withheld",
-    "WriteAheadPort",
     "refuse_above",
 ]
 
@@ -48,14 +47,14 @@ class Request:
     charge
         The loss of the release; on level 0 of a lifetime that fades.
     later
-        What it costs on the levels behind, instead; none: it does not fade.
+        What it costs on each later level; none: it does not fade.
     unreleased
         Nothing is ever released of this chunk by itself: it takes a slot that costs nothing, and no ceiling forbids it.
     wearer
         Who wears the device through the session, and is charged beneath the device (`eyestream.privacy.wearers`): a
         handle that means nothing outside (u32); 0: not known.
     write_ahead
-        The driver keeps the released bytes in an outbox before it publishes them: until `WriteAheadPort.settle` the
+        The driver keeps the released bytes in an outbox before it publishes them: until `Ledger.settle` the
         ledger remembers the span as reserved and not released.
 
     Raises
@@ -77,7 +76,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if not (0 <= self.session <= LAST_ROW and 0 <= self.first_row <= self.last_row <= LAST_ROW):
-            raise ValueError("expected a session and rows of 64 bits, the first row not behind the last")
+            raise ValueError("expected a session and rows of 64 bits, the first row not after the last")
         if not 0 < self.chunk < 2**32:
             raise ValueError("expected a chunk of at least one row, fewer than 2^32")
         if self.last_row - self.first_row >= self.chunk:
@@ -140,22 +139,6 @@ class LedgerPort(Protocol):
 
     def mark(self, key: StreamKey) -> RowMark | None:
         """Up to where the rows of the stream are refused for ever; None: it has none."""
-        ...
-
-
-class WriteAheadPort(LedgerPort, Protocol):
-    """A ledger for a driver that writes released bytes to an outbox, durably, before it publishes them."""
-
-    def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
-        """Say that the bytes for the reserved chunk that ends at `span` lie durably in the outbox at `reference`."""
-        ...
-
-    def unsettled(self, key: StreamKey) -> list[Request]:
-        """What is reserved and was not settled, oldest first.
-
-        After a crash, for each of them: when the outbox has its bytes, send those; when it has not, nothing has left,
-        and the chunk may be computed, once, under the same reservation.
-        """
         ...
 
 

@@ -2,7 +2,7 @@
 
 The bytes are what released values have told so far. Layout, little-endian: 4 bytes `eyes`, u8 version, 3 zero bytes, 16
 bytes identity of the mechanism, u64 chunks released, u32 numbers of state, the state as float64, 8 bytes of BLAKE2b
-over everything before. Where the mechanism takes a baseline off each session, its whole numbers stand behind the state
+over everything before. Where the mechanism takes a baseline off each session, its whole numbers stand after the state
 and are counted with it: then these bytes hold raw data.
 """
 

@@ -60,7 +60,7 @@ class Mechanism(Protocol):
         ...
 
     def continue_session(self, session: Any, /) -> Session:
-        """A session of another level goes on with this mechanism: its baseline stays, its state begins anew."""
+        """A session of another level goes on with this mechanism: its baseline stays, its state begins again."""
         ...
 
     @property

@@ -22,7 +22,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.ops.check_brokers import broker_findings, others_of
-from eyestream.rim.ops.check_host import host_findings
+from eyestream.rim.ops.check_host import configuration_findings, host_findings
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.plan import resolved
 from eyestream.streams import StreamKey
@@ -195,10 +195,11 @@ async def test_every_fault_of_a_broker_is_seen(tmp_path_factory: pytest.TempPath
         await asyncio.to_thread(deployment.start)  # else the others' connections wait for all of these
         try:
             settings = config.load(hard(deployment, deployment.folder / "conf"))
+            plan = await asyncio.to_thread(resolved, settings)
             logins = [config.load_login(deployment.folder / f"{role}.toml") for role in ("tracker", "application")]
             failed = [
                 str(finding)
-                for finding in await broker_findings(settings, others_of(settings, *logins))
+                for finding in await broker_findings(settings, plan, others_of(settings, *logins))
                 if not finding.passed
             ]
         finally:
@@ -212,7 +213,9 @@ def host(
     path: Path, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
 ) -> list[str]:
     """What fails on this machine."""
-    found = host_findings(config.load(path), path, wall=wall, monotonic=monotonic, pause=time.sleep)
+    settings = config.load(path)
+    made = configuration_findings(settings, path)
+    found = host_findings(settings, path, made, wall=wall, monotonic=monotonic, pause=time.sleep)
     return [str(finding) for finding in found if not finding.passed]
 
 
@@ -282,9 +285,8 @@ async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path
     broker.start()
     try:
         settings = config.load(configure(tmp_path / "conf", ("mqtt://localhost:1883", broker.url)))
-        [finding] = [
-            f for f in await broker_findings(settings, others_of(settings, None, None)) if "takes a chunk" in f.what
-        ]
+        found = await broker_findings(settings, resolved(settings), others_of(settings, None, None))
+        [finding] = [f for f in found if "takes a chunk" in f.what]
     finally:
         broker.stop()
     assert finding.fault is not None
@@ -301,9 +303,8 @@ async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path
     broker.start()
     try:
         settings = config.load(configure(tmp_path / "more", ("mqtt://localhost:1883", broker.url)))
-        [finding] = [
-            f for f in await broker_findings(settings, others_of(settings, None, None)) if "takes a chunk" in f.what
-        ]
+        found = await broker_findings(settings, resolved(settings), others_of(settings, None, None))
+        [finding] = [f for f in found if "takes a chunk" in f.what]
     finally:
         broker.stop()
     assert str(finding) == "pass  private broker: it takes a chunk of this configuration, and hands it on"
@@ -312,13 +313,14 @@ async def test_a_broker_that_takes_no_chunk_is_seen_and_its_limit_named(tmp_path
 async def test_the_probe_of_a_chunk_s_size_is_nobody_s_message(mosquitto: Mosquitto, tmp_path: Path) -> None:
     """It is no chunk and no status, on the topic of no device and no sidecar, larger than any chunk, and not kept."""
     settings = config.load(configure(tmp_path / "conf", ("mqtt://localhost:1883", mosquitto.url)))
+    plan = resolved(settings)
     async with spying(mosquitto.url) as spy:
-        finding = await size_finding(Endpoint.of(settings.private), [Endpoint.of(settings.private)], settings)
+        finding = await size_finding(Endpoint.of(settings.private), [Endpoint.of(settings.private)], plan)
         await until(lambda: len(spy.messages) == 4)
     assert finding.passed
     [topic] = {topic for topic, _, _ in spy.messages}
     assert re.fullmatch(r"eyestream/v1/check-[0-9a-f]{8}/sidecar/status", topic)
-    [mechanism] = resolved(settings).mechanisms.values()
+    [mechanism] = plan.mechanisms.values()
     chunk = PrivateChunk(2**64 - 1, 0, 0.0, 0.5, np.zeros((52, mechanism.n), np.float32), 4.8, 0.0)
     largest = max(len(payload) for _, payload, _ in spy.messages)
     assert largest >= len(encode_private(chunk))

@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.rim import config
-from eyestream.rim.ops import check_host
 from eyestream.rim.ops.deployment.layout import unit_text
-from eyestream.rim.plan import resolved
 
 
 @pytest.fixture
@@ -67,18 +64,6 @@ def test_what_run_and_guarantee_refuse_does_not_pass(tmp_path: Path, capsys: pyt
         with pytest.raises(SystemExit, match="2"):
             main([command, "--config", str(path)])
         assert said in capsys.readouterr().err
-
-
-def test_mechanisms_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(check_host, "resolved", lambda *given: made.append(given) or resolved(*given))
-    main(["init", str(tmp_path / "s"), "--mechanism", "cfpa"])
-    path = tmp_path / "s" / "sidecar.toml"
-    looked = {"wall": lambda: 1_800_000_000.0, "monotonic": lambda: 0.0, "pause": lambda seconds: None}
-    found = check_host.host_findings(config.load(path), path, **looked)
-    assert "pass  the ledger opens and fits" in map(str, found)
-    assert "pass  calibration, epsilon, budget and sources fit" in map(str, found)
-    assert len(made) == 1
 
 
 def test_a_reload_runs_it_first_and_stops_where_it_fails() -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from eyestream.cli.main import main
 from eyestream.rim import config
 from eyestream.rim.ops.check_laptop import laptop_findings
+from eyestream.rim.plan import plan, resolve
 from tests.rigs.mosquitto import Mosquitto
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,11 +48,23 @@ async def test_a_broker_that_other_machines_reach_is_named(tmp_path: Path) -> No
     for listener, fine in ((f"listener {broker.port} 127.0.0.1", True), (f"listener {broker.port} 0.0.0.0", False)):
         broker._configuration.write_text(text.replace(f"listener {broker.port} 127.0.0.1", listener))
         broker.start()
-        found = await laptop_findings(settings, ["127.0.0.2"])
+        found = await laptop_findings(settings, None, ["127.0.0.2"])
         broker.stop()
         [only] = [one for one in found if "only this machine" in one.what]
         assert only.passed == fine, str(only)
         if not fine:
             assert f"listener {broker.port} 127.0.0.1" in only.remedy
-    [down] = [one for one in await laptop_findings(settings, []) if not one.passed]
+    [down] = [one for one in await laptop_findings(settings, None, []) if not one.passed]
     assert "plain.conf" in down.remedy
+
+
+@pytest.mark.needs("mosquitto")
+def test_a_check_resolves_the_configuration_once(
+    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, parts_of = [], resolve.parts_of
+    monkeypatch.setattr(plan, "parts_of", lambda *given: made.append(given) or parts_of(*given))
+    path = initialised(tmp_path / "sidecar", mosquitto.url)
+    main(["check", "--laptop", "--config", str(path)])
+    assert "pass  private broker: it takes a chunk of this configuration" in capsys.readouterr().out
+    assert len(made) == 1

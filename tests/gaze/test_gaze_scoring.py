@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eyestream.gaze.labels import detect
-from eyestream.gaze.scoring import Agreement, event_agreement, kappa, sample_agreement
+from eyestream.gaze.scoring import Agreement, Score, event_agreement, sample_agreement
 from tests.gaze.gaze_people import gaze, profile
 
 
@@ -41,12 +41,12 @@ def test_events(truth: str, found: str, hits: int, false_alarms: int, misses: in
 
 def test_kappa() -> None:
     truth, found = letters("FFFFFFSSSS"), letters("FFFFFSSSSF")
-    assert kappa(truth, found, "F") == pytest.approx((0.8 - 0.52) / 0.48)
-    assert kappa(truth, truth, "F") == 1.0
-    assert np.isnan(kappa(letters("FF"), letters("FF"), "F"))
-    assert np.isnan(kappa(letters("PP"), letters("FF"), "F"))
+    assert Score.of(truth, found).kappa("F") == pytest.approx((0.8 - 0.52) / 0.48)
+    assert Score.of(truth, truth).kappa("F") == 1.0
+    assert np.isnan(Score.of(letters("FF"), letters("FF")).kappa("F"))
+    assert np.isnan(Score.of(letters("PP"), letters("FF")).kappa("F"))
     with pytest.raises(ValueError, match="two arrays of one length"):
-        kappa(truth, found[:-1], "F")
+        Score.of(truth, found[:-1]).kappa("F")
 
 
 def scores(rate_hz: float, noise_deg: float, seeds: range, **detection: float) -> dict[str, float]:

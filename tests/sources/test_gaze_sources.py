@@ -16,7 +16,7 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, columns_of, widths
 from eyestream.rim.sources.gaze_recording import GazePlayer
-from eyestream.rim.sources.registry import make_source, profile_of
+from eyestream.rim.sources.registry import make_source, named_source
 from eyestream.streams import StreamSpec
 from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
@@ -80,10 +80,10 @@ def test_gaze_makes_rows_of_the_52_features_alone(tmp_path: Path) -> None:
 
 
 def test_the_memory_of_a_front_end_is_known_before_anything_flows() -> None:
-    profile = profile_of(entry("mqtt", rate_hz=200.0))
+    profile = named_source(entry("mqtt", rate_hz=200.0)).profile
     assert profile is not None
     assert 1.0 < profile.memory_s < 1.6
-    assert profile_of(entry("recording", file="rows.npz")) is None
+    assert named_source(entry("recording", file="rows.npz")).profile is None
 
 
 def test_columns_follow_the_profile() -> None:

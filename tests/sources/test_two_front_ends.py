@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from thirds import EDGE_DEG, THIRDS
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, OperatorError
 from eyestream.gaze.entry import Rows
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
@@ -18,7 +18,7 @@ from eyestream.gaze.samples import Samples
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.rim import config
-from eyestream.rim.files import calibrations
+from eyestream.rim.files import calibrations, profiles
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
@@ -125,6 +125,30 @@ def test_a_plan_has_a_front_end_for_each_stream_and_one_tracker_for_both(tmp_pat
     assert all(isinstance(feeder, GazeFeeder) for feeder in feeders)
     assert feeders[0].link is feeders[1].link  # type: ignore[union-attr]
     assert {mark.front_end for _, mark in features.marks} != {mark.front_end for _, mark in third.marks}
+
+
+def test_a_profile_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many streams and sources ask for it: what the plan says of the memory holds of the rows that come."""
+    read = []
+    monkeypatch.setattr(profiles, "load_profile", lambda name: read.append(name) or load_profile(name))
+    plan = planned(tmp_path)
+    sources = plan.sources()
+    assert read == ["degrees"]
+    for feeder in sources.values():
+        assert feeder.live.profile is plan.streams["third"].parts.profiles[0]  # type: ignore[union-attr]
+
+
+def test_a_source_of_two_streams_that_is_wrong_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "sidecar.toml"
+    text = TEXT.format(url="mqtt://a", session=1e3, front_end="thirds:THIRDS").replace(
+        "rate_hz = 100.0", "rate_hz = 7.0"
+    )
+    path.write_text(text.replace("everyday-cfpa-32", "everyday-cfpa-31", 1))
+    with pytest.raises(OperatorError) as caught:
+        load(path)
+    source, calibration = str(caught.value).splitlines()
+    assert source.startswith(f"{path}: source of hmd-1/features, third: ")
+    assert calibration.startswith(f"{path}: stream 'features': ")
 
 
 async def test_two_streams_of_one_tracker_go_all_the_way_under_one_budget(
@@ -260,7 +284,7 @@ def test_a_source_of_rows_serves_one_stream(tmp_path: Path) -> None:
     rows = msgspec.structs.replace(entry, kind="sine:SINE", rate_hz=None)
     streams = [registry.Served(stream.spec) for stream in plan.streams.values()]
     with pytest.raises(ConfigError, match="is a source of rows, and serves one stream"):
-        registry.make_sources(rows, streams, tmp_path, plan.settings.raw_broker)
+        registry.make_sources(registry.named_source(rows), streams, tmp_path, plan.settings.raw_broker)
 
 
 def test_the_edges_of_the_field() -> None:

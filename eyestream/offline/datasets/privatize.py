@@ -1,4 +1,4 @@
-"""Recorded data sets, released privately: the use case behind ``eyestream privatize``.
+"""Recorded data sets, released privately: what ``eyestream privatize`` does.
 
 Every chunk of every recording goes through the same order of effects as in the sidecar: reserved first, all of them,
 then released, once. Another run on the same recordings is another release and adds as much again.
@@ -59,7 +59,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Chunks of a recording, one behind the other, that cost the same each."""
+    """Chunks of a recording, one after the other, that cost the same each."""
 
     first_row: int
     chunks: int

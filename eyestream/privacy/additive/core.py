@@ -112,7 +112,7 @@ class AdditiveCore:
 
     @property
     def gain(self) -> Fraction:
-        """Upper bound on the gain of one chunk, the product over the blocks; computed anew each time."""
+        """Upper bound on the gain of one chunk, the product over the blocks; computed again each time."""
         lattice, law = self.private.lattice, self.private.law
         _, count = law.shape
         deviation = len(law.digits.words) * DIGIT_DEVIATION

@@ -147,7 +147,7 @@ class Corpus:
         Raises
         ------
         CalibrationError
-            when a recording has no chunk behind its baseline.
+            when a recording has no chunk after its baseline.
         """
         centre = np.array([_mean_where(self.chunks[:, f], self.present[:, f]) for f in range(len(self.names))])
         anchor = Anchor.of(self.lo, self.hi, centre, self.n, self.rate_hz)

@@ -121,14 +121,14 @@ class JointTables:
     moves: NDArray[np.float64] | None = None
     """(J, d, d) what is expected of each component a chunk later; None: all its scores times its pole."""
     book_shapes: NDArray[np.int64] | None = None
-    """(B, 3) of each book (`klt.books`): number of its first score, of that behind its last, and
+    """(B, 3) of each book (`klt.books`): number of its first score, of that after its last, and
     bits; None: scores are quantised one by one, as in all files of version 0.1.0."""
     book_points: NDArray[np.float16] | None = None
-    """Points of all books, one behind the other."""
+    """Points of all books, one after the other."""
     book_shares: NDArray[np.float32] | None = None
-    """How often each point is the nearest, all books one behind the other."""
+    """How often each point is the nearest, all books one after the other."""
     book_weights: NDArray[np.float64] | None = None
-    """What each of a book's scores counts when the nearest point is looked for, all books one behind the other."""
+    """What each of a book's scores counts when the nearest point is looked for, all books one after the other."""
 
     @property
     def scale(self) -> NDArray[np.float64]:

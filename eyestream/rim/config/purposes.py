@@ -34,7 +34,7 @@ _INSTEAD = ("calibration", "epsilon", "mechanism")
 def load_table() -> dict[str, Any]:
     """The saved figures of what ships: `rows`, `corpus`, `people` and so on; nobody changes them.
 
-    Read once: a process that takes its configuration anew, after the package was upgraded, goes on with what it began
+    Read once: a process that takes its configuration again, after the package was upgraded, goes on with what it began
     with, as with its mechanisms. A restart takes the newer figures.
     """
     table: dict[str, Any] = json.loads(_ADVICE.read_text(encoding="utf-8"))

@@ -69,7 +69,7 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
 
 
 def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -> Reading:
-    """As `load`, but mistakes in tables are returned, so that others can be found behind them.
+    """As `load`, but mistakes in tables are returned, so that others can be found after them.
 
     Raises
     ------

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import RecordingError
+from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.delimited import read_columns
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 
 __all__ = ["read_bids"]
-
-_PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def read_bids(path: Path, profile: Profile) -> GazeColumns:
@@ -51,7 +50,7 @@ def read_bids(path: Path, profile: Profile) -> GazeColumns:
         if not isinstance(rate, int | float) or not isinstance(start, int | float) or not rate > 0:
             raise RecordingError(f"{beside}: SamplingFrequency: wanted, there is no column {time!r}")
         n = len(table[profile.columns.gaze[0]])
-        table[time] = (start + np.arange(n) / rate) * _PER_S[profile.time_unit]
+        table[time] = (start + np.arange(n) / rate) * PER_S[profile.time_unit]
     return GazeColumns.of(profile, table)
 
 

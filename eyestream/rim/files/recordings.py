@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
 from eyestream.gaze.entry import SHIPPED
+from eyestream.rim.files.delimited import is_number
 from eyestream.rim.files.parquet import load_parquet, save_parquet
 from eyestream.streams import FrontEndMark
 
@@ -181,14 +182,6 @@ def _load_npz(path: Path) -> Recording:
     return _check(recording, first_line=0)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _delimiter(path: Path) -> str:
     return "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
 
@@ -204,7 +197,7 @@ def _load_text(path: Path) -> Recording:
     if not rows or len(rows[0]) < 2:
         raise RecordingError(f"{path}: line 1: expected a header with a column of seconds and at least one feature")
     header, width = rows[0], len(rows[0])
-    if any(_is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
+    if any(is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
         raise RecordingError(f"{path}: line 1: expected a header with names, found numbers")
     values = np.empty((len(rows) - 1, width))
     for line, row in enumerate(rows[1:], start=2):
@@ -213,6 +206,6 @@ def _load_text(path: Path) -> Recording:
         try:
             values[line - 2] = [float(cell) if cell.strip() else np.nan for cell in row]
         except ValueError:
-            wrong = next(name for name, cell in zip(header, row, strict=True) if cell.strip() and not _is_number(cell))
+            wrong = next(name for name, cell in zip(header, row, strict=True) if cell.strip() and not is_number(cell))
             raise RecordingError(f"{path}: line {line}: column {wrong}: expected a number") from None
     return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=2)

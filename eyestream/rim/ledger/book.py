@@ -81,7 +81,7 @@ class Book:
     ----------
     header : as it stands in the file.
     accounts, entries : by device, by stream.
-    tail : the records behind the snapshot.
+    tail : the records after the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
     moves, givers : how often a device was moved between ledgers, and the names of those that gave it away.
     gone : devices that were moved out of this one.
@@ -89,7 +89,7 @@ class Book:
     Raises
     ------
     LedgerError
-        Not a ledger, or damaged other than at its end; the message begins behind the file's name.
+        Not a ledger, or damaged other than at its end; the message begins after the file's name.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -159,7 +159,7 @@ class Book:
         self._restore(line)
 
     def begin_anew(self, header: Header) -> None:
-        """Go on behind the snapshot of `header`, as if it had been read."""
+        """Go on after the snapshot of `header`, as if it had been read."""
         self.header = header
         self._by_number = [entry for device in self.accounts for entry in self._streams_of(device)]
         for number, entry in enumerate(self._by_number):

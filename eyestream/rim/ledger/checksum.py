@@ -1,11 +1,11 @@
 """Checksums that know a record's place, the header of a ledger, and what the checksums say of records in a row. Pure.
 
-A record ends with a BLAKE2b of its other fields, keyed by the file, plus its place (counted from 0 behind the snapshot)
+A record ends with a BLAKE2b of its other fields, keyed by the file, plus its place (counted from 0 after the snapshot)
 times an odd constant, modulo 2^64: so a damaged record can be told from one that was written at another place, or into
 another file.
 
 The header, little-endian: magic (8 bytes), version and length of a record (u32), generation (u64: how often the ledger
-was rewritten), seconds since 1970 at which it was made (u64), random id (16 bytes), length of the snapshot behind it
+was rewritten), seconds since 1970 at which it was made (u64), random id (16 bytes), length of the snapshot after it
 (u64), BLAKE2b of all that (8 bytes). Format 2, of 0.1.0, has n and w (u32) where the generation is, and no snapshot.
 
 Of records one after another a `Tail` knows which are whole, which are damaged, and whether an append can have left them
@@ -15,7 +15,7 @@ damaged record that a later one vouches for is no torn append: the ledger is ref
 at another place than that where it was written, whole records apart or not: something before it was cut out, put in or
 moved, which no torn append does. What a damaged record counts for is the business of `eyestream.rim.ledger.book`.
 
-Before a writer appends behind a torn tail it leaves the damaged bytes where they are, fills them up to whole records
+Before a writer appends after a torn tail it leaves the damaged bytes where they are, fills them up to whole records
 with zeros and appends a REPAIRED record that covers them; so every later reading meets the same bytes and comes to the
 same sums.
 """
@@ -87,7 +87,7 @@ def read_header(data: bytes) -> Header:
     Raises
     ------
     LedgerError
-        It is not one of ours, damaged, or of another version; the message begins behind the file's name.
+        It is not one of ours, damaged, or of another version; the message begins after the file's name.
     """
     if len(data) < RECORD_BYTES or data[:8] != _MAGIC:
         raise LedgerError("is not a ledger")

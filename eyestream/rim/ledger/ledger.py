@@ -13,7 +13,7 @@ the kernel may have dropped the pages (PostgreSQL's "fsyncgate", 2018). So does 
 **Withheld slots** are written but not waited for: losing one makes the window move later, never earlier
 (`eyestream.privacy.accountant`).
 
-**Size.** 64 bytes a chunk, behind a snapshot of all accounts. When the records are many, the ledger is rewritten: a new
+**Size.** 64 bytes a chunk, after a snapshot of all accounts. When the records are many, the ledger is rewritten: a new
 snapshot and no records, put into place by one `rename` (`eyestream.rim.ledger.file`). That is done on opening and when
 the records have become too many since; a rewriting that cannot be prepared leaves the ledger as it was, and is said in
 the log. A ledger of format 2 is rewritten on opening or not used.
@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.charge import NO_CEILINGS, Ceilings, Charge
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
@@ -49,8 +49,6 @@ MOST_DAYS_AHEAD = 366
 
 _BATCH = 64
 """Requests whose records are appended, and made durable, together: one page."""
-
-_NO_CEILINGS = Ceilings()
 
 
 class Ledger:
@@ -127,7 +125,7 @@ class Ledger:
         with self._lock:
             names = self._own.keys() | own.keys()
             if not ceilings.within(self._ceilings) or not all(
-                own.get(name, _NO_CEILINGS).within(self._own.get(name, _NO_CEILINGS)) for name in names
+                own.get(name, NO_CEILINGS).within(self._own.get(name, NO_CEILINGS)) for name in names
             ):
                 raise ValueError("expected ceilings that are no higher")
             self._ceilings, self._own = ceilings, own
@@ -244,7 +242,10 @@ class Ledger:
             return changed
 
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
-        """As `WriteAheadPort`; not waited for: the outbox tells. Raises LedgerError; KeyError for an unknown stream."""
+        """Note that the bytes of the reserved chunk that ends at `span` lie durably in the outbox, at `reference`.
+
+        Not waited for: the outbox tells. Raises LedgerError; KeyError for an unknown stream.
+        """
         with self._lock:
             entry = self._book.entries[check_name(key)]
             with self._writing():
@@ -254,7 +255,11 @@ class Ledger:
                 self._writer.flush()
 
     def unsettled(self, key: StreamKey) -> list[Request]:
-        """What was reserved for the outbox and not settled, oldest first (`WriteAheadPort.unsettled`)."""
+        """What was reserved for the outbox and not settled, oldest first.
+
+        After a crash, send the bytes of those that the outbox has. Of the others nothing has left: each may be computed
+        once more under the same reservation.
+        """
         with self._lock:
             entry = self._book.entries.get(check_name(key))
             return [
@@ -274,7 +279,7 @@ class Ledger:
 
     def _answer(self, request: Request, day: int) -> Granted | Withheld:
         """Take the slot in the account, and hand its record to the writer."""
-        writer, own = self._writer, self._own.get(request.key.stream, _NO_CEILINGS)
+        writer, own = self._writer, self._own.get(request.key.stream, NO_CEILINGS)
         entry = writer.entry(request.key)
         account = entry.account
         obstacle = account.obstacle(request, self._ceilings, day, own)

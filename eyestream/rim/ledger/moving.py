@@ -11,7 +11,7 @@ over from an earlier move are refused. That one file is taken over by two ledger
 see; on one broker the two sidecars refuse each other (`eyestream.rim.sidecar.ownership`). So a file is removed when it
 has been taken over.
 
-**Bytes.** One line of JSON, the device's line of a snapshot, behind the last day of the ledger; then the BLAKE2b of
+**Bytes.** One line of JSON, the device's line of a snapshot, after the last day of the ledger; then the BLAKE2b of
 both, in hexadecimal. They say nothing that the ledger does not: keep them as it is kept.
 """
 

@@ -1,4 +1,4 @@
-"""The records behind the snapshot: 64 bytes each, little-endian. Pure.
+"""The records after the snapshot: 64 bytes each, little-endian. Pure.
 
 A record never crosses a sector of a disk. All begin with kind and `unsynced` (u16 each: how many of the records before
 this one may not have been durable when it was written) and the number of the stream (u32), and end with a checksum that
@@ -30,7 +30,6 @@ __all__ = [
     "ANNOUNCED",
     "DAY",
     "LAST_DAY",
-    "MOST_PIECES",
     "NAME",
     "RELEASED",
     "REPAIRED",
@@ -69,7 +68,6 @@ _SETTLED = struct.Struct("<HHIQQQ24x")
 _UPGRADED = struct.Struct("<HHI16s16s16x")
 _DAY = struct.Struct("<HHII44x")
 _PIECE = 45
-MOST_PIECES = 4
 _LONGEST_NAME = 148
 LAST_DAY = 2**32 - 1
 """The last day that a record has room for; eleven million years from now."""

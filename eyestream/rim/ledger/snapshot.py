@@ -1,4 +1,4 @@
-"""The snapshot behind a ledger's header: all accounts at one moment. Pure.
+"""The snapshot after a ledger's header: all accounts at one moment. Pure.
 
 Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
 `eyestream.privacy.charge`, of any size. The first line is the ledger's last day. Each further line is one device: its
@@ -75,7 +75,7 @@ def read_snapshot(data: bytes, length: int, file_key: bytes) -> tuple[int, list[
     Raises
     ------
     LedgerError
-        The bytes are not the `length` that were written; the message begins behind the file's name.
+        The bytes are not the `length` that were written; the message begins after the file's name.
     """
     text, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if len(data) != length or _digest(text, file_key) != digest:

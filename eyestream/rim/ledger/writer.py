@@ -8,8 +8,9 @@ import logging
 from pathlib import Path
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Announcement, Request
 from eyestream.privacy.charge import Charge
+from eyestream.privacy.reservation import Request
+from eyestream.privacy.stream_account import Announcement
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Entry, no_collection, read_book
 from eyestream.rim.ledger.checksum import VERSION
@@ -23,7 +24,7 @@ _MOST_WAITING = 64
 """Records that may wait for the next `sync`: withheld slots, and what is settled."""
 
 _MANY_RECORDS, _TOO_MANY_RECORDS = 1 << 12, 1 << 15
-"""Records behind the snapshot from which on the file is rewritten: on opening, and at work."""
+"""Records after the snapshot from which on the file is rewritten: on opening, and at work."""
 
 _LOG = logging.getLogger("eyestream.ledger")
 

@@ -32,7 +32,7 @@ def groups(topic_filters: Iterable[str], packet_bytes: int) -> Iterator[list[str
     group: list[str] = []
     room = most
     for topic_filter in topic_filters:
-        size = len(topic_filter.encode(errors="replace")) + 3  # its length before it, the QoS behind it (3.8.3)
+        size = len(topic_filter.encode(errors="replace")) + 3  # its length before it, the QoS after it (3.8.3)
         if group and size > room:
             yield group
             group, room = [], most

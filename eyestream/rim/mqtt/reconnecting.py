@@ -1,4 +1,4 @@
-"""Keep a link up: connect, serve, and connect anew for as long as the caller wants it."""
+"""Keep a link up: connect, serve, and connect again for as long as the caller wants it."""
 
 import asyncio
 import contextlib

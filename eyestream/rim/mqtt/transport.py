@@ -279,7 +279,7 @@ class Backoff:
         self._next = self._FIRST
 
     def reset(self) -> None:
-        """The link stood for a while: begin anew."""
+        """The link stood for a while: begin again."""
         self._next = self._FIRST
 
     async def wait(self) -> None:

@@ -20,6 +20,7 @@ from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.ops.check_ports import NO_PORTS, Port, Ports, name_finding
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
+from eyestream.rim.plan import Plan
 from eyestream.wire.topics import budget_topic, gaze_topic, meta_topic, private_topic, raw_topic
 
 __all__ = ["Others", "broker_findings", "others_of"]
@@ -60,13 +61,15 @@ def others_of(
     return found
 
 
-async def broker_findings(settings: Settings, others: Others, ports: Ports = NO_PORTS) -> list[Finding]:
+async def broker_findings(
+    settings: Settings, plan: Plan | None, others: Others, ports: Ports = NO_PORTS
+) -> list[Finding]:
     """Try both brokers.
 
     Parameters
     ----------
-    settings
-        The configuration.
+    settings, plan
+        The configuration, and the same resolved; None where it cannot be.
     others
         Of `others_of`: what an ACL grants them is then tried too.
     ports
@@ -83,8 +86,7 @@ async def broker_findings(settings: Settings, others: Others, ports: Ports = NO_
     else:
         findings.append(good("raw rows cross no broker: every stream has a source in this process"))
     for side, broker, expected in sides:
-        found = await _side(side, broker, settings, Expected(others[side], ports.get(side), expected))
-        findings += found
+        findings += await _side(side, broker, settings, plan, Expected(others[side], ports.get(side), expected))
     return findings
 
 
@@ -97,7 +99,9 @@ class Expected:
     welcome: str
 
 
-async def _side(side: str, broker: BrokerSettings, settings: Settings, expected: Expected) -> list[Finding]:
+async def _side(
+    side: str, broker: BrokerSettings, settings: Settings, plan: Plan | None, expected: Expected
+) -> list[Finding]:
     """All findings about one broker; of one that cannot be used, only that."""
     what = f"{side} broker: the sidecar gets in"
     try:
@@ -127,7 +131,7 @@ async def _side(side: str, broker: BrokerSettings, settings: Settings, expected:
     if side == "raw":
         rights = await _raw_rights(people, settings)
     else:
-        size, owners = await size_finding(own, people.values(), settings), await owner_finding(own, settings)
+        size, owners = await size_finding(own, people.values(), plan), await owner_finding(own, settings)
         rights = [*await _private_rights(people), size, owners]
     return [good(what), await _encryption(side, broker, own), *entered, *entry, *rights]
 

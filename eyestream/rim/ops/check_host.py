@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,15 +14,30 @@ from eyestream.rim.ops.findings import Finding, bad, good
 from eyestream.rim.ops.process import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.plan import Plan, resolved
 
-__all__ = ["configuration_findings", "host_findings"]
+__all__ = ["Resolved", "configuration_findings", "host_findings"]
 
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 _SECONDS_A_DAY = 86_400
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Whether a sidecar can be made of a configuration.
+
+    Attributes
+    ----------
+    findings : what was found out about that.
+    plan : the configuration, resolved; None where no sidecar can be made of it.
+    """
+
+    findings: tuple[Finding, ...]
+    plan: Plan | None
+
+
 def host_findings(
     settings: Settings,
     path: Path,
+    made: Resolved,
     *,
     wall: Callable[[], float],
     monotonic: Callable[[], float],
@@ -33,26 +49,33 @@ def host_findings(
     ----------
     settings, path
         The configuration and its file.
+    made
+        What `configuration_findings` found.
     wall, monotonic
         Seconds since 1970, and of a clock that is never set.
     pause
         Waits for so many seconds.
     """
-    fit, plan = _plan(settings, path)
     return [
         *_files(settings, path),
         _memory(),
         _clock(wall, monotonic, pause),
-        *fit,
-        *(() if plan is None else (*_hours(plan), *_gaze(plan))),
-        *_ledger(settings, plan, int(wall()) // _SECONDS_A_DAY),
+        *made.findings,
+        *_ledger(settings, made.plan, int(wall()) // _SECONDS_A_DAY),
     ]
 
 
-def configuration_findings(settings: Settings, path: Path) -> list[Finding]:
+def configuration_findings(settings: Settings, path: Path) -> Resolved:
     """Whether a sidecar can be made of the configuration at `path`: what needs neither ledger, machine nor broker."""
-    fit, plan = _plan(settings, path)
-    return [*fit, *(() if plan is None else (*_hours(plan), *_gaze(plan)))]
+    what = "calibration, epsilon, budget and sources fit"
+    try:
+        plan = resolved(settings, path.parent)
+        plan.sources()
+        _ = plan.metas
+    except OperatorError as error:
+        remedy = "Correct [[stream]], [stream.privacy], [budget] or [[source]]"
+        return Resolved(tuple(bad(what, line, remedy) for line in str(error).splitlines()), None)
+    return Resolved((good(what), *_hours(plan), *_gaze(plan)), plan)
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:
@@ -107,19 +130,6 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
     if abs(passed_wall - passed) > 1:
         return bad(what, "it was set while we looked", "Let the clock settle, then check again")
     return good(what)
-
-
-def _plan(settings: Settings, path: Path) -> tuple[list[Finding], Plan | None]:
-    """Whether all is there that `run` needs, and the plan where it is."""
-    what = "calibration, epsilon, budget and sources fit"
-    try:
-        plan = resolved(settings, path.parent)
-        plan.sources()
-        _ = plan.metas
-    except OperatorError as error:
-        remedy = "Correct [[stream]], [stream.privacy], [budget] or [[source]]"
-        return [bad(what, line, remedy) for line in str(error).splitlines()], None
-    return [good(what)], plan
 
 
 def _hours(plan: Plan) -> Iterator[Finding]:

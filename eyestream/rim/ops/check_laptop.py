@@ -17,6 +17,7 @@ from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
 from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.ops.check_sizes import size_finding
 from eyestream.rim.ops.findings import Finding, bad, good
+from eyestream.rim.plan import Plan
 
 __all__ = ["addresses_elsewhere", "laptop_findings"]
 
@@ -24,13 +25,13 @@ _FAR = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
 """Addresses of documentation (RFC 5737, 3849): which of ours would be used to go there? Nothing is sent."""
 
 
-async def laptop_findings(settings: Settings, elsewhere: Iterable[str]) -> list[Finding]:
+async def laptop_findings(settings: Settings, plan: Plan | None, elsewhere: Iterable[str]) -> list[Finding]:
     """Try the brokers of a configuration from this machine.
 
     Parameters
     ----------
-    settings
-        The configuration.
+    settings, plan
+        The configuration, and the same resolved; None where it cannot be.
     elsewhere
         Addresses under which other machines know this one.
     """
@@ -50,7 +51,7 @@ async def laptop_findings(settings: Settings, elsewhere: Iterable[str]) -> list[
             continue
         findings.append(await _only_here(side, endpoint, elsewhere))
         if side == "private":
-            findings += [await size_finding(endpoint, [endpoint], settings), await owner_finding(endpoint, settings)]
+            findings += [await size_finding(endpoint, [endpoint], plan), await owner_finding(endpoint, settings)]
     return findings
 
 

@@ -5,7 +5,7 @@ application's may read there, and zeros are no status, so that nobody takes it f
 is retained.
 
 A broker breaks the link over what is too large for it, or drops that and acknowledges it all the same: MQTT 3.1.1 has
-no word for it. So a small message goes behind the probe, on the same topic, whose messages keep their order
+no word for it. So a small message goes after the probe, on the same topic, whose messages keep their order
 (4.6.0-6): where it arrives alone, the probe was dropped.
 """
 
@@ -16,12 +16,11 @@ from collections.abc import AsyncIterator, Iterable
 
 import numpy as np
 
-from eyestream.errors import LinkError, OperatorError, PayloadError
-from eyestream.rim.config import Settings
+from eyestream.errors import LinkError, PayloadError
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, RefusedError, connect
 from eyestream.rim.ops.findings import Finding, bad, good
-from eyestream.rim.plan import resolved
+from eyestream.rim.plan import Plan
 from eyestream.wire.envelope import MAX_U64
 from eyestream.wire.messages import PrivateChunk, encode_meta, encode_private
 from eyestream.wire.topics import meta_topic, private_topic, sidecar_status_topic
@@ -38,7 +37,7 @@ _MARK = b"\0"
 _DROPPED = "nothing is said, and it is dropped"
 
 
-async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], settings: Settings) -> Finding:
+async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], plan: Plan | None) -> Finding:
     """Try the largest message of the configuration.
 
     Parameters
@@ -47,14 +46,16 @@ async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], settings:
         Publishes the probe.
     readers
         All who may get in; whoever of them may read a status reads it back.
-    settings
-        The configuration.
+    plan
+        The configuration, resolved; None where it cannot be.
     """
     what = "private broker: it takes a chunk of this configuration"
     topic = sidecar_status_topic(f"check-{secrets.token_hex(4)}")
+    if plan is None:
+        return bad(what, "what it must take is not known", "Correct the configuration first, as said above")
     try:
-        size = _probe_bytes(settings, topic)
-    except (OperatorError, PayloadError) as error:
+        size = _probe_bytes(plan, topic)
+    except PayloadError as error:
         return bad(what, f"there can be none: {error}", "Correct [[stream]]")
     async with _listening(readers, topic) as echo:
         if await _fate(sidecar, topic, len(_MARK), echo) not in {None, _DROPPED}:
@@ -80,17 +81,14 @@ async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], settings:
     return bad(what, fault, f"Raise message_size_limit and max_packet_size (mosquitto's names) above {size + 1024}")
 
 
-def _probe_bytes(settings: Settings, topic: str) -> int:
+def _probe_bytes(plan: Plan, topic: str) -> int:
     """Payload on `topic` whose packet is not smaller than any that the sidecar will publish of a stream.
 
     Raises
     ------
-    OperatorError
-        The configuration has no mechanism.
     PayloadError
         A chunk or the description is longer than a message of ours may be.
     """
-    plan = resolved(settings)
     sizes = [(meta_topic(*key), len(encode_meta(meta))) for key, meta in plan.metas.items()]
     for served, stream in plan.served.values():
         mechanism, values = stream.mechanism, np.zeros((len(served.names), served.n), np.float32)
@@ -142,7 +140,7 @@ async def _listening(readers: Iterable[Endpoint], topic: str) -> AsyncIterator[_
 
 
 async def _fate(sidecar: Endpoint, topic: str, size: int, echo: _Echo) -> str | None:
-    """Publish a probe of `size` bytes and the mark behind it: what became of it; None: nothing is wrong with it."""
+    """Publish a probe of `size` bytes and the mark after it: what became of it; None: nothing is wrong with it."""
     echo.sizes.clear()
     echo.marked.clear()
     try:

@@ -5,7 +5,7 @@ compute (words of guarantees above all) is computed when it is first asked for, 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,9 +21,9 @@ from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
 from eyestream.rim.plan.ceilings import AllCeilings, ceilings_of, check_lowered
-from eyestream.rim.plan.resolve import alone, makers_of, parts_of, spec_of
+from eyestream.rim.plan.resolve import alone, calibration_of, makers_of, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
-from eyestream.rim.sources.registry import Served, make_sources
+from eyestream.rim.sources.registry import NamedSource, Served, make_sources, named_source
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import Meta
@@ -42,11 +42,13 @@ class Plan:
     ----------
     settings : its tables.
     base : the folder that paths in options of sources are relative to.
+    named : its sources, each with its kind and profile.
     streams : by name, in the order of the configuration.
     """
 
     settings: Settings
     base: Path
+    named: tuple[NamedSource, ...]
     streams: Mapping[str, StreamPlan]
 
     @property
@@ -80,10 +82,11 @@ class Plan:
     def sources(self) -> dict[StreamKey, Source | Feeder]:
         """New sources, by the stream that each serves; raises ConfigError or RecordingError as `make_sources`."""
         made: dict[StreamKey, Source | Feeder] = {}
-        for entry in self.settings.source:
-            served = [Served(self.streams[name].spec, self.streams[name].parts.front_end) for name in entry.served]
-            found = make_sources(entry, served, self.base, self.settings.raw_broker)
-            made |= {StreamKey(entry.device, name): one for name, one in zip(entry.served, found, strict=True)}
+        for source in self.named:
+            names = source.entry.served
+            served = [Served(self.streams[name].spec, self.streams[name].parts.front_end) for name in names]
+            found = make_sources(source, served, self.base, self.settings.raw_broker)
+            made |= {StreamKey(source.entry.device, name): one for name, one in zip(names, found, strict=True)}
         return made
 
     def lowered(self, settings: Settings) -> "Plan":
@@ -97,7 +100,7 @@ class Plan:
         parts = {name: stream.parts for name, stream in self.streams.items()}
         settings = _filled(settings, parts)
         check_lowered(self.settings, settings)
-        plan = _planned(settings, self.base, parts)
+        plan = _planned(settings, self.base, self.named, parts)
         assert plan.ceilings
         return plan
 
@@ -150,11 +153,12 @@ def resolved(
         cost. Several mistakes are a line each.
     """
     if mechanisms is not None:
-        parts = {}
+        sources, parts = [named_source(entry) for entry in settings.source], {}
         for stream in settings.stream:
-            made = makers_of(settings, stream)
-            parts[stream.name] = Parts(*made, spec_of(stream, None, made), mechanisms[stream.name])
-        return _planned(_filled(settings, parts), base, parts)
+            made = makers_of(stream, sources)
+            spec = spec_of(stream, None, made)
+            parts[stream.name] = Parts(made.front_end, made.profiles, spec, mechanisms[stream.name], made.answers)
+        return _planned(_filled(settings, parts), base, sources, parts)
     problems = Problems()
     plan = _resolved(settings, base, noise, problems)
     problems.refuse()
@@ -170,20 +174,37 @@ def _resolved(
     wrong: frozenset[str] = frozenset(),
 ) -> Plan | None:
     """The plan, or None where there is a problem; what rests on a top table that is `wrong` is not looked at."""
+    sources, without = _named(settings, problems)
     parts: dict[str, Parts] = {}
     for stream in settings.stream:
         with problems.gathered(f"stream {stream.name!r}: "):
-            parts[stream.name] = parts_of(settings, stream, noise())
+            if stream.name in without:
+                calibration_of(stream)
+            else:
+                parts[stream.name] = parts_of(settings, stream, sources, noise())
     if not parts or "budget" in wrong:
         return None
     whole = msgspec.structs.replace(settings, stream=tuple(s for s in settings.stream if s.name in parts))
-    plan = _planned(_filled(whole, parts), base, parts)
+    plan = _planned(_filled(whole, parts), base, sources, parts)
     for planned in plan.streams.values():
         with problems.gathered():
             _check_price(planned)
     with problems.gathered():
         _ = plan.ceilings
     return plan
+
+
+def _named(settings: Settings, problems: Problems) -> tuple[list[NamedSource], set[str]]:
+    """The sources that can be used, and the streams that miss one of theirs."""
+    sources: list[NamedSource] = []
+    without: set[str] = set()
+    for entry in settings.source:
+        before = len(sources)
+        with problems.gathered(f"source of {entry.device}/{', '.join(entry.served)}: "):
+            sources.append(named_source(entry))
+        if len(sources) == before:
+            without |= set(entry.served)
+    return sources, without
 
 
 def _check_price(stream: StreamPlan) -> None:
@@ -207,14 +228,14 @@ def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
     return msgspec.structs.replace(settings, budget=msgspec.structs.replace(budget, window_epsilon=window))
 
 
-def _planned(settings: Settings, base: Path, parts: Mapping[str, Parts]) -> Plan:
+def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], parts: Mapping[str, Parts]) -> Plan:
     streams = {
         stream.name: StreamPlan(
             stream, settings.budget, parts[stream.name], _deployment(settings, stream, parts), alone(settings)
         )
         for stream in settings.stream
     }
-    return Plan(settings, base, streams)
+    return Plan(settings, base, tuple(sources), streams)
 
 
 def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, Parts]) -> Deployment:

@@ -1,5 +1,6 @@
 """What each stream of a configuration is made of: calibration, front ends, mechanism. All files are loaded here."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from eyestream.errors import ConfigError, OperatorError
@@ -14,21 +15,25 @@ from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.stream import Parts
-from eyestream.rim.sources.registry import asked, profile_of
+from eyestream.rim.sources.registry import NamedSource
 from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
     from eyestream.privacy.claims.facts import Correlated
 
-__all__ = ["Made", "alone", "fitting", "makers_of", "parts_of", "spec_of"]
+__all__ = ["Made", "alone", "calibration_of", "fitting", "makers_of", "parts_of", "spec_of"]
 
 
 class Made(NamedTuple):
-    """What makes the rows of a stream: a front end, and the profiles of the sources of gaze, each once."""
+    """What makes the rows of a stream: a front end, and the profiles of the sources of gaze, each once.
+
+    `answers`: whether each tracker of live gaze is asked if it is there; None where there is none.
+    """
 
     front_end: FrontEndEntry | None
     profiles: "tuple[Profile, ...]"
+    answers: bool | None
 
 
 def alone(settings: Settings) -> bool:
@@ -36,7 +41,7 @@ def alone(settings: Settings) -> bool:
     return all(len(settings.streams_of(device)) < 2 for device in settings.device)
 
 
-def fitting(settings: Settings, stream: StreamSettings) -> tuple[Calibration, Made, StreamSpec]:
+def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Calibration, Made, StreamSpec]:
     """The calibration that a stream names, what makes its rows, and what they are.
 
     Raises
@@ -46,9 +51,9 @@ def fitting(settings: Settings, stream: StreamSettings) -> tuple[Calibration, Ma
     """
     problems, calibration, made = Problems(), None, None
     with problems.gathered():
-        calibration = _calibration(stream)
+        calibration = calibration_of(stream)
     with problems.gathered():
-        made = makers_of(settings, stream)
+        made = makers_of(stream, sources)
     if calibration is None or made is None:
         problems.refuse()
     assert calibration is not None
@@ -72,37 +77,38 @@ def fitting(settings: Settings, stream: StreamSettings) -> tuple[Calibration, Ma
     return calibration, made, spec
 
 
-def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
+def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[NamedSource], noise: Noise) -> Parts:
     """What a stream is made of, with each thing fitting the others.
 
     Raises
     ------
     CalibrationError, ConfigError
-        As `fitting`; or epsilon or an option cannot be used, or the mechanism is not for a live stream.
+        One of them does not fit the others, epsilon or an option cannot be used, or the mechanism is not for a live
+        stream.
     """
-    calibration, made, spec = fitting(settings, stream)
+    calibration, made, spec = fitting(stream, sources)
     mechanism = _built(settings, stream, calibration, spec, noise)
     live(mechanism)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
-    known = [asked(entry) for entry in settings.source if stream.name in entry.served]
-    live_gaze = [answers for answers in known if answers is not None]
-    return Parts(made.front_end, made.profiles, spec, mechanism, all(live_gaze) if live_gaze else None)
+    return Parts(made.front_end, made.profiles, spec, mechanism, made.answers)
 
 
-def makers_of(settings: Settings, stream: StreamSettings) -> Made:
+def makers_of(stream: StreamSettings, sources: Sequence[NamedSource]) -> Made:
     """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
 
     Raises
     ------
     ConfigError
-        There is no such front end, kind of source or profile.
+        There is no such front end.
     """
-    found = (profile_of(entry) for entry in settings.source if stream.name in entry.served)
-    profiles = tuple(dict.fromkeys(profile for profile in found if profile is not None))
+    serving = [source for source in sources if stream.name in source.entry.served]
+    profiles = tuple(dict.fromkeys(source.profile for source in serving if source.profile is not None))
+    live_gaze = [source.answers for source in serving if source.answers is not None]
+    answers = all(live_gaze) if live_gaze else None
     if stream.front_end is not None:
-        return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles)
-    return Made(USUAL if profiles else None, profiles)
+        return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles, answers)
+    return Made(USUAL if profiles else None, profiles, answers)
 
 
 def spec_of(stream: StreamSettings, calibration: Calibration | None, made: Made) -> StreamSpec:
@@ -142,8 +148,8 @@ def _shipped(names: tuple[str, ...]) -> FrontEndEntry | None:
     return next((entry for entry in SHIPPED.values() if entry.names == names), None)
 
 
-def _calibration(stream: StreamSettings) -> Calibration:
-    """The calibration that a stream names."""
+def calibration_of(stream: StreamSettings) -> Calibration:
+    """The calibration that a stream names; raises CalibrationError or ConfigError."""
     place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
     named = mechanism_elsewhere(place, where).name if place is not None else None
     calibration = calibrations.load(stream.privacy.calibration)

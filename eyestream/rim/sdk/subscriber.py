@@ -84,7 +84,7 @@ class Chunks:
         self.status: messages.Status | None = None
         """The sidecar's last word on the device; None until it has said one."""
         self.budget: messages.Budget | None = None
-        """What is left: told behind each chunk; None until it was told, which a sidecar of 0.1.0 does not."""
+        """What is left: told after each chunk; None until it was told, which a sidecar of 0.1.0 does not."""
         self.refused = 0
         """Messages that were no message of ours, or not of the stream that was described."""
         self.foreign = 0
@@ -100,7 +100,7 @@ class Chunks:
     def exhausted(self) -> bool:
         """Whether a ceiling of the session, of the day or of all time withholds what comes, and all before has arrived.
 
-        The sidecar says so in `status` at once; that `budget` has nothing left is said behind the last chunk.
+        The sidecar says so in `status` at once; that `budget` has nothing left is said after the last chunk.
         """
         said, left = self.status, self.budget
         spent = said is not None and said.state == "exhausted" and said.reason != "window"

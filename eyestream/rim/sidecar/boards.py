@@ -3,7 +3,7 @@
 A `budget` message is a function of the ceilings, of the day, and of what the ledger had when the sidecar began and how
 many chunks of each stream have become something since (`eyestream.rim.sidecar.spending`). No value of a row enters, nor
 whether one was missing, nor when it came: a chunk costs what it costs, whatever is in it. It is said when a chunk of
-the device is published, behind the chunk, so that its moment tells nothing either; and at the start, when ceilings are
+the device is published, after the chunk, so that its moment tells nothing either; and at the start, when ceilings are
 lowered, and with a status that says that nothing comes until the next session.
 
 The sums are the device's: nothing is computed from those of a wearer, so no message tells one wearer from another. When
@@ -16,7 +16,7 @@ from itertools import islice
 
 import msgspec
 
-from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.charge import NO_CEILINGS
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import Left, left_of
 from eyestream.release.stream import Condition
@@ -69,7 +69,7 @@ class StatusBoard:
     def update(
         self, *, stands: Callable[[StreamKey], bool], ledger: bool, condition: Callable[[StreamKey], Condition]
     ) -> None:
-        """Say it anew: whether that stands which each stream comes from, whether the ledger works, each condition."""
+        """Say again how each stream is: whether its source stands, the ledger works, and its chunks are released."""
         worst = _READY if ledger else _LEDGER
         for key, topic in self._topics.items():
             link = _READY if stands(key) else _RAW_LINK
@@ -86,7 +86,6 @@ class StatusBoard:
         return [(topic, encode_status(_STOPPED)) for topic in (*self._topics.values(), self.own_topic)]
 
 
-_NO_CEILINGS = Ceilings()
 _AT_ONCE = 64
 """Devices of which it is said in one turn of the loop: some milliseconds."""
 
@@ -165,7 +164,7 @@ class BudgetBoard:
     def _say_of(self, device: str, today: int) -> None:
         odometer, ceilings = self._spent(device), self._plan.ceilings
         for key in self._streams[device]:
-            own, charges = ceilings.streams.get(key.stream, _NO_CEILINGS), self._plan.streams[key.stream].charges
+            own, charges = ceilings.streams.get(key.stream, NO_CEILINGS), self._plan.streams[key.stream].charges
             first, *_ = left_of(odometer, ceilings.device, charges, today, stream=key.stream, own=own)
             if self._condition(key) in _UNTIL_NEXT_SESSION and first.chunks:
                 first = Left("session", 0, "the tracker's next session")

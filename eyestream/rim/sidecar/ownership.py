@@ -157,7 +157,7 @@ class Ownership:
         return True
 
     async def look(self, link: Link) -> bool:
-        """Hear all that is stated: words of a sidecar that does not exist come back behind it. Whether they do."""
+        """Hear all that is stated: words of a sidecar that does not exist come back after it. Whether they do."""
         self._marker = f"look-{secrets.token_hex(8)}"
         self._marked.clear()
         if not await self.listen(link):

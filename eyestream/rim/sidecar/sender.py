@@ -98,7 +98,7 @@ class Sender:
         self._wake.set()
 
     def retain_behind(self, topic: str, payload: bytes) -> None:
-        """Let `payload` stand, retained, at `topic`; it goes behind every chunk that waits, and none waits for it."""
+        """Let `payload` stand, retained, at `topic`; it goes after every chunk that waits, and none waits for it."""
         self._behind.retain(topic, payload)
         self._wake.set()
 

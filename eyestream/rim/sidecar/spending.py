@@ -79,7 +79,7 @@ class _Held:
         self._costs: deque[tuple[int, int]] = deque()
 
     def add(self, granted: Granted) -> None:
-        """One more; a chunk of a baseline costs nothing, and one of a level behind what that level says."""
+        """One more; a chunk of a baseline costs nothing, and one of a later level costs what that level says."""
         charge = granted.spent
         self._costs.append((0, 0) if charge is None else (charge.epsilon, charge.delta))
 

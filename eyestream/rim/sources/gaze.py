@@ -30,16 +30,16 @@ from eyestream.wire.messages import RawRows
 
 __all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "columns_of", "pulse_s", "widths"]
 
-_PORTION = 256
-"""Samples of one portion: a few make most of the cost of a portion, many make a row late."""
+_BATCH = 256
+"""Samples of one batch. A small batch spends most of its time on overhead. A large batch delays the next row."""
 
-_MOST = 4 * _PORTION
-"""When so many wait, they do not wait for their portion's time."""
+_MOST = 4 * _BATCH
+"""When so many samples wait, they do not wait for the time of their batch."""
 
 
 def pulse_s(profile: Profile, entry: FrontEndEntry = USUAL) -> float:
     """How long samples wait for the front end, in seconds: for a batch, and never longer than for the next row."""
-    return min(_PORTION / profile.fixed_rate_hz, entry.step_s)
+    return min(_BATCH / profile.fixed_rate_hz, entry.step_s)
 
 
 DeliverGaze = Callable[[GazeColumns], None]

@@ -49,7 +49,7 @@ class GazePlayer:
     speed
         1 is real time.
     repeat
-        At the end it begins anew, in another session.
+        At the end it begins again, in another session.
     watch
         Is shown the samples as they are played.
     entry

@@ -18,7 +18,7 @@ __all__ = ["RECORDING", "Options", "RecordingSource"]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``file``: the recording; ``speed``: 1 is real time; ``repeat``: at the end it begins anew, in another session."""
+    """``file``: the recording; ``speed``: 1 is real time; ``repeat``: at its end it begins again, in a new session."""
 
     file: Path
     speed: Annotated[float, msgspec.Meta(gt=0)] = 1.0

@@ -20,13 +20,14 @@ from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.source import Feeder, Source, SourceKind
 from eyestream.streams import StreamSpec, same_rate
-from eyestream.strict import Place, read
+from eyestream.strict import Place as TablePlace
+from eyestream.strict import read
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
     from eyestream.rim.sources.gaze import GazeKind
 
-__all__ = ["Served", "asked", "make_source", "make_sources", "profile_of"]
+__all__ = ["NamedSource", "Served", "make_source", "make_sources", "named_source"]
 
 _PLACES = {
     "core": "eyestream.rim.sources.core:CORE",
@@ -41,15 +42,40 @@ HOST_SPEED = 1.0
 """Seconds of live gaze that pass in one second; tests alone hurry."""
 
 
-def profile_of(entry: SourceEntry) -> "Profile | None":
-    """The profile that turns gaze of a ``[source]`` table into rows, with its rate; None for a source of rows.
+@dataclass(frozen=True, eq=False)
+class NamedSource:
+    """A ``[source]`` table with what it names, read once.
+
+    Attributes
+    ----------
+    entry : the table.
+    kind : of the source.
+    profile : turns its gaze into rows, with its rate; None for a source of rows.
+    """
+
+    entry: SourceEntry
+    kind: "SourceKind | GazeKind"
+    profile: "Profile | None"
+
+    @property
+    def answers(self) -> bool | None:
+        """Whether the tracker of live gaze is asked if it is there; None for other sources."""
+        return None if isinstance(self.kind, SourceKind) else self.kind.answers
+
+
+def named_source(entry: SourceEntry) -> NamedSource:
+    """What a ``[source]`` table names.
 
     Raises
     ------
     ConfigError
-        There is no such kind or profile, its rate is open, or is another one.
+        There is no such kind or profile, its rate is missing, or it is made for another rate.
     """
     kind = _kind(entry)
+    return NamedSource(entry, kind, _profile(entry, kind))
+
+
+def _profile(entry: SourceEntry, kind: "SourceKind | GazeKind") -> "Profile | None":
     usual = None if isinstance(kind, SourceKind) else kind.profile
     name = usual if entry.profile is None else entry.profile
     if name is None:
@@ -83,26 +109,20 @@ class Served:
 
 
 def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: BrokerSettings) -> Source | Feeder:
-    """The source of a ``[source]`` table that serves one stream; parameters and errors as `make_sources`."""
-    (source,) = make_sources(entry, [Served(spec)], base, broker)
+    """The source of a ``[source]`` table that serves one stream; raises as `named_source` and `make_sources`."""
+    (source,) = make_sources(named_source(entry), [Served(spec)], base, broker)
     return source
 
 
-def asked(entry: SourceEntry) -> bool | None:
-    """Whether the tracker of live gaze is asked if it is there; None for other sources. Raises as `profile_of`."""
-    kind = _kind(entry)
-    return None if isinstance(kind, SourceKind) else kind.answers
-
-
 def make_sources(
-    entry: SourceEntry, streams: Sequence[Served], base: Path, broker: BrokerSettings
+    source: NamedSource, streams: Sequence[Served], base: Path, broker: BrokerSettings
 ) -> Sequence[Source | Feeder]:
-    """What serves each stream of a ``[source]`` table. Gaze comes from one tracker once, however many it serves.
+    """What serves each stream of a source. Gaze comes from one tracker once, however many streams it serves.
 
     Parameters
     ----------
-    entry
-        The table; paths in its options are relative to `base`.
+    source
+        Paths in its options are relative to `base`.
     streams
         That it serves.
     broker
@@ -111,11 +131,11 @@ def make_sources(
     Raises
     ------
     ConfigError
-        There is no such kind, its options are not what it takes, or gaze cannot become such rows.
+        Its options are not what it takes, or gaze cannot become such rows.
     RecordingError
         The file that it plays is no recording.
     """
-    kind, profile = _kind(entry), profile_of(entry)
+    entry, kind, profile = source.entry, source.kind, source.profile
     options = _options(entry, kind, base)
     if isinstance(kind, SourceKind) and profile is None:
         if len(streams) > 1:
@@ -130,8 +150,8 @@ def make_sources(
             what = f"{len(front_end.names)} features, {front_end.rate_hz:g} a second"
             raise ConfigError(f"[source]: front end {front_end.name} makes rows of {what}, and no others")
     if not isinstance(kind, SourceKind):
-        source = kind.make(options, profile, Place(entry.device, broker))
-        return [GazeFeeder(source, profile, kind.answers, HOST_SPEED, front_end) for front_end in entries]
+        gaze = kind.make(options, profile, Place(entry.device, broker))
+        return [GazeFeeder(gaze, profile, kind.answers, HOST_SPEED, front_end) for front_end in entries]
     from eyestream.rim.sources.gaze_recording import gaze_recordings  # noqa: PLC0415  as the places above
     from eyestream.rim.sources.recording import Options  # noqa: PLC0415
 
@@ -157,7 +177,7 @@ def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
 def _options(entry: SourceEntry, kind: "SourceKind | GazeKind", base: Path) -> msgspec.Struct:
     """What stands in ``[source.options]``."""
     problems = Problems()
-    options = read(kind.options, entry.options, problems, Place(("source", "options")), lambda text: base / text)
+    options = read(kind.options, entry.options, problems, TablePlace(("source", "options")), lambda text: base / text)
     problems.refuse(f"source {entry.device}/{entry.stream}, {entry.kind}: ")
     assert options is not None
     return options
