@@ -16,8 +16,8 @@ from eyestream.gaze.tables import Camera, Columns, Detection
 from tests.gaze.gaze_people import PROFILES, profile, shipped
 
 SHIPPED = (
-    "core", "degrees", "ehtask", "gazebase", "gazebasevr", "invisible", "lsl", "mqtt", "neon", "pupil-cloud",
-    "smi-glasses",
+    "core", "degrees", "ehtask", "eyelink", "gazebase", "gazebasevr", "invisible", "lsl", "mpiidpeye", "mqtt", "neon",
+    "pupil-cloud", "pupil-cloud-invisible", "pupil-player", "smi-glasses", "tobii-pro-lab",
 )  # fmt: skip
 
 TEXT = """
