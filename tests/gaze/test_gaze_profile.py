@@ -56,7 +56,9 @@ def test_the_shipped_ones() -> None:
         assert made.name == name
         assert parse_profile(text_of(made)) == made
         at_60 = made if made.rate_hz else made.at_rate(60.0)
-        assert at_60.memory_s <= 1.5  # what one second of gaze costs at 32, 64 and 128 rows a chunk rests on it
+        assert at_60.memory_s <= (
+            1.5 if at_60.fixed_rate_hz >= 60.0 else 1.7
+        )  # what one second of gaze costs at 32, 64 and 128 rows a chunk rests on it
 
 
 @pytest.mark.parametrize(
