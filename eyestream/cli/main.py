@@ -28,6 +28,7 @@ COMMANDS = {
     "listen": "receive private chunks as an application does",
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
+    "inspect": "look at a file of gaze, and propose the profile that reads it",
     "extract": "recordings of gaze to rows of the 52 features",
     "events": "fixations, saccades and blinks of recordings of gaze, scored where labels are",
     "simulate": "make recordings of people who do not exist",

@@ -98,6 +98,6 @@ def _degrees(profile: Profile, points: Array) -> tuple[Array, Array]:
 def _diameter(profile: Profile, pupil: ArrayLike | None, n: int) -> Array:
     if pupil is None or profile.pupil_unit == "none":
         return np.full(n, np.nan)
-    eyes = np.asarray(pupil, dtype=np.float64).reshape(n, -1) * (1.0 if profile.pupil_unit == "mm" else 1e3)
+    eyes = np.asarray(pupil, dtype=np.float64).reshape(n, -1) * (1e3 if profile.pupil_unit == "m" else 1.0)
     fits = (eyes >= profile.pupil_min_mm) & (eyes <= profile.pupil_max_mm)
     return np.asarray(np.where(fits, eyes, np.nan).mean(axis=1))  # NaN where one eye has none

@@ -31,8 +31,8 @@ def label(t: NDArray[np.int64], events: Iterable[Event]) -> Labels:
 def detect(profile: Profile, samples: Samples) -> tuple[list[Event], Labels]:
     """The events of a whole recording, in the order of their beginnings, and one letter a sample.
 
-    The last samples are followed by silence. A sample whose time does not go forward, or is more than a day ahead, gets
-    no event.
+    The last samples are followed by silence. A sample whose time does not go forward, is missing, or is more than a day
+    ahead, tells nothing, and has the letter of the sample before it: no event ends because of it.
     """
     t, which = Timeline(_DAY_S).take(samples.t)
     if len(t) == 0:
@@ -44,4 +44,6 @@ def detect(profile: Profile, samples: Samples) -> tuple[list[Event], Labels]:
     events.sort(key=lambda event: event.start)
     letters = np.full(len(samples), "-")
     letters[which] = label(t, events)
-    return events, letters
+    before = np.zeros(len(samples), dtype=np.intp)
+    before[which] = which
+    return events, letters[np.maximum.accumulate(before)]

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eyestream.errors import ConfigError
-from eyestream.gaze.tables import Camera, Columns, Detection
+from eyestream.gaze.tables import Camera, Columns, Detection, Table
 
 __all__ = ["PLACES_PER_PERIOD", "TICKS_PER_S", "Profile", "ticks"]
 
@@ -66,14 +66,17 @@ class Profile:
         Of the incoming numbers; "image" is normalised to the camera's image, "vector" three components.
     y_axis
         Where incoming y grows to.
-    columns, camera, detection
+    columns, camera, detection, table
         The tables of the file. Only "image" and "px" have a camera.
     limit_deg
         A direction further than this from straight ahead, in azimuth or elevation, is a lost eye.
     zero_is_lost
         Whether incoming (0, 0) says that the eye was lost.
     pupil_unit, pupil_min_mm, pupil_max_mm
-        "none" where the tracker has no diameter in a unit of length; diameters outside are missing.
+        "none" where the tracker has no diameter; diameters outside are missing. With "px" diameters and bounds are in
+        pixels, and so are the features of the pupil: no shipped calibration fits them.
+    confidence_min
+        Below it the eye is lost; 0 where the tracker does not say how sure it is.
     openness_min
         Of the eyelids, in the tracker's own unit: below, the eye is closed, which is a loss. 0 where not told.
     """
@@ -88,10 +91,12 @@ class Profile:
     detection: Detection = dataclasses.field(default_factory=Detection)
     limit_deg: float = 90.0
     zero_is_lost: bool = False
-    pupil_unit: Literal["none", "mm", "m"] = "none"
+    pupil_unit: Literal["none", "mm", "m", "px"] = "none"
     pupil_min_mm: float = 1.0
     pupil_max_mm: float = 10.0
     openness_min: float = 0.0
+    confidence_min: float = 0.0
+    table: Table = dataclasses.field(default_factory=Table)
 
     def __post_init__(self) -> None:
         _check(self)
@@ -246,6 +251,12 @@ def _check(profile: Profile) -> None:
     need(len(profile.columns.gaze) == wide, "[columns] gaze", f"{wide} names: unit {profile.gaze_unit!r}")
     need((profile.pupil_unit == "none") == (not profile.columns.pupil), "[pupil] unit", "one, beside [columns] pupil")
     need(profile.openness_min == 0.0 or bool(profile.columns.openness), "[columns] openness", "names, beside the limit")
+    need(
+        (profile.confidence_min > 0.0) == bool(profile.columns.confidence),
+        "confidence_min",
+        "one above 0, beside [columns] confidence",
+    )
+    need(len(profile.table.only) in {0, 2}, "[table] only", "a column and a value")
     if camera is not None:
         most = 180.0 if camera.projection == "pinhole" else 360.0
         for key in ("field_of_view_x_deg", "field_of_view_y_deg"):

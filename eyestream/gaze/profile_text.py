@@ -9,6 +9,7 @@ from typing import Any
 from eyestream.errors import ConfigError
 from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.tables import Table
 from eyestream.problems import Problems
 from eyestream.streams import FrontEndMark
 from eyestream.strict import read
@@ -22,9 +23,16 @@ ALGORITHM_VERSION = 1
 def front_end_hash(profile: Profile) -> str:
     """16 hexadecimal digits that change with the profile, the features and the version of the algorithm.
 
-    Rows, and the calibrations that were made of them, belong together when these are equal.
+    Rows, and the calibrations that were made of them, belong together when these are equal. Keys that came later do not
+    change the hash of a profile without them.
     """
-    return _hash({**_algorithm(), "profile": dataclasses.asdict(profile)})
+    told = dataclasses.asdict(profile)
+    for key, unset in (("table", dataclasses.asdict(Table())), ("confidence_min", 0.0)):
+        if told[key] == unset:
+            del told[key]
+    if not told["columns"]["confidence"]:
+        del told["columns"]["confidence"]
+    return _hash({**_algorithm(), "profile": told})
 
 
 def detector_hash(profile: Profile) -> str:

@@ -1,14 +1,16 @@
-"""The tables of a profile: columns, camera, thresholds of the detector."""
+"""The tables of a profile: columns, the form of the file, camera, thresholds of the detector."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Camera", "Columns", "Detection"]
+__all__ = ["Camera", "Columns", "Detection", "Table"]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """``[columns]``: what the columns of a table of samples are called; only time and gaze must be there.
+
+    A name without brackets is also the column that has a unit behind it: "Gaze point X" is "Gaze point X [px]".
 
     Attributes
     ----------
@@ -20,6 +22,8 @@ class Columns:
         Non-zero where the eye was tracked.
     lost
         Neither empty nor 0 where it was not: the number of a blink, an error code.
+    confidence
+        How sure the tracker is; below `confidence_min` the eye is lost.
     label
         Events by hand: F fixation, S saccade, B blink, anything else other.
     """
@@ -31,6 +35,26 @@ class Columns:
     valid: str = ""
     lost: str = ""
     label: str = ""
+    confidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``[table]``: how a text table is written, where the end of its name does not say it.
+
+    Attributes
+    ----------
+    delimiter
+        "" is the tab of .tsv and the comma of .csv.
+    decimal
+        What stands before the decimals.
+    only
+        A column and a value: rows with another value are of other sensors, and left out. Empty: all rows.
+    """
+
+    delimiter: Literal["", "comma", "semicolon", "tab", "space"] = ""
+    decimal: Literal["point", "comma"] = "point"
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +68,8 @@ class Camera:
     projection
         Of its lens; a screen looked at from its middle axis is "pinhole".
     margin_images
-        How far outside of the image gaze still counts, in widths and heights of the image.
+        How far outside of the image gaze still counts, in widths and heights of the image. Gaze beside a screen is
+        gaze. What is further out is a lost eye: a closing lid moves the gaze that a tracker reports that far.
     width_px, height_px
         0 unless gaze is in pixels.
     """
@@ -52,7 +77,7 @@ class Camera:
     field_of_view_x_deg: float
     field_of_view_y_deg: float
     projection: Literal["pinhole", "equidistant"] = "pinhole"
-    margin_images: float = 0.0
+    margin_images: float = 0.5
     width_px: int = 0
     height_px: int = 0
 

@@ -138,7 +138,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         "cut.csv.gz": (whole[: len(whole) // 2], "cut off|damaged"),
         "no.csv.gz": (FINE.encode(), "not a gzip file"),
         "text.csv": (b"t_s,x_deg,y_deg\n0,\xff\xfe,1\n", "UTF-8"),
-        "a.txt": (b"", "gaze is read from .csv"),
+        "a.dat": (b"", "gaze is read from .csv"),
     }
     for name, (data, message) in cases.items():
         (tmp_path / name).write_bytes(data)

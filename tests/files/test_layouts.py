@@ -210,6 +210,6 @@ def test_layouts_that_are_none(tmp_path, text, said):
 
 
 def test_names_of_layouts():
-    assert SHIPPED == ("ehtask", "mpiidpeye", "mpiiprivaceye")
+    assert SHIPPED == ("ehtask", "mpiidpeye", "mpiidpeye-gaze", "mpiiprivaceye")
     with pytest.raises(ConfigError, match="not one of ehtask, mpiidpeye"):
         load_layout("dgaze")

@@ -164,9 +164,9 @@ def test_labels() -> None:
     assert "".join(letters) == "F" * 98 + "S" * 14 + "F" * 97 + "B" * 30 + "F" * 50
 
 
-def test_labels_of_samples_that_go_backward_are_none() -> None:
+def test_samples_that_go_backward_end_no_event() -> None:
     t = np.array([*np.arange(50), 20, 49, *np.arange(50, 100)]) / RATE_HZ
     events, letters = detect(MADE, Samples.of(t, np.zeros(102), np.zeros(102)))
     assert spans(events) == [("F", 0, 100 * STEP)]
-    assert "".join(letters) == "F" * 50 + "--" + "F" * 50
+    assert "".join(letters) == "F" * 102
     assert detect(MADE, Samples.of([], [], []))[0] == []

@@ -16,25 +16,35 @@ from eyestream.rim.files.packed import is_packed, reading
 __all__ = ["is_number", "opened", "read_columns", "read_header"]
 
 _MISSING = frozenset(("", ".", "-", "na", "n/a", "nan", "none", "null"))
-_WORDS = {"true": 1.0, "false": 0.0}
+_WORDS = {"true": 1.0, "false": 0.0, "valid": 1.0, "invalid": 0.0, "yes": 1.0, "no": 0.0}
 _BLOCK = 65_536
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[TextIO]:
-    """The text of the file, unpacked when its name ends with .gz.
+def opened(path: Path, *, lenient: bool = False) -> Iterator[TextIO]:
+    """The text of the file, unpacked when its name ends with .gz. It is UTF-8, or UTF-16 where its first bytes say so.
+
+    Parameters
+    ----------
+    lenient
+        Whether letters of other encodings may stand where nobody reads them, as in messages of an experiment.
 
     Raises
     ------
     RecordingError
-        when it is missing, damaged, cut off, or not UTF-8; also while it is read.
+        when it is missing, damaged, cut off, or in another encoding; also while it is read.
     """
     unpacked = gzip.open if is_packed(path) else open
     try:
-        with reading(path), unpacked(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield file
+        with reading(path):
+            with unpacked(path, "rb") as binary:
+                wide = binary.read(2) in _UTF16
+            errors = "surrogateescape" if lenient else "strict"
+            with unpacked(path, "rt", encoding="utf-16" if wide else "utf-8-sig", errors=errors, newline="") as file:
+                yield file
     except UnicodeDecodeError:
-        raise RecordingError(f"{path}: not a text file in UTF-8") from None
+        raise RecordingError(f"{path}: not a text file in UTF-8 or UTF-16") from None
     except csv.Error as error:
         raise RecordingError(f"{path}: not a table ({error})") from None
 
@@ -62,7 +72,15 @@ def is_number(text: str) -> bool:
 
 
 def read_columns(
-    path: Path, names: Sequence[str], numbers: Sequence[str], texts: Sequence[str], *, delimiter: str, header: bool
+    path: Path,
+    names: Sequence[str],
+    numbers: Sequence[str],
+    texts: Sequence[str],
+    *,
+    delimiter: str,
+    header: bool,
+    decimal: str = ".",
+    only: Sequence[str] = (),
 ) -> dict[str, NDArray[np.float64] | list[str]]:
     """Columns of a table whose columns are called `names`.
 
@@ -72,13 +90,17 @@ def read_columns(
         The columns that are wanted as (n,) float64 with NaN for what is missing, and as lists of texts.
     header
         Whether the first line is no data.
+    decimal
+        What stands before the decimals of a number.
+    only
+        A column and a value; rows with another value in it are left out.
 
     Raises
     ------
     RecordingError
         naming the column that is missing, or line and column of what is not a number; never what stands there.
     """
-    for name in (*numbers, *texts):
+    for name in (*numbers, *texts, *only[:1]):
         if name not in names:
             raise RecordingError(f"{path}: no column {name!r}; the columns are {', '.join(map(repr, names))}")
     parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
@@ -92,9 +114,11 @@ def read_columns(
             for i, row in enumerate(rows):
                 if len(row) != len(names):
                     raise RecordingError(f"{path}: line {line + i}: {len(row)} values, {len(names)} wanted")
-            columns = list(zip(*rows, strict=True))
+            kept = _numbered(rows, line, names.index(only[0]), only[1]) if only else list(enumerate(rows, start=line))
+            columns = list(zip(*(row for _, row in kept), strict=True)) or [()] * len(names)
+            lines = [number for number, _ in kept]
             for name in numbers:
-                parts[name].append(_numbers(path, name, columns[names.index(name)], line))
+                parts[name].append(_numbers(path, name, columns[names.index(name)], lines, decimal))
             for name in texts:
                 told[name] += columns[names.index(name)]
             line += len(rows)
@@ -118,7 +142,14 @@ def _blocks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
         yield rows
 
 
-def _numbers(path: Path, name: str, cells: Sequence[str], line: int) -> NDArray[np.float64]:
+def _numbered(rows: list[list[str]], line: int, column: int, value: str) -> list[tuple[int, list[str]]]:
+    """The rows with this value in a column, with their lines."""
+    return [(number, row) for number, row in enumerate(rows, start=line) if row[column].strip() == value]
+
+
+def _numbers(path: Path, name: str, cells: Sequence[str], lines: Sequence[int], decimal: str) -> NDArray[np.float64]:
+    if decimal != ".":
+        cells = [cell.replace(decimal, ".", 1) for cell in cells]
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
@@ -130,5 +161,5 @@ def _numbers(path: Path, name: str, cells: Sequence[str], line: int) -> NDArray[
             values[i] = np.nan if word in _MISSING else _WORDS[word] if word in _WORDS else float(word)
         except ValueError:
             comma = " (a decimal comma?)" if is_number(word.replace(",", ".", 1)) else ""
-            raise RecordingError(f"{path}: line {line + i}: column {name!r} holds no number{comma}") from None
+            raise RecordingError(f"{path}: line {lines[i]}: column {name!r} holds no number{comma}") from None
     return values

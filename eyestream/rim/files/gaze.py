@@ -2,7 +2,7 @@
 
 | file | what the profile must say |
 |---|---|
-| `.csv`, `.tsv`, also with `.gz` | `[columns]`: what is in the header |
+| `.csv`, `.tsv`, `.txt`, also with `.gz` | `[columns]`: what the header has; `[table]` for another delimiter |
 | `.asc`, also with `.gz` | gaze in px with a `[camera]` for the screen, time in ms; columns are ignored |
 | `.xdf`, also with `.gz` | `[columns]`: labels of the channels, whose units must be the profile's; time in s |
 | `_physio.tsv`, `_physio.tsv.gz` with a `.json` beside it | `[columns]`: what the JSON calls them, in its units |
@@ -22,8 +22,8 @@ from eyestream.gaze.samples import Samples
 from eyestream.rim.files.bids import read_bids
 from eyestream.rim.files.delimited import read_columns, read_header
 from eyestream.rim.files.eyelink import read_eyelink
-from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
-from eyestream.rim.files.layouts import Layout, read_table
+from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
+from eyestream.rim.files.layouts import DELIMITERS, Layout, read_table
 from eyestream.rim.files.xdf import read_xdf
 
 __all__ = ["GazeRecording", "load_gaze"]
@@ -98,17 +98,20 @@ def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) 
         return _laid_out(path, profile, layout)
     name = path.name.lower().removesuffix(".gz")
     if not path.is_file():
-        raise RecordingError(f"{path}: no such file")
+        raise RecordingError(f"{path}: {'a folder, where a file is wanted' if path.is_dir() else 'no such file'}")
     if name.endswith(".asc"):
         columns = read_eyelink(path, profile)
     elif name.endswith("_physio.tsv"):
         columns = read_bids(path, profile)
     elif name.endswith(".xdf"):
         columns = read_xdf(path, profile)
-    elif name.endswith((".csv", ".tsv")):
-        columns = _read_table(path, profile, "\t" if name.endswith(".tsv") else ",")
+    elif name.endswith((".csv", ".tsv", ".txt")):
+        columns = _read_table(
+            path, profile, DELIMITERS.get(profile.table.delimiter, "," if name.endswith(".csv") else "\t")
+        )
     else:
-        raise RecordingError(f"{path}: gaze is read from .csv, .tsv, .asc, .xdf and _physio.tsv files, also with .gz")
+        kinds = ".csv, .tsv, .txt, .asc, .xdf and _physio.tsv"
+        raise RecordingError(f"{path}: gaze is read from {kinds} files, also with .gz")
     return _recording(path, profile, columns)
 
 
@@ -123,12 +126,34 @@ def _laid_out(path: Path, profile: Profile, layout: Layout) -> GazeRecording:
 
 
 def _read_table(path: Path, profile: Profile, delimiter: str) -> GazeColumns:
-    names = read_header(path, delimiter)
+    names = _named(path, profile, read_header(path, delimiter))
     numbers = wanted_columns(profile, names)
-    label = profile.columns.label
+    label, form = profile.columns.label, profile.table
     texts = [label] if label in names else []
-    table = read_columns(path, names, numbers, texts, delimiter=delimiter, header=True)
+    table = read_columns(
+        path, names, numbers, texts, delimiter=delimiter, header=True,
+        decimal="," if form.decimal == "comma" else ".", only=form.only,
+    )  # fmt: skip
     return GazeColumns.of(profile, table)
+
+
+def _named(path: Path, profile: Profile, header: list[str]) -> list[str]:
+    """The header, in which "Gaze point X [px]" is called as the profile calls it, without the unit, if that fits."""
+    columns, names = profile.columns, list(header)
+    plain = [columns.valid, columns.lost, columns.confidence, *columns.openness, *profile.table.only[:1]]
+    units = dict.fromkeys(plain, "") | dict.fromkeys(columns.pupil, profile.pupil_unit)
+    units |= dict.fromkeys(columns.gaze, profile.gaze_unit) | {columns.time: profile.time_unit}
+    for name, unit in units.items():
+        found = [i for i, told in enumerate(header) if name and name not in header and told.startswith(f"{name} [")]
+        if len(found) > 1:
+            both = " and ".join(repr(header[i]) for i in found[:2])
+            raise RecordingError(f"{path}: column {name!r} may be {both}: give the profile the whole name")
+        for i in found:
+            told = header[i][len(name) + 2 :].rstrip("]").split()[-1:]
+            if unit and told and told[0].replace("\u03bc", "u").replace("\u00b5", "u").lower() not in UNITS[unit]:
+                raise RecordingError(f"{path}: column {header[i]!r}: profile {profile.name} says {unit!r}")
+            names[i] = name
+    return names
 
 
 def _recording(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecording:

@@ -67,10 +67,11 @@ class GazeColumns:
 
         gaze = np.column_stack([array(name) for name in columns.gaze])
         valid = None
-        if columns.valid or columns.lost:
+        if columns.valid or columns.lost or columns.confidence:
             told = array(columns.valid) if columns.valid else np.ones(len(gaze))
             lost = np.nan_to_num(array(columns.lost)) if columns.lost else np.zeros(len(gaze))
-            valid = ((np.nan_to_num(told) != 0.0) & (lost == 0.0)).astype(np.float64)
+            sure = array(columns.confidence) >= profile.confidence_min if columns.confidence else True
+            valid = ((np.nan_to_num(told) != 0.0) & (lost == 0.0) & sure).astype(np.float64)
         labels = table.get(columns.label)
         return cls(
             array(columns.time), gaze, several(columns.pupil), several(columns.openness), valid,
@@ -85,5 +86,5 @@ def wanted_columns(profile: Profile, names: Sequence[str]) -> list[str]:
     """
     columns = profile.columns
     pupils = columns.pupil if any(name in names for name in columns.pupil) else ()
-    extra = [name for name in (columns.valid, columns.lost) if name]
+    extra = [name for name in (columns.valid, columns.lost, columns.confidence) if name]
     return list(dict.fromkeys([columns.time, *columns.gaze, *pupils, *columns.openness, *extra]))

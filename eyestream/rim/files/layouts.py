@@ -7,7 +7,7 @@ far apart rows are. Gaze needs a profile beside it, which says what the named co
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.entry import USUAL
 from eyestream.problems import Problems
-from eyestream.rim.files.delimited import opened, read_columns, read_header
+from eyestream.rim.files.delimited import is_number, opened, read_columns, read_header
 from eyestream.rim.files.package_data import DATA, path_of
 from eyestream.rim.files.recordings import Recording
 from eyestream.strict import read
 
-__all__ = ["SHIPPED", "Layout", "Table", "labels_of", "load_features", "load_layout", "read_table"]
+__all__ = ["DELIMITERS", "SHIPPED", "Layout", "Table", "labels_of", "load_features", "load_layout", "read_table"]
 
 Array = NDArray[np.float64]
 Table = Mapping[str, Array | list[str]]
 
 _FOLDER = DATA / "layouts"
-_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
 _SKIP, _REST, _ALL_FEATURES = "-", "...", "features"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
@@ -48,7 +48,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     delimiters
         The first of them that gives the first line enough columns is taken.
     header
-        Whether the first line has the names; `columns` is empty then.
+        Whether the first line has the names; `columns` is empty then. A first line without any number is left out.
     columns
         Names in order. "-" is a column that is not read, "..." at the end whatever follows, and "features" stands for
         the 52 features in their order.
@@ -173,7 +173,8 @@ class _Cut:
     """How one file is cut into columns."""
 
     delimiter: str
-    names: tuple[str, ...] = field(default=())
+    names: tuple[str, ...]
+    header: bool
 
 
 def read_table(path: Path, layout: Layout, numbers: list[str] | None, texts: tuple[str, ...] = ()) -> Table:
@@ -193,7 +194,7 @@ def read_table(path: Path, layout: Layout, numbers: list[str] | None, texts: tup
     wanted = [name for name in cut.names if not name.startswith(_SKIP)] if numbers is None else numbers
     present = [name for name in texts if name in cut.names]
     every = list(dict.fromkeys([*wanted, *layout.head]))
-    return read_columns(path, cut.names, every, present, delimiter=cut.delimiter, header=layout.header)
+    return read_columns(path, cut.names, every, present, delimiter=cut.delimiter, header=cut.header)
 
 
 def _cut(path: Path, layout: Layout) -> _Cut:
@@ -202,13 +203,14 @@ def _cut(path: Path, layout: Layout) -> _Cut:
     with opened(path) as file:
         first = file.readline().rstrip("\r\n")
     least = max(len(layout.names), 2)
-    counts = {name: len(first.split(_DELIMITERS[name])) for name in layout.delimiters}
+    counts = {name: len(first.split(DELIMITERS[name])) for name in layout.delimiters}
     for name, count in counts.items():
-        delimiter = _DELIMITERS[name]
+        delimiter = DELIMITERS[name]
         if layout.header and count >= least:
-            return _Cut(delimiter, tuple(read_header(path, delimiter)))
+            return _Cut(delimiter, tuple(read_header(path, delimiter)), header=True)
         if not layout.header and (count == least or (layout.more and count > least)):
-            return _Cut(delimiter, (*layout.names, *(f"{_SKIP}{i}" for i in range(least, count))))
+            names = (*layout.names, *(f"{_SKIP}{i}" for i in range(least, count)))
+            return _Cut(delimiter, names, header=not any(map(is_number, first.split(delimiter))))
     seen = ", ".join(f"{count} by {name}" for name, count in counts.items())
     wanted = f"{least}{' or more' if layout.more or layout.header else ''} columns"
     raise RecordingError(f"{path}: line 1: {wanted} are wanted by layout {layout.name}, found {seen}")
