@@ -1,16 +1,17 @@
 """Corpora out: whole data sets of people at tasks, released by one of several systems, with what is promised.
 
     corpus = open_corpus(Path("people"), ROWS)
-    claim = privatize_corpus(make_system("k-same-select", k=4), corpus, Path("out"))
-    claim.promise                     # "k-anonymity within the corpus"
+    promise = privatize_corpus(make_system("k-same-select", k=4), corpus, Path("out"))
+    promise.claim.kind                # "k-anonymity"
 
 The folder of a corpus has `participants.tsv` and the recordings that it names; so has the folder that is made, with
-`claim.json` and `CLAIM.md` beside them. `gaze_kind(profile)` is for recordings of gaze, `ROWS` for rows of features.
+`claim.json` and `CLAIM.md` beside them. `gaze_kind(profile)` is for recordings of gaze, `ROWS` for rows of features,
+`rows_of_gaze(profile)` for rows that are made of gaze.
 """
 
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey, open_corpus
-from eyestream.offline.corpora.kinds import MAPS, ROWS, Kind, Map, gaze_kind
+from eyestream.offline.corpora.kinds import MAPS, ROWS, Kind, Map, gaze_kind, rows_of_gaze
 from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream.offline.corpora.run import privatize_corpus
 from eyestream.offline.corpora.system import System, Unit
@@ -19,11 +20,11 @@ __all__ = [
     "MAPS",
     "ROWS",
     "SYSTEMS",
-    "Claim",
     "Corpus",
     "Kind",
     "Map",
     "Part",
+    "Promise",
     "Survey",
     "System",
     "SystemEntry",
@@ -32,4 +33,5 @@ __all__ = [
     "make_system",
     "open_corpus",
     "privatize_corpus",
+    "rows_of_gaze",
 ]

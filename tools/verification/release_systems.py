@@ -165,11 +165,11 @@ def measured(name: str, options: dict[str, Any], corpus: Corpus[Any], raw: Peopl
         out = Path(scratch) / "out"
         system = make_system(name, **options)
         begun = time.process_time()
-        claim = privatize_corpus(system, corpus, out)
+        promise = privatize_corpus(system, corpus, out)
         seconds = time.process_time() - begun
         released = open_corpus(out, system.released_kind or corpus.kind)
-        cell = {"system": system.name, "options": dict(system.options), "promise": claim.promise, "repeat": repeat}
-        cell |= {"figures": dict(claim.figures), "processor_seconds": seconds}
+        cell = {"system": system.name, "options": dict(system.options), "promise": promise.claim.kind, "repeat": repeat}
+        cell |= {"claim": promise.facts(), "processor_seconds": seconds}
         if corpus.kind is not ROWS:
             parts = [released.load(part).samples.valid.mean() for part in released.parts]
             cell["share_released"] = float(np.mean(parts))

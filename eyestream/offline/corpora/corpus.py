@@ -7,7 +7,7 @@ columns are labels. They are released as they are.
 import csv
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,6 +98,10 @@ class Corpus(Generic[Data]):
     def tasks(self) -> tuple[str, ...]:
         """Each once, in the order in which they come."""
         return tuple(dict.fromkeys(part.task for part in self.parts))
+
+    def most(self, units: Callable[[Part], int] = lambda part: 1) -> int:
+        """The largest sum of `units` over one person's recordings; of recordings where nothing else is counted."""
+        return max(sum(units(part) for part in self.parts if part.person == person) for person in self.people)
 
     def of_task(self, task: str) -> tuple[Part, ...]:
         """The parts of a task, one of each person."""

@@ -25,12 +25,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.deniability import check_deniability, people_alike
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.events import Canvas, Events, events_of
 from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.privacy.claims.kinds import PlausibleDeniability
 from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "FitCoder", "Records", "SaccadeCoder"]
@@ -153,22 +154,22 @@ class EventSynthPD:
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         """Plausible deniability of the released events."""
-        return Claim(
-            "plausible deniability",
-            f"Each released event could have been drawn from an event of {self.k - 1} or more other people, about as "
-            f"likely: by {self.compared} the eye moved in it, within a factor of {self.gamma:g}.",
-            "The events of the other people at the same task, and one draw: that an event was drawn again until it "
-            "passed is not part of the promise.",
+        return Promise(
+            PlausibleDeniability(
+                self.k,
+                self.gamma,
+                f"the people at a task, event by event, by {self.compared} the eye moved",
+            ),
             (
+                "An event is drawn again until a draw passes. The claim does not describe what that tells.",
                 "How many events a person made, when and how long, is released as it is.",
                 "A lost event says that few others have one like it.",
                 "Nothing for all events of a person together: each is tested by itself.",
                 self.left,
                 "Labels, participant ids and who did which task are released as they are.",
             ),
-            {"k": self.k, "gamma": self.gamma},
         )
 
     def release(

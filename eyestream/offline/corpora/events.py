@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.gaze.events import Fixation, Saccade
 from eyestream.gaze.labels import detect
-from eyestream.gaze.samples import Samples
 from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.kinds import on_grid
 from eyestream.rim.files.gaze import GazeRecording
-from eyestream.rim.files.profiles import load_profile
 
 __all__ = [
     "LEAST_SD_DEG",
@@ -193,9 +192,7 @@ class Canvas:
 
     def recording(self, rate_hz: float) -> GazeRecording:
         """What was put, on the nominal grid, in degrees, without pupils."""
-        t = np.arange(self.timeline.samples) / rate_hz
-        profile = load_profile("degrees").at_rate(rate_hz)
-        return GazeRecording(Samples.of(t, self.xy[:, 0], self.xy[:, 1]), self.letters, profile, "")
+        return on_grid(self.xy, rate_hz, self.letters)
 
     def _put(self, event: int, xy: Array, letter: str) -> None:
         span = slice(int(self.timeline.begin[event]), int(self.timeline.end[event]))

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
 from eyestream.rim.files import recordings
-from eyestream.rim.files.extraction import stem
+from eyestream.rim.files.extraction import load_rows, stem
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.gaze_writing import save_gaze
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["MAPS", "ROWS", "Kind", "Map", "gaze_kind"]
+__all__ = ["MAPS", "ROWS", "Kind", "Map", "gaze_kind", "on_grid", "rows_of_gaze"]
 
 Data = TypeVar("Data")
 
@@ -68,6 +70,12 @@ class Map:
     y_deg: NDArray[np.float64]
 
 
+def on_grid(xy: NDArray[np.float64], rate_hz: float, labels: NDArray[np.str_] | None = None) -> GazeRecording:
+    """Gaze (n, 2) in degrees at the moments 0, 1 / rate and so on, without pupils; lost where it is NaN."""
+    samples = Samples.of(np.arange(len(xy)) / rate_hz, *xy.T)
+    return GazeRecording(samples, labels, load_profile("degrees").at_rate(rate_hz), "")
+
+
 def _rows_extent(recording: Recording) -> Extent:
     valid = int(np.isfinite(recording.features).any(axis=1).sum())
     return Extent(len(recording.t), valid, recording.rate_hz, recording.names)
@@ -75,6 +83,17 @@ def _rows_extent(recording: Recording) -> Extent:
 
 ROWS: Kind[Recording] = Kind("rows", recordings.load, recordings.save, str, _rows_extent)
 """Rows of features, in the formats of `eyestream.rim.files.recordings`."""
+
+
+def rows_of_gaze(profile: Profile) -> Kind[Recording]:
+    """Rows of the 52 features, made of gaze as `profile` declares it. What is released are rows, as `.npz`."""
+    return Kind(
+        "rows",
+        lambda path: load_rows(path, profile),
+        recordings.save,
+        lambda name: f"{stem(Path(name))}.npz",
+        _rows_extent,
+    )
 
 
 def gaze_kind(profile: Profile) -> Kind[GazeRecording]:

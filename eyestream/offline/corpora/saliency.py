@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.gaze.events import Fixation
 from eyestream.gaze.labels import detect
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import PERSON, PUBLIC, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import MAPS, Kind, Map
 from eyestream.offline.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gaussian_epsilon, gaussian_sigma
 from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["EVERYBODY", "Field", "SaliencyGaussian", "fixation_counts", "whole_steps"]
@@ -143,18 +144,14 @@ class SaliencyGaussian:
             raise ConfigError(f"{self.name}: delta must be at most {most:g} for {len(corpus.people)} people")
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
-        """Approximate differential privacy of a person at a task."""
-        tasks = max(sum(part.person == person for part in corpus.parts) for person in corpus.people)
-        ratio = self.sigma() / (np.sqrt(2.0 * tasks) * self.clip)
-        return Claim(
-            "approximate differential privacy",
-            f"Whatever one person's recording of a task holds, its map has nearly the same distribution. "
-            f"All {tasks} maps that a person is in together have the epsilon of a person.",
-            "Corpora that differ in all recordings of one person (replace-one). Epsilon and delta are of one map.",
-            ("Who took part in which task is public.",),
-            {"epsilon": self.epsilon, "delta": self.delta, "epsilon_person": gaussian_epsilon(self.delta, ratio)},
-        )
+    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+        """Approximate differential privacy of a person: of all their maps, by the exact profile where floats hold
+        it."""
+        tasks, one_map = corpus.most(), exact("map", self.epsilon, self.delta)
+        whole = gaussian_epsilon(self.delta, self.sigma() / (np.sqrt(2.0 * tasks) * self.clip))
+        summed = of_person(one_map, tasks, self.name)
+        claim = DifferentialPrivacy(exact("person", whole, self.delta), PERSON) if np.isfinite(whole) else summed
+        return Promise(claim, (PUBLIC,), (one_map,))
 
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
