@@ -7,8 +7,9 @@ from typing import Any
 from eyestream.cli.options import own_options, positive
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, meant
-from eyestream.offline.corpora.corpus import PARTICIPANTS, open_corpus
-from eyestream.offline.corpora.kinds import ROWS, Kind, gaze_kind, rows_of_gaze
+from eyestream.offline.corpora.corpus import PARTICIPANTS
+from eyestream.offline.corpora.kinds import FIXATIONS, ROWS, Kind, gaze_kind, rows_of_gaze
+from eyestream.offline.corpora.layouts import open_folder
 from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream.offline.corpora.run import privatize_corpus
 from eyestream.rim.files import calibrations
@@ -46,6 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--k", type=int, metavar="K", help="people that go together; one sample in K")
     group.add_argument("--gamma", type=positive, metavar="G", help="width of a class of plausible deniability, above 1")
     group.add_argument("--delta", type=positive, metavar="D", help="of approximate differential privacy")
+    group.add_argument("--fixations", action="store_true", help="the files are tables of fixations: x_deg,y_deg")
     group.add_argument("--as-published", action="store_true", help="a system as printed, which is not what it claims")
 
 
@@ -57,7 +59,7 @@ def check_no_corpus(options: argparse.Namespace) -> None:
     for option in ("calibration", "epsilon"):
         if getattr(options, option) is None:
             raise ConfigError(f"--{option}: expected it for recordings, or --mechanism NAME for a corpus")
-    for option in ("k", "gamma", "delta", "as_published"):
+    for option in ("k", "gamma", "delta", "fixations", "as_published"):
         if getattr(options, option):
             raise ConfigError(f"--{option.replace('_', '-')} is for a corpus; expected --mechanism NAME and its folder")
 
@@ -77,7 +79,7 @@ def main(options: argparse.Namespace) -> None:
     folder = _folder(options)
     entry = SYSTEMS[name]
     system = make_system(name, **_given(options, entry))
-    corpus = open_corpus(folder, _kind(entry, options.profile))
+    corpus = open_folder(folder, _kind(entry, options))
     print(f"{system.name}: {len(corpus.people)} people, {len(corpus.tasks)} tasks, {len(corpus.parts)} recordings")
     shown: list[Progress] = []
 
@@ -98,7 +100,8 @@ def main(options: argparse.Namespace) -> None:
 def _folder(options: argparse.Namespace) -> Path:
     """The corpus; ConfigError for what is none, or for options that are not for one."""
     if len(options.recordings) != 1 or not options.recordings[0].is_dir():
-        raise ConfigError(f"--mechanism {options.mechanism}: expected one folder with {PARTICIPANTS}")
+        expected = f"expected one folder with {PARTICIPANTS}, or of BIDS or GazeBase"
+        raise ConfigError(f"--mechanism {options.mechanism}: {expected}")
     for option, usual in _OF_RECORDINGS.items():
         if getattr(options, option) != usual:
             raise ConfigError(f"--{option.replace('_', '-')} is for recordings: it is not for a corpus")
@@ -119,8 +122,13 @@ def _given(options: argparse.Namespace, entry: SystemEntry) -> dict[str, Any]:
     return given
 
 
-def _kind(entry: SystemEntry, profile: str | None) -> Kind[Any]:
+def _kind(entry: SystemEntry, options: argparse.Namespace) -> Kind[Any]:
     """What the corpus holds, as the system reads it."""
+    profile = options.profile
+    if options.fixations:
+        if not entry.fixations or profile is not None:
+            raise ConfigError("--fixations is of saliency-gaussian, and goes without --profile")
+        return FIXATIONS
     if entry.reads == "gaze":
         return gaze_kind(load_profile(profile or _USUAL_PROFILE))
     return ROWS if profile is None else rows_of_gaze(load_profile(profile))

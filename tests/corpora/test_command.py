@@ -115,6 +115,7 @@ def test_rows_are_made_of_gaze_with_a_profile(tmp_path: Path) -> None:
         (("--mechanism", "tile", "--epsilon", "1", "--calibration", "everyday-klt-32"), "calibrations of tiles"),
         (("--mechanism", "k-same-select", "--k", "2", "--whole"), "--whole is for recordings"),
         (("--mechanism", "k-same-select", "--k", "2", "--device", "d"), "--device is for recordings"),
+        (("--mechanism", "k-same-synth", "--k", "2", "--fixations"), "--fixations is of saliency-gaussian"),
         (("--calibration", "everyday-klt-32", "--epsilon", "1"), "is a folder; expected recordings, or --mechanism"),
     ],
 )

@@ -37,6 +37,8 @@ class SystemEntry:
         Name of the system as its paper prints it, where that is not what it claims: `as_published` makes that one.
     calibrated
         What its calibration is of.
+    fixations
+        Whether tables of fixations can stand in the place of gaze.
     """
 
     make: Callable[..., System[Any]]
@@ -45,6 +47,7 @@ class SystemEntry:
     optional: tuple[str, ...] = ()
     published: str | None = None
     calibrated: Literal["features", "tiles"] = "features"
+    fixations: bool = False
 
 
 _CALIBRATED = ("calibration", "epsilon")
@@ -63,7 +66,9 @@ SYSTEMS: Mapping[str, SystemEntry] = {
     "k-same-synth-timed": SystemEntry(KSameSynthTimed, "gaze", ("k",)),
     "event-synth-pd": SystemEntry(EventSynthPD, "gaze", ("k", "gamma")),
     "event-synth-pd-centred": SystemEntry(EventSynthPDCentred, "gaze", ("k", "gamma")),
-    "saliency-gaussian": SystemEntry(SaliencyGaussian, "gaze", ("epsilon", "delta"), ("clip", "kernel_deg")),
+    "saliency-gaussian": SystemEntry(
+        SaliencyGaussian, "gaze", ("epsilon", "delta"), ("clip", "kernel_deg"), fixations=True
+    ),
     "kaleido": SystemEntry(kaleido, "gaze", ("epsilon",), _KALEIDO, "kaleido-as-published"),
     "kaleido-as-published": SystemEntry(kaleido_as_published, "gaze", ("epsilon",), (*_KALEIDO, "as_published")),
     "tile": SystemEntry(tile, "gaze", _CALIBRATED, calibrated="tiles"),
