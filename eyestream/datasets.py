@@ -5,8 +5,8 @@
     promise.claim.kind                # "k-anonymity"
 
 The folder of a corpus has `participants.tsv` and the recordings that it names, or is one of BIDS or GazeBase. The
-folder that is made is of the first layout, with `claim.json` and `CLAIM.md` beside the recordings. `gaze_kind(profile)` is
-for recordings of gaze, `ROWS` for rows of features, `rows_of_gaze(profile)` for rows that are made of gaze, and
+folder that is made is of the first layout, with `claim.json` and `CLAIM.md` beside the recordings. `gaze_kind(profile)`
+is for recordings of gaze, `ROWS` for rows of features, `rows_of_gaze(profile)` for rows that are made of gaze, and
 `FIXATIONS` for tables of fixations.
 """
 
