@@ -29,7 +29,9 @@ def systems() -> list[Wanted]:
     found += [("level-synth", {"epsilon": e, "calibration": own["klt"]}) for e in (10.0, 5.0, 20.0, 40.0)]
     found += [(name, {"k": k}) for name in ("k-same-synth", "k-same-synth-timed") for k in _KS]
     events = [{"k": k, "gamma": g} for k in (2, 4) for g in (1.5, 2.0, 3.0)]
-    found += [(name, one) for name in ("event-synth-pd", "event-synth-pd-centred") for one in events]
+    found += [
+        (name, one) for name in ("event-synth-pd", "event-synth-pd-centred", "event-synth-pd-vae") for one in events
+    ]
     windows = [{"epsilon": e, "w": w, "r_deg": r} for w in (50, 200) for r in (2.0, 10.0) for e in KALEIDO_EPSILONS]
     found += [("kaleido", one) for one in windows]
     found += [("kaleido-as-published", one | {"as_published": True}) for one in windows]

@@ -80,6 +80,8 @@ class Events:
         (s, 3) a, b, c of each saccade; a in degrees a sample.
     landing
         (s, 2) where each saccade ended.
+    speeds
+        (s, 30) of each saccade, degrees a sample.
     """
 
     timeline: Timeline
@@ -87,6 +89,7 @@ class Events:
     sd: Array
     profile: Array
     landing: Array
+    speeds: Array
 
 
 def events_of(recording: GazeRecording) -> Events:
@@ -120,6 +123,7 @@ def events_of(recording: GazeRecording) -> Events:
         np.maximum([one.std(axis=0) for one in fixations], LEAST_SD_DEG),
         fitted(speeds),
         np.array([one[-1] for one in saccades]),
+        speeds,
     )
 
 

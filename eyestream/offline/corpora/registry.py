@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from eyestream.errors import ConfigError, meant
-from eyestream.offline.corpora.event_synth import EventSynthPD, EventSynthPDCentred
+from eyestream.offline.corpora.event_synth import EventSynthPD, EventSynthPDCentred, EventSynthPDVAE
 from eyestream.offline.corpora.exponential import ExponentialAsPrinted, ExponentialDP
 from eyestream.offline.corpora.ksame import KSameOnePartition, KSameSelect
 from eyestream.offline.corpora.ksame_synth import KSameSynth, KSameSynthTimed
@@ -66,6 +66,7 @@ SYSTEMS: Mapping[str, SystemEntry] = {
     "k-same-synth-timed": SystemEntry(KSameSynthTimed, "gaze", ("k",)),
     "event-synth-pd": SystemEntry(EventSynthPD, "gaze", ("k", "gamma")),
     "event-synth-pd-centred": SystemEntry(EventSynthPDCentred, "gaze", ("k", "gamma")),
+    "event-synth-pd-vae": SystemEntry(EventSynthPDVAE, "gaze", ("k", "gamma")),
     "saliency-gaussian": SystemEntry(
         SaliencyGaussian, "gaze", ("epsilon", "delta"), ("clip", "kernel_deg"), fixations=True
     ),
