@@ -1,29 +1,33 @@
 """Corpora out: whole data sets of people at tasks, released by one of several systems, with what is promised.
 
-    corpus = open_corpus(Path("people"), ROWS)
-    claim = privatize_corpus(make_system("k-same-select", k=4), corpus, Path("out"))
-    claim.promise                     # "k-anonymity within the corpus"
+    corpus = open_folder(Path("people"), ROWS)
+    promise = privatize_corpus(make_system("k-same-select", k=4), corpus, Path("out"))
+    promise.claim.kind                # "k-anonymity"
 
-The folder of a corpus has `participants.tsv` and the recordings that it names; so has the folder that is made, with
-`claim.json` and `CLAIM.md` beside them. `gaze_kind(profile)` is for recordings of gaze, `ROWS` for rows of features.
+The folder of a corpus has `participants.tsv` and the recordings that it names, or is one of BIDS or GazeBase. The
+folder that is made is of the first layout, with `claim.json` and `CLAIM.md` beside the recordings. `gaze_kind(profile)`
+is for recordings of gaze, `ROWS` for rows of features, `rows_of_gaze(profile)` for rows that are made of gaze, and
+`FIXATIONS` for tables of fixations.
 """
 
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey, open_corpus
-from eyestream.offline.corpora.kinds import MAPS, ROWS, Kind, Map, gaze_kind
+from eyestream.offline.corpora.kinds import FIXATIONS, MAPS, ROWS, Kind, Map, gaze_kind, rows_of_gaze
+from eyestream.offline.corpora.layouts import open_folder
 from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream.offline.corpora.run import privatize_corpus
 from eyestream.offline.corpora.system import System, Unit
 
 __all__ = [
+    "FIXATIONS",
     "MAPS",
     "ROWS",
     "SYSTEMS",
-    "Claim",
     "Corpus",
     "Kind",
     "Map",
     "Part",
+    "Promise",
     "Survey",
     "System",
     "SystemEntry",
@@ -31,5 +35,7 @@ __all__ = [
     "gaze_kind",
     "make_system",
     "open_corpus",
+    "open_folder",
     "privatize_corpus",
+    "rows_of_gaze",
 ]

@@ -87,6 +87,12 @@ def official() -> str:
     return needs.pupil_python()
 
 
+@pytest.fixture
+def peer() -> str:
+    """A Python that has pymovements."""
+    return needs.pymovements_python()
+
+
 @pytest.fixture(scope="session")
 def everyday(request: pytest.FixtureRequest) -> list[Recording]:
     """The corpus of the shipped calibrations: rows of 30 people, sorted by name.

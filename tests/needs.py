@@ -25,7 +25,19 @@ from tests.rigs.mosquitto import program
 from tests.rigs.nats import nats_program
 from tests.tape.environments import answer, environments
 
-__all__ = ["DATA", "FIXTURES", "NEEDS", "Need", "declared", "missing", "packages", "pupil_python", "require", "summary"]
+__all__ = [
+    "DATA",
+    "FIXTURES",
+    "NEEDS",
+    "Need",
+    "declared",
+    "missing",
+    "packages",
+    "pupil_python",
+    "pymovements_python",
+    "require",
+    "summary",
+]
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Recordings beside the checkout, which are no part of the repository."""
@@ -55,6 +67,11 @@ class Need:
 def pupil_python() -> str:
     """The Python that has pupil-labs-realtime-api, which is too large for the test extra."""
     return os.environ.get("EYESTREAM_PUPIL_PYTHON", sys.executable)
+
+
+def pymovements_python() -> str:
+    """The Python that has pymovements, which is too large for the test extra (0.9 GB with what it needs)."""
+    return os.environ.get("EYESTREAM_PYMOVEMENTS_PYTHON", sys.executable)
 
 
 def _runs(*command: str) -> bool:
@@ -100,6 +117,10 @@ NEEDS = {
         lambda: _runs(pupil_python(), "-c", "import pupil_labs.realtime_api"),
         "pip install pupil-labs-realtime-api elsewhere, and name that Python in EYESTREAM_PUPIL_PYTHON",
     ),
+    "pymovements": Need(
+        lambda: _runs(pymovements_python(), "-c", "import pymovements"),
+        "pip install pymovements elsewhere, and name that Python in EYESTREAM_PYMOVEMENTS_PYTHON",
+    ),
     "root": Need(lambda: os.geteuid() == 0, "run the tests as root", of_the_machine=True),
     "mounts": Need(_may_mount, "run the tests as root, where file systems may be mounted", of_the_machine=True),
     "namespaces": Need(
@@ -116,6 +137,7 @@ FIXTURES = {
     "everyday": "recordings",
     "small_disk": "mounts",
     "official": "pupil",
+    "peer": "pymovements",
 }
 """What a fixture needs, by its name; whoever has it, or a fixture that has it, needs that too."""
 

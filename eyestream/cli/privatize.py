@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eyestream.cli import privatize_corpus
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
@@ -45,16 +46,17 @@ def add_parser(subparsers: Any) -> None:
         description="Release every chunk of each recording through the mechanism that the calibration was made for. "
         "This is one release: epsilon of all its chunks is spent, and running it again on the same "
         "recording spends as much again. Beside each file lies what is claimed of it, for machines "
-        "(NAME.claim.json).",
+        "(NAME.claim.json). With --mechanism NAME and a folder with participants.tsv, release a whole corpus of people "
+        "at tasks: DIR is another such folder, with claim.json and CLAIM.md.",
     )
-    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
-    add_profile(parser)
-    parser.add_argument("--calibration", required=True, metavar="FILE", help="file, or name of a shipped calibration")
-    parser.add_argument("--mechanism", metavar="PLACE", help="package.module:NAME of a mechanism that lives elsewhere")
-    add_own_options(parser)
     parser.add_argument(
-        "--epsilon", type=positive, required=True, metavar="E", help="of a chunk, all features together"
+        "recordings", nargs="+", type=Path, metavar="RECORDING", help=f"{RECORDING}; or the folder of a corpus"
     )
+    add_profile(parser)
+    parser.add_argument("--calibration", metavar="FILE", help="file, or name of a shipped calibration")
+    add_own_options(parser)
+    parser.add_argument("--epsilon", type=positive, metavar="E", help="of a chunk, all features together")
+    privatize_corpus.add_options(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
     parser.add_argument("--shrink", action="store_true", help="shrink toward the corpus mean (free post-processing)")
     parser.add_argument("--smooth", action="store_true", help="filter the chunks of a recording (free post-processing)")
@@ -96,6 +98,9 @@ def main(options: argparse.Namespace) -> None:
     RecordingError, CalibrationError
         A file is not what it should be, or the calibration is for other features.
     """
+    if options.mechanism is not None and ":" not in options.mechanism:
+        privatize_corpus.main(options)
+        return
     _check_options(options)
     if options.mechanism is not None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
@@ -131,6 +136,7 @@ def main(options: argparse.Namespace) -> None:
 
 def _check_options(options: argparse.Namespace) -> None:
     """Raise ConfigError for options that do not go together."""
+    privatize_corpus.check_no_corpus(options)
     if options.whole and (options.shrink or options.clip or options.smooth or options.option):
         raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
     check_schedule(options)

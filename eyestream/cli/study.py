@@ -57,6 +57,12 @@ def add_parser(subparsers: Any) -> None:
         help="compute these parts alone and write their tables as CSV; tables, linkage (with --labels) and central are "
         "computed only when named, and have a page each",
     )
+    parser.add_argument(
+        "--datasets",
+        action="store_true",
+        help="RECORDINGS is the folder of a corpus of gaze (participants.tsv): release it by every system for whole "
+        "corpora, or those of --only, and judge each; DIR/datasets.md",
+    )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
     group = parser.add_argument_group(
@@ -82,7 +88,11 @@ def add_parser(subparsers: Any) -> None:
     )
     group.add_argument("--epsilon", nargs="+", type=positive, metavar="E", help="of a chunk (default 2.4 4.8 24 48)")
     group.add_argument("--splits", type=int, metavar="S", help="random splits of the people (default 20; deep: 2)")
-    group.add_argument("--corpus", metavar="TEXT", help="what the recordings are, in words, for the table")
+    group.add_argument(
+        "--corpus",
+        metavar="TEXT",
+        help="what the recordings are, in words, for the table; with --datasets such as ehtask",
+    )
 
 
 def main(options: argparse.Namespace) -> None:
@@ -106,6 +116,9 @@ def main(options: argparse.Namespace) -> None:
         return
     if not options.recordings or options.out is None:
         raise ConfigError("RECORDINGS and --out DIR: expected what to study, and where to write")
+    if options.datasets:
+        print(f"{options.recordings[0]}: {_datasets(options)}")
+        return
     attacking = any(getattr(options, name) is not None for name in _ATTACK_OPTIONS)
     name, file = _table(options.table, attacking, tables)
     profile = load_profile(options.profile) if options.profile else None
@@ -175,6 +188,24 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=labels,
         published=options.published,
         jobs=options.jobs or None,
+        progress=_Progress(),
+    )
+
+
+def _datasets(options: argparse.Namespace) -> Path:
+    from eyestream.lab.releases.study import study_datasets  # noqa: PLC0415
+    from eyestream.offline.corpora.kinds import gaze_kind  # noqa: PLC0415
+    from eyestream.offline.corpora.layouts import open_folder  # noqa: PLC0415
+
+    if len(options.recordings) != 1:
+        raise ConfigError("--datasets: expected one folder, of a corpus")
+    return study_datasets(
+        open_folder(options.recordings[0], gaze_kind(load_profile(options.profile or "degrees"))),
+        options.out,
+        only=options.only,
+        name=options.corpus or "",
+        splits=options.splits or 8,
+        quick=options.quick,
         progress=_Progress(),
     )
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_the_published_synthesis_keeps_timelines_and_the_timed_one_does_not(tmp_
     corpus = gaze_corpus(tmp_path / "in", people=6)
     published = release(tmp_path, "k-same-synth", corpus, k=3)
     assert durations(published) == durations(corpus)  # six lengths: everybody is found
-    assert make_system("k-same-synth", k=3).claim(corpus, corpus.survey()).promise == "none"
+    assert make_system("k-same-synth", k=3).promise(corpus, corpus.survey()).claim.kind == "none"
     privatize_corpus(make_system("k-same-synth-timed", k=3), corpus, tmp_path / "timed", draws=seeded(1))
     timed = durations(open_corpus(tmp_path / "timed", KIND))
     assert min(map(timed.count, timed)) >= 3
@@ -173,14 +174,17 @@ def models(mean: Sequence[float], sd: float = 0.4, count: int = 40) -> Events:
     """One person, one fixation of `count` samples and one saccade."""
     line = Timeline(count + 5, np.array([0, count]), np.array([count, count + 5]), np.array([True, False]))
     place = np.array([mean])
-    return Events(line, place, np.full((1, 2), sd), np.array([[5.0, 0.5, 0.1]]), place + 5.0)
+    return Events(line, place, np.full((1, 2), sd), np.array([[5.0, 0.5, 0.1]]), place + 5.0, np.ones((1, 30)))
 
 
 def synthesised(people: list[Events], system: Any, seed: int = 0) -> list[Canvas]:
     test = event_synth._Test(system.k, system.gamma, seeded(seed))
     fixations = Records.of([(one.mean - system.around(one.mean), one.sd) for one in people])
-    saccades = Records.of([system.coder.encode(one.profile) for one in people])
-    return [system._synthesised(one, test, fixations.others(i), saccades.others(i)) for i, one in enumerate(people)]
+    coder = FitCoder()
+    saccades = Records.of([coder.encode(one) for one in people])
+    return [
+        system._synthesised(one, test, coder, fixations.others(i), saccades.others(i)) for i, one in enumerate(people)
+    ]
 
 
 def test_the_literal_test_fails_for_places_and_the_centred_one_passes() -> None:
@@ -228,7 +232,7 @@ def test_people_are_counted_not_events(monkeypatch: pytest.MonkeyPatch, faulty: 
     """The other person has three fixations at one's place: that is two people, not four."""
     two = models((0.0, 0.0))
     line = Timeline(125, np.array([0, 40, 80]), np.array([40, 80, 120]), np.array([True, True, True]))
-    many = Events(line, np.repeat(two.mean, 3, 0), np.repeat(two.sd, 3, 0), two.profile, two.landing)
+    many = Events(line, np.repeat(two.mean, 3, 0), np.repeat(two.sd, 3, 0), two.profile, two.landing, two.speeds)
     if faulty:
         monkeypatch.setattr(
             event_synth, "people_alike", lambda own, others, person, gamma: records_alike(own, others, gamma)
@@ -241,24 +245,25 @@ def test_own_events_are_no_evidence() -> None:
     """The planted fault would count a person's own other fixations as people: one person alone never passes."""
     two = models((0.0, 0.0))
     line = Timeline(125, np.array([0, 40, 80]), np.array([40, 80, 120]), np.array([True, True, True]))
-    many = Events(line, np.repeat(two.mean, 3, 0), np.repeat(two.sd, 3, 0), two.profile, two.landing)
+    many = Events(line, np.repeat(two.mean, 3, 0), np.repeat(two.sd, 3, 0), two.profile, two.landing, two.speeds)
     far = models((50.0, 0.0))
     assert "F" not in synthesised([many, far], make_system("event-synth-pd", k=2, gamma=2.0))[0].letters
 
 
 def test_a_code_goes_there_and_back() -> None:
     profile = np.array([[5.0, 0.4, 0.07], [0.01, 0.9, 2.0]])
-    mean, sd = FitCoder().encode(profile)
+    own = replace(models((0.0, 0.0)), profile=profile)
+    mean, sd = FitCoder().encode(own)
     assert (sd > 0).all()
-    np.testing.assert_allclose([FitCoder().decode(one) for one in mean], profile)
+    np.testing.assert_allclose([FitCoder().decode(one, own, i) for i, one in enumerate(mean)], profile)
 
 
 def test_claims_say_what_is_not_protected(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=3)
     survey = corpus.survey()
     for name, where in (("event-synth-pd", "saccades of a person go"), ("event-synth-pd-centred", "person looked is")):
-        claim = make_system(name, k=2, gamma=2.0).claim(corpus, survey)
-        assert claim.promise == "plausible deniability"
+        claim = make_system(name, k=2, gamma=2.0).promise(corpus, survey)
+        assert claim.claim.kind == "plausible deniability"
         assert any(where in said for said in claim.not_promised)
         assert any("when and how long" in said for said in claim.not_promised)
-        assert "drawn again until it passed is not part" in claim.relative_to
+        assert any("drawn again until a draw passes" in said for said in claim.not_promised)

@@ -8,7 +8,9 @@ import pytest
 
 from eyestream.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from eyestream.errors import ConfigError
+from eyestream.offline.corpora.claims import PERSON, exact
 from eyestream.offline.corpora.exponential import LEVELS, ExponentialDP, printed_noise
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.rim.files.calibrations import load
 from tests.corpora.worlds import rows_corpus, seeded
 
@@ -49,8 +51,7 @@ def test_as_printed_is_refused_unless_the_caller_knows(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in", people=2)
     system = make_system("exponential-dp-as-printed", epsilon=1.0, as_published=True)
     claim = privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(1))
-    assert claim.promise == "none"
-    assert "epsilon" not in claim.figures
+    assert claim.claim.kind == "none"
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
@@ -94,8 +95,8 @@ def test_keeping_one_row_in_so_many_lowers_the_noise(tmp_path: Path) -> None:
     assert [len(released.load(part).t) for part in released.parts] == [7, 8, 8, 8]
     np.testing.assert_allclose(released.load(released.parts[0]).t, 5.0 * np.arange(7))
     features = int((~CALIBRATION.constant).sum())
-    assert claim.figures == {"epsilon": 10.0 * features * 2, "epsilon_feature": 10.0}
-    assert claim.promise == "pure differential privacy"
+    assert claim.claim == DifferentialPrivacy(exact("person", 10.0 * features * 2), PERSON)
+    assert claim.parts == (exact("feature of a recording", 10.0),)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])

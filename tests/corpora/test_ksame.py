@@ -118,7 +118,7 @@ def test_a_partition_a_task_is_undone_by_two_tasks_and_one_partition_is_not(tmp_
     """Six people in three pairs: the pairs of two tasks meet in one person, and one partition's in themselves."""
     raw, out = released(tmp_path, "k-same-select", k=2)
     assert right_matches(raw, out, raw.tasks) > 0.5 + 0.1
-    claim = make_system("k-same-select", k=2).claim(raw, raw.survey())
+    claim = make_system("k-same-select", k=2).promise(raw, raw.survey())
     assert any("Nothing across tasks" in said for said in claim.not_promised)
     privatize_corpus(make_system("k-same-select-one-partition", k=2), raw, tmp_path / "one", draws=seeded(4))
     whole = open_corpus(tmp_path / "one", ROWS)

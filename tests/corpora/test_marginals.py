@@ -9,9 +9,11 @@ import pytest
 
 from eyestream.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from eyestream.offline.corpora import marginals
+from eyestream.offline.corpora.claims import PERSON, exact
 from eyestream.offline.corpora.deniability import records_alike
 from eyestream.offline.corpora.marginals import BUCKETS, sampled_rows, shares_of
 from eyestream.offline.corpora.rounded_gaussian import SIGMA, gaussian_delta
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.rim.files.calibrations import load
 from tests.corpora.worlds import rows_corpus, seeded
 
@@ -30,10 +32,10 @@ def test_the_published_system_claims_nothing(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
     system = make_system("marginals-pd", k=2)
     privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(1))
-    claim = system.claim(corpus, corpus.survey())
-    assert claim.promise == "none"
-    assert "passes for every draw" in claim.words
-    assert "No guarantee is known for this release." in (tmp_path / "out" / "CLAIM.md").read_text()
+    claim = system.promise(corpus, corpus.survey())
+    assert claim.claim.kind == "none"
+    assert "passes for every draw" in claim.claim.statement
+    assert "The claim of this release: none: " in (tmp_path / "out" / "CLAIM.md").read_text()
     released = open_corpus(tmp_path / "out", ROWS)
     for part in corpus.parts:
         assert len(released.load(part).t) == len(corpus.load(part).t)
@@ -143,8 +145,7 @@ def test_noised_rows_are_in_the_public_range_and_constants_are_public(tmp_path: 
     corpus = rows_corpus(tmp_path / "in")
     system = make_system("marginals-noised", calibration=CALIBRATION, epsilon=5.0, delta=1e-4)
     claim = privatize_corpus(system, corpus, tmp_path / "out")
-    assert claim.promise == "approximate differential privacy"
-    assert claim.figures == {"epsilon": 5.0, "delta": 1e-4}
+    assert claim.claim == DifferentialPrivacy(exact("person", 5.0, 1e-4), PERSON)
     for part in corpus.parts:
         rows = open_corpus(tmp_path / "out", ROWS).load(part).features
         assert (rows >= np.float32(CALIBRATION.lo) - 1e-3).all()

@@ -2,20 +2,22 @@
 
 import gc
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eyestream.datasets import Corpus, make_system, privatize_corpus
+from eyestream.datasets import SYSTEMS, Corpus, make_system, privatize_corpus
 from eyestream.rim.files.calibrations import load
+from eyestream.rim.files.tiles import load_tiles
 from tests.corpora.worlds import gaze_corpus, rows_corpus
 
 pytestmark = pytest.mark.long
 
 LPA, KLT = load("everyday-lpa-32"), load("everyday-klt-32")
-SYSTEMS: list[tuple[str, dict[str, Any]]] = [
+STUDIED: list[tuple[str, dict[str, Any]]] = [
     ("k-same-select", {"k": 4}),
     ("k-same-select-one-partition", {"k": 4}),
     ("marginals-pd", {"k": 2}),
@@ -29,6 +31,9 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("k-same-synth-timed", {"k": 4}),
     ("event-synth-pd-centred", {"k": 2, "gamma": 3.0}),
     ("saliency-gaussian", {"epsilon": 2.0, "delta": 1e-3}),
+    ("kaleido", {"epsilon": 5.0}),
+    ("tile", {"calibration": load_tiles("everyday-tile"), "epsilon": 2.0}),
+    ("kalman", {"sd_deg": 1.0, "push": 500.0}),
 ]
 
 
@@ -47,10 +52,10 @@ def watched(corpus: Corpus[Any]) -> tuple[Corpus[Any], list[int]]:
     return replace(corpus, kind=replace(corpus.kind, load=load_one)), counts
 
 
-@pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=[name for name, _ in SYSTEMS])
+@pytest.mark.parametrize(("name", "options"), STUDIED, ids=[name for name, _ in STUDIED])
 def test_one_recording_at_a_time(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
-    gaze = ("synth" in name and name != "level-synth") or name == "saliency-gaussian"
-    made: Corpus[Any] = gaze_corpus(tmp_path / "in", people=8) if gaze else rows_corpus(tmp_path / "in", people=8)
+    maker: Callable[..., Corpus[Any]] = gaze_corpus if SYSTEMS[name].reads == "gaze" else rows_corpus
+    made = maker(tmp_path / "in", people=8)
     corpus, counts = watched(made)
     privatize_corpus(make_system(name, **options), corpus, tmp_path / "out")
     assert len(counts) >= 2 * len(corpus.parts)  # read once to be judged, and once or twice to be released

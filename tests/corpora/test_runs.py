@@ -34,7 +34,7 @@ def test_the_same_layout_with_a_claim_beside_it(tmp_path: Path) -> None:
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {*(part.recording for part in corpus.parts), "participants.tsv", "claim.json", "CLAIM.md"}
     machine = json.loads((tmp_path / "out" / "claim.json").read_text())
-    assert machine["claim"]["promise"] == claim.promise == "k-anonymity within the corpus"
+    assert machine["claim"]["kind"] == claim.claim.kind == "k-anonymity"
     assert machine["mechanism"] == "k-same-select"
     assert machine["options"] == {"k": 2}
     own = {part.recording for part in corpus.parts}
@@ -42,7 +42,7 @@ def test_the_same_layout_with_a_claim_beside_it(tmp_path: Path) -> None:
         name: hashlib.sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in own
     }
     page = (tmp_path / "out" / "CLAIM.md").read_text()
-    assert "This release has no differential privacy. Its promise is k-anonymity within the corpus." in page
+    assert "The claim of this release: not differential privacy: k-anonymity with k = 2" in page
     assert not list(tmp_path.glob(".*partial*"))
 
 
@@ -222,7 +222,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_release_of_test_numbers_claims_nothing(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
     claim = privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "out", draws=seeded(1))
-    assert (claim.promise, claim.figures) == ("none", {})
+    assert (claim.claim.kind, claim.parts) == ("none", ())
     assert "came from a test source" in (tmp_path / "out" / "CLAIM.md").read_text()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from eyestream.datasets import MAPS, make_system, open_corpus, privatize_corpus
 from eyestream.errors import ConfigError
+from eyestream.offline.corpora.claims import exact
 from eyestream.offline.corpora.rounded_gaussian import SIGMA, gaussian_delta
 from eyestream.offline.corpora.saliency import Field, SaliencyGaussian, fixation_counts, whole_steps
 from tests.corpora.worlds import gaze_corpus, seeded
@@ -57,9 +58,9 @@ def test_a_map_for_each_task_with_the_price_of_all(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=4, tasks=("READ", "PLAY"))
     system = make_system("saliency-gaussian", epsilon=2.0, delta=1e-4, clip=5.0)
     claim = privatize_corpus(system, corpus, tmp_path / "out")
-    assert claim.promise == "approximate differential privacy"
-    assert claim.figures["epsilon"] == 2.0
-    assert 2.0 < claim.figures["epsilon_person"] < 4.0
+    assert claim.parts == (exact("map", 2.0, float(claim.parts[0].delta)),)
+    assert claim.claim.loss.delta == claim.parts[0].delta
+    assert 2.0 < claim.claim.loss.epsilon < 4.0
     released = open_corpus(tmp_path / "out", MAPS)
     assert [(part.person, part.recording, part.task) for part in released.parts] == [
         ("everybody", "READ.npz", "READ"),

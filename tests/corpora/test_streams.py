@@ -10,8 +10,10 @@ import pytest
 from eyestream.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.offline.corpora import synthesiser
+from eyestream.offline.corpora.claims import PERSON, exact
 from eyestream.offline.corpora.synthesiser import Course, mean_chunk
 from eyestream.privacy.calibration import row_fingerprints
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.rim.files.calibrations import load
 from tests.corpora.worlds import rows_corpus, seeded
 
@@ -27,8 +29,8 @@ def test_chunks_of_every_recording_with_the_price_of_a_person(tmp_path: Path, na
     claim = privatize_corpus(system, corpus, tmp_path / "out")
     chunks = sum(-(-rows // calibration.n) for rows in (182, 183))  # the second person has more rows
     baseline = 0 if calibration.anchor is None else 2 * calibration.anchor.chunks
-    assert claim.figures == {"epsilon": 4.0 * (chunks - baseline), "epsilon_chunk": 4.0}
-    assert claim.promise == "pure differential privacy"
+    assert claim.claim == DifferentialPrivacy(exact("person", 4.0 * (chunks - baseline)), PERSON)
+    assert claim.parts == (exact("chunk", 4.0),)
     released = open_corpus(tmp_path / "out", ROWS)
     for part in corpus.parts:
         raw, made = corpus.load(part), released.load(part)
@@ -52,7 +54,7 @@ def test_whole_recordings_cost_epsilon_each(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in", people=2)
     system = make_system("fpa", calibration=load("everyday-cfpa-32"), epsilon=4.0)
     claim = privatize_corpus(system, corpus, tmp_path / "out")
-    assert claim.figures == {"epsilon": 8.0, "epsilon_recording": 4.0}
+    assert claim.claim == DifferentialPrivacy(exact("person", 8.0), PERSON)
     assert open_corpus(tmp_path / "out", ROWS).load(corpus.parts[0]).features.shape == (70, 52)
 
 
@@ -98,9 +100,9 @@ def test_levels_survive_and_courses_do_not(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in", people=6, rows=(150).__add__)
     system = make_system("level-synth", calibration=KLT, epsilon=20.0)
     privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(2))
-    claim = system.claim(corpus, corpus.survey())
-    assert claim.promise == "pure differential privacy"
-    assert claim.figures == {"epsilon": 40.0, "epsilon_recording": 20.0}
+    claim = system.promise(corpus, corpus.survey())
+    assert claim.claim == DifferentialPrivacy(exact("person", 40.0), PERSON)
+    assert claim.parts == (exact("recording", 20.0),)
     released = open_corpus(tmp_path / "out", ROWS)
     raw, made = (
         np.array([mean_chunk(one.load(part).features, 1)[~KLT.constant, 0] for part in corpus.parts])

@@ -1,58 +1,33 @@
 """Systems that release whole corpora, on real recordings: who and what is recognised, and how long it takes.
 
-OMP_NUM_THREADS=1 python -m tools.verification.release_systems DATA OUT.json [--corpus gazegraph|nlgem|everyday]
+OMP_NUM_THREADS=1 python -m tools.verification.release_systems DATA OUT [--corpus NAME] [--only SYSTEM]
 
-DATA has `gazegraph/DesktopActivity.zip` and `nlgem/` (docs/releases-of-corpora.md says where they are from). Each cell
-is saved when it is done, and a cell that is there is not made again.
+DATA has `gazegraph/DesktopActivity.zip`, `nlgem/` and `hoppe2018/` (docs/releases-of-corpora.md says where they are
+from). OUT/CORPUS gets the corpus as a folder with `participants.tsv`. Then follows what `eyestream study --datasets`
+does with such a folder; OUT/CORPUS-study has its page, and cells that are not made again.
 """
 
 import argparse
 import csv
 import gzip
 import io
-import json
 import sys
-import tempfile
-import time
 import zipfile
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from eyestream.datasets import ROWS, Corpus, gaze_kind, make_system, open_corpus, privatize_corpus
+from eyestream.datasets import gaze_kind, open_corpus
 from eyestream.errors import OperatorError
-from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, matched, recognised, usable
-from eyestream.rim.files import recordings
-from eyestream.rim.files.calibrations import load
+from eyestream.lab.releases.study import study_datasets
 from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 
 GAZE = gaze_kind(load_profile("degrees"))
-KLT, LPA, CFPA, DCFPA = (load(f"everyday-{name}") for name in ("klt-32", "lpa-32", "cfpa-32", "dcfpa-32"))
 FIELD_DEG = (99.0, 53.0)
 """Assumed size of the scene camera's image of gazegraph."""
-_SPLITS = 8
-
-ROW_SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    *(("k-same-select", {"k": k}) for k in (2, 4, 6, 8)),
-    *(("k-same-select-one-partition", {"k": k}) for k in (2, 4, 6, 8)),
-    ("marginals-pd", {"k": 4}),
-    *(("marginals-noised", {"epsilon": e, "delta": 1e-3, "calibration": LPA}) for e in (10.0, 40.0)),
-    *(("exponential-dp", {"epsilon": e, "calibration": LPA}) for e in (10.0, 100.0)),
-    *(("exponential-dp-as-printed", {"epsilon": e, "as_published": True}) for e in (10.0, 100.0)),
-    ("fpa", {"epsilon": 48.0, "calibration": CFPA}),
-    *(("chunks", {"epsilon": e, "calibration": c}) for c in (LPA, CFPA, DCFPA, KLT) for e in (4.8, 48.0)),
-    *(("level-synth", {"epsilon": e, "calibration": KLT}) for e in (5.0, 10.0, 20.0, 40.0)),
-]
-GAZE_SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    *(("k-same-synth", {"k": k}) for k in (2, 4, 6, 8)),
-    *(("k-same-synth-timed", {"k": k}) for k in (2, 4, 6, 8)),
-    *(("event-synth-pd", {"k": k, "gamma": g}) for k in (2, 4) for g in (1.5, 3.0)),
-    *(("event-synth-pd-centred", {"k": k, "gamma": g}) for k in (2, 4) for g in (1.5, 3.0)),
-]
 
 
 def table(samples: np.ndarray) -> bytes:
@@ -124,95 +99,32 @@ def write_participants(folder: Path, lines: list[tuple[str, str, str]]) -> None:
     (folder / "participants.tsv").write_text(text)
 
 
-def rows_of(gaze: Corpus[Any], folder: Path) -> None:
-    """The rows of the 52 features of a corpus of gaze, as a corpus."""
-    lines = []
-    for part in gaze.parts:
-        name = f"{part.person}_{part.task}.npz"
-        recordings.save(extract(gaze.load(part)), folder / name)
-        lines.append((part.person, name, part.task))
-    write_participants(folder, lines)
-
-
-def as_people(corpus: Corpus[Any]) -> People:
-    """The rows of a corpus, by person and task; of gaze, the rows that the front end makes of it."""
-    found: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
-    for part in corpus.parts:
-        loaded = corpus.load(part)
-        found[part.person][part.task] = (loaded if corpus.kind is ROWS else extract(loaded)).features
-    return usable(found, KLT.fill)
-
-
-def judged(released: People, raw: People) -> dict[str, Any]:
-    """What attackers and an application find."""
-    tasks = sorted(next(iter(raw.values())))
-    splits = halves(tasks, _SPLITS, 0)
-    cell: dict[str, Any] = {"chance_person": 1 / len(raw), "chance_task": 1 / len(tasks)}
-    for attacker in ATTACKERS:
-        on_raw, on_released = recognised(attacker, released, (raw, released), splits)
-        cell[f"{attacker}, raw tested"], cell[f"{attacker}, released tested"] = on_raw.tolist(), on_released.tolist()
-    if len(tasks) > 2:
-        cell["activity"] = activities(released, raw, 0)
-    if len(raw) <= 8:
-        cell["matched, one task"] = [matched(raw, released, [task]) for task in tasks]
-        cell["matched, all tasks"] = matched(raw, released, tasks)
-    return cell
-
-
-def measured(name: str, options: dict[str, Any], corpus: Corpus[Any], raw: People, repeat: int) -> dict[str, Any]:
-    """One release of a corpus, judged."""
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch) / "out"
-        system = make_system(name, **options)
-        begun = time.process_time()
-        claim = privatize_corpus(system, corpus, out)
-        seconds = time.process_time() - begun
-        released = open_corpus(out, system.released_kind or corpus.kind)
-        cell = {"system": system.name, "options": dict(system.options), "promise": claim.promise, "repeat": repeat}
-        cell |= {"figures": dict(claim.figures), "processor_seconds": seconds}
-        if corpus.kind is not ROWS:
-            parts = [released.load(part).samples.valid.mean() for part in released.parts]
-            cell["share_released"] = float(np.mean(parts))
-        try:
-            return cell | judged(as_people(released), raw)
-        except OperatorError as error:
-            return cell | {"not_judged": type(error).__name__}
+MAKERS = {"gazegraph": gazegraph, "nlgem": nlgem, "everyday": everyday}
 
 
 def main() -> None:
+    """Make the corpus where it is not there yet, and study it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--corpus", choices=("gazegraph", "nlgem", "everyday"), default="gazegraph")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--corpus", choices=MAKERS, default="gazegraph")
+    parser.add_argument("--splits", type=int, default=8)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="*")
     options = parser.parse_args()
-    cells: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
-    with tempfile.TemporaryDirectory() as scratch:
-        folders = {kind: Path(scratch) / kind for kind in ("gaze", "rows")}
-        for folder in folders.values():
-            folder.mkdir()
-        {"gazegraph": gazegraph, "nlgem": nlgem, "everyday": everyday}[options.corpus](options.data, folders["gaze"])
-        gaze = open_corpus(folders["gaze"], GAZE)
-        rows_of(gaze, folders["rows"])
-        rows = open_corpus(folders["rows"], ROWS)
-        raw = as_people(rows)
-        print(f"{options.corpus}: {len(gaze.people)} people, {len(gaze.parts)} recordings", file=sys.stderr)
-        if "raw" not in cells:
-            cells["raw"] = {"system": "none", "options": {}, **judged(raw, raw)}
-        wanted = [(one, rows) for one in ROW_SYSTEMS] + [(one, gaze) for one in GAZE_SYSTEMS]
-        for repeat in range(options.repeats):
-            for (name, given), corpus in wanted:
-                said = ", ".join(f"{k}={getattr(v, 'mechanism', v)}" for k, v in given.items())
-                key = f"{name} {said} #{repeat}"
-                if key in cells or (options.only and name not in options.only):
-                    continue
-                try:
-                    cells[key] = measured(name, given, corpus, raw, repeat)
-                except OperatorError as error:
-                    cells[key] = {"system": name, "refused": str(error).partition(": ")[2]}
-                options.out.write_text(json.dumps(cells, indent=1))
-                print(key, file=sys.stderr, flush=True)
+    folder = options.out / options.corpus
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        MAKERS[options.corpus](options.data, folder)
+    study_datasets(
+        open_corpus(folder, GAZE),
+        options.out / f"{options.corpus}-study",
+        only=options.only,
+        name=options.corpus,
+        splits=options.splits,
+        quick=options.quick,
+        progress=lambda text: print(text, file=sys.stderr, flush=True),
+    )
 
 
 if __name__ == "__main__":

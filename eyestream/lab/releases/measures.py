@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eyestream.lab.study.classifiers import match_means, window_scores
 from eyestream.offline.corpora.ksame import filled
 
-__all__ = ["ATTACKERS", "ROWS", "People", "activities", "halves", "matched", "recognised", "usable"]
+__all__ = ["ATTACKERS", "ROWS", "People", "activities", "halves", "matched", "recognised", "right", "usable"]
 
 Array = NDArray[np.float64]
 People = Mapping[str, Mapping[str, Array]]
@@ -59,7 +59,7 @@ def recognised(
         else:
             rows = window_scores(attacker, train, given, seed)
             scores = [np.array([own.mean(axis=0) for own in one]) for one in rows]
-        found.append([_right(one) for one in scores])
+        found.append([right(one) for one in scores])
     return np.array(found).T
 
 
@@ -93,7 +93,7 @@ def _ended(rows: Array, length: int) -> Array:
     return np.concatenate((rows, np.repeat(rows[-1:], length - len(rows), axis=0)))
 
 
-def _right(scores: Array) -> float:
+def right(scores: Array) -> float:
     """Share of rows whose own column is the largest; several that are as large share the guess."""
     largest = scores >= scores.max(axis=1, keepdims=True) - 1e-12 * np.abs(scores).max()
     return float((np.diagonal(largest) / largest.sum(axis=1)).mean())
@@ -107,5 +107,5 @@ def activities(released: People, raw: People, seed: int) -> dict[str, float]:
     for person in people:
         train = [np.concatenate([released[other][task] for other in people if other != person]) for task in tasks]
         scores = window_scores("random forest", train, [[raw[person][task] for task in tasks]], seed)[0]
-        found[person] = _right(np.array([own.mean(axis=0) for own in scores]))
+        found[person] = right(np.array([own.mean(axis=0) for own in scores]))
     return found

@@ -1,77 +1,90 @@
-"""What the release of a corpus promises: a value, and the two files that say it beside the data."""
+"""What the release of a corpus promises: one of the house's claims, and the two files that say it beside the data."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from fractions import Fraction
 
+from eyestream.errors import ConfigError
+from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.version import VERSION
 
-__all__ = ["Claim", "claim_json", "claim_page"]
+__all__ = ["PERSON", "PUBLIC", "Promise", "exact", "of_person", "promise_json", "promise_page"]
 
-Promise = Literal[
-    "pure differential privacy",
-    "approximate differential privacy",
-    "k-anonymity within the corpus",
-    "plausible deniability",
-    "none",
-]
+PERSON = (
+    "all recordings of one person together. Neighbours are corpora that differ in all recordings of one person "
+    "(replace-one), each with as many rows"
+)
+PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a release promises.
+class Promise:
+    """What a release promises, and what it does not.
 
     Attributes
     ----------
-    promise
-        The kind of guarantee.
-    figures
-        Its numbers: epsilon and delta, k, gamma.
-    words
-        What is promised, in a sentence or two.
-    relative_to
-        Which neighbours, which corpus, or which knowledge of an attacker the promise is relative to.
+    claim
+        Of the release as a whole.
     not_promised
         What the release does not protect, one sentence each.
+    parts
+        Losses of smaller units, where the claim sums them up.
     """
 
-    promise: Promise
-    words: str
-    relative_to: str
+    claim: Claim
     not_promised: tuple[str, ...]
-    figures: Mapping[str, float] = field(default_factory=dict)
+    parts: tuple[Loss, ...] = ()
 
-    def opening(self) -> str:
-        """The first sentence of the page; a claim that is not differential privacy says so at once."""
-        if self.promise == "none":
-            return "No guarantee is known for this release."
-        if self.promise.endswith("differential privacy"):
-            return f"This release has {self.promise}."
-        return f"This release has no differential privacy. Its promise is {self.promise}."
+    def facts(self) -> dict[str, object]:
+        """For machines."""
+        told = {"statement": self.claim.statement, **self.claim.facts()}
+        return told | {"parts": [part.claim() for part in self.parts], "not_promised": list(self.not_promised)}
 
 
-def claim_json(system: str, options: Mapping[str, object], claim: Claim, files: Mapping[str, str]) -> str:
+def exact(unit: str, epsilon: float, delta: float = 0.0) -> Loss:
+    """The loss of a unit, from floats."""
+    return Loss(unit, Fraction(epsilon), Fraction(delta))
+
+
+def of_person(loss: Loss, releases: int, name: str) -> DifferentialPrivacy:
+    """The claim for all recordings of a person, which hold at most so many units of `loss`.
+
+    Raises
+    ------
+    ConfigError
+        when there is no such unit, or their deltas sum to 1.
+    """
+    if releases < 1:
+        raise ConfigError(f"{name}: nothing of the corpus would be released: every recording is too short")
+    if loss.delta * releases >= 1:
+        raise ConfigError(f"{name}: delta {float(loss.delta):g} in {releases} units of a person sums to 1 or more")
+    return DifferentialPrivacy(loss.of("person", releases), PERSON)
+
+
+def promise_json(system: str, options: Mapping[str, object], promise: Promise, files: Mapping[str, str]) -> str:
     """`claim.json`, for machines.
 
-    It is a function of the system, its options, the claim and the released files. It holds no hash and no figure of the
-    raw recordings: a hash without noise would confirm a guess of a whole recording.
+    It is a function of the system, its options, the promise and the released files. It holds no hash and no figure of
+    the raw recordings: a hash without noise would confirm a guess of a whole recording.
 
     Parameters
     ----------
     files
         SHA-256 of each released file, by name.
     """
-    told = {"made_by": f"eyestream {VERSION}", "mechanism": system, "options": dict(options), "claim": asdict(claim)}
-    return json.dumps(told | {"files_sha256": dict(sorted(files.items()))}, indent=1) + "\n"
+    told = {"made_by": f"eyestream {VERSION}", "mechanism": system, "options": dict(options)}
+    told |= {"claim": promise.facts(), "files_sha256": dict(sorted(files.items()))}
+    return json.dumps(told, indent=1) + "\n"
 
 
-def claim_page(system: str, options: Mapping[str, object], claim: Claim, files: Mapping[str, str]) -> str:
+def promise_page(system: str, options: Mapping[str, object], promise: Promise, files: Mapping[str, str]) -> str:
     """`CLAIM.md`, for readers."""
-    figures = ", ".join(f"{name} {value:g}" for name, value in claim.figures.items())
-    lines = [f"# {system}", "", claim.opening() + (f" Figures: {figures}." if figures else ""), "", claim.words, ""]
-    lines += [f"**Relative to.** {claim.relative_to}", "", "**Not promised.**", ""]
-    lines += [*(f"- {one}" for one in claim.not_promised), ""]
+    lines = [f"# {system}", "", f"The claim of this release: {promise.claim.statement}.", ""]
+    if promise.parts:
+        lines += ["| unit | epsilon | delta |", "|---|---|---|"]
+        lines += [f"| {part.unit} | {float(part.epsilon):g} | {float(part.delta):g} |" for part in promise.parts] + [""]
+    lines += ["Not promised:", "", *(f"- {one}" for one in promise.not_promised), ""]
     given = ", ".join(f"{name} = {value}" for name, value in options.items()) or "none"
     lines += [f"Options: {given}. Made by eyestream {VERSION}.", "", "| file | SHA-256 |", "|---|---|"]
     lines += [f"| {name} | {digest} |" for name, digest in sorted(files.items())]

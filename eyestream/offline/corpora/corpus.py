@@ -1,14 +1,15 @@
-"""A corpus: a folder of recordings with `participants.tsv`, read one recording at a time.
+"""A corpus: recordings of people at tasks in one folder, read one recording at a time.
 
-`participants.tsv` has the columns `participant_id`, `recording` (the name of a file beside it) and `task`. Other
-columns are labels. They are released as they are.
+A folder of ours has recordings with `participants.tsv` beside them, whose columns are `participant_id`, `recording`
+(the name of a file beside it) and `task`. Other columns are labels. They are released as they are.
+`eyestream.offline.corpora.layouts` knows folders of other people.
 """
 
 import csv
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -17,7 +18,7 @@ from eyestream.errors import ConfigError, RecordingError
 from eyestream.offline.corpora.kinds import Extent, Kind
 from eyestream.streams import same_rate
 
-__all__ = ["PARTICIPANTS", "Corpus", "Part", "Survey", "open_corpus", "participants_table"]
+__all__ = ["PARTICIPANTS", "Corpus", "Part", "Survey", "open_corpus", "participants_table", "table_of"]
 
 Data = TypeVar("Data")
 
@@ -82,12 +83,15 @@ class Corpus(Generic[Data]):
         All of them, in the order of `participants.tsv`.
     label_names
         Names of the other columns.
+    elsewhere
+        Where recordings are that do not lie in the folder itself, by name.
     """
 
     folder: Path
     kind: Kind[Data]
     parts: tuple[Part, ...]
     label_names: tuple[str, ...] = ()
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
 
     @cached_property
     def people(self) -> tuple[str, ...]:
@@ -99,13 +103,21 @@ class Corpus(Generic[Data]):
         """Each once, in the order in which they come."""
         return tuple(dict.fromkeys(part.task for part in self.parts))
 
+    def most(self, units: Callable[[Part], int] = lambda part: 1) -> int:
+        """The largest sum of `units` over one person's recordings; of recordings where nothing else is counted."""
+        return max(sum(units(part) for part in self.parts if part.person == person) for person in self.people)
+
     def of_task(self, task: str) -> tuple[Part, ...]:
         """The parts of a task, one of each person."""
         return tuple(part for part in self.parts if part.task == task)
 
+    def path(self, part: Part) -> Path:
+        """The file of one recording."""
+        return self.elsewhere.get(part.recording, self.folder / part.recording)
+
     def load(self, part: Part) -> Data:
         """One recording, from its file."""
-        return self.kind.load(self.folder / part.recording)
+        return self.kind.load(self.path(part))
 
     def check_cohort(self, least: int) -> None:
         """Refuse a corpus in which somebody lacks a task, or a task has fewer than `least` people.
@@ -135,7 +147,7 @@ class Corpus(Generic[Data]):
         extents: dict[Part, Extent] = {}
         digest = hashlib.sha256()
         for part in self.parts:
-            path = self.folder / part.recording
+            path = self.path(part)
             extent = self.kind.extent(self.load(part))
             if extent.valid == 0:
                 raise RecordingError(f"{path}: {part.person} has no valid row in it")
@@ -159,22 +171,32 @@ def open_corpus(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
         when `participants.tsv` is missing or damaged, or a line cannot be used; the line is named.
     """
     path = folder / PARTICIPANTS
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = list(csv.reader(file, delimiter="\t"))
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise RecordingError(f"{path}: is not a table with tabs in UTF-8") from None
-    header = lines[0] if lines else []
+    header, *lines = table_of(path)
     for name in _COLUMNS:
         if header.count(name) != 1:
             raise RecordingError(f"{path}: line 1: expected one column {name!r}")
-    parts = tuple(_parts(path, header, lines[1:]))
+    parts = tuple(_parts(path, header, lines))
     if not parts:
         raise RecordingError(f"{path}: names no recording")
     _check(path, parts, kind)
     return Corpus(folder, kind, parts, tuple(name for name in header if name not in _COLUMNS))
+
+
+def table_of(path: Path) -> list[list[str]]:
+    """The cells of a table with tabs, the header first; it may be the only line, and empty.
+
+    Raises
+    ------
+    RecordingError
+        when it cannot be read, or is no such table.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.reader(file, delimiter="\t")) or [[]]
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise RecordingError(f"{path}: is not a table with tabs in UTF-8") from None
 
 
 def participants_table(label_names: Sequence[str], parts: Sequence[Part]) -> str:

@@ -8,7 +8,8 @@ width.
 
 A **saccade** is drawn in a latent space: a coder gives mean and deviation of its code, a code is drawn, tested by its
 density under the codes of other people's saccades, and decoded to a profile. The coder here is the fit of
-`eyestream.offline.corpora.events`, with public deviations; a variational autoencoder can take its place.
+`eyestream.offline.corpora.events`, with public deviations. `event-synth-pd-vae` takes the variational autoencoder of
+the paper in its place (`saccade_vae`), trained on the saccades of the task.
 
 **The published loop has no bound.** Here an event is drawn `TRIES` times at most, and then it is lost in the release.
 
@@ -18,22 +19,24 @@ around its own mean: nearly all pass, and where people looked is not protected.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.deniability import check_deniability, people_alike
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.events import Canvas, Events, events_of
+from eyestream.offline.corpora.saccade_vae import SaccadeVAE, check_jax
 from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.privacy.claims.kinds import PlausibleDeniability
 from eyestream.rim.files.gaze import GazeRecording
 
-__all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "FitCoder", "Records", "SaccadeCoder"]
+__all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "EventSynthPDVAE", "FitCoder", "Records", "SaccadeCoder"]
 
 Array = NDArray[np.float64]
 
@@ -44,12 +47,12 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 class SaccadeCoder(Protocol):
     """A latent space for profiles of saccades."""
 
-    def encode(self, profile: Array) -> tuple[Array, Array]:
-        """Means and deviations (s, d) of the codes of profiles (s, 3)."""
+    def encode(self, events: Events) -> tuple[Array, Array]:
+        """Means and deviations (s, d) of the codes of a recording's saccades."""
         ...
 
-    def decode(self, code: Array) -> Array:
-        """The profile (3,) of a code (d,)."""
+    def decode(self, code: Array, events: Events, saccade: int) -> Array:
+        """The profile (3,) of a code (d,), in the place of one saccade of a recording."""
         ...
 
 
@@ -58,13 +61,13 @@ class FitCoder:
 
     deviation = np.array([0.25, 0.1, 0.25])
 
-    def encode(self, profile: Array) -> tuple[Array, Array]:
+    def encode(self, events: Events) -> tuple[Array, Array]:
         """See `SaccadeCoder`."""
-        a, b, c = profile.T
+        a, b, c = events.profile.T
         mean = np.stack((np.log(np.maximum(np.abs(a), 1e-6)), b, np.log(np.maximum(c, 1e-3))), axis=1)
         return mean, np.broadcast_to(self.deviation, mean.shape)
 
-    def decode(self, code: Array) -> Array:
+    def decode(self, code: Array, events: Events, saccade: int) -> Array:
         """See `SaccadeCoder`."""
         return np.array([np.exp(code[0]), code[1], np.exp(code[2])])
 
@@ -128,17 +131,15 @@ class EventSynthPD:
     ----------
     k, gamma
         People of one class that an event needs, and the width of a class; gamma above 1.
-    coder
-        Of saccades.
     """
 
     k: int
     gamma: float
-    coder: SaccadeCoder = field(default_factory=FitCoder)
     name = "event-synth-pd"
     released_kind = None
     compared = "where and how widely"
-    left = "Where the saccades of a person go is released as it is."
+    left: ClassVar[tuple[str, ...]] = ("Where the saccades of a person go is released as it is.",)
+    coded = "fit"
 
     def __post_init__(self) -> None:
         check_deniability(self.k, self.gamma, self.name)
@@ -146,29 +147,29 @@ class EventSynthPD:
     @property
     def options(self) -> dict[str, object]:
         """As given, and what saccades are coded with."""
-        return {"k": self.k, "gamma": self.gamma, "tries": TRIES, "saccades": type(self.coder).__name__}
+        return {"k": self.k, "gamma": self.gamma, "tries": TRIES, "saccades": self.coded}
 
     def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
         """A task each."""
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         """Plausible deniability of the released events."""
-        return Claim(
-            "plausible deniability",
-            f"Each released event could have been drawn from an event of {self.k - 1} or more other people, about as "
-            f"likely: by {self.compared} the eye moved in it, within a factor of {self.gamma:g}.",
-            "The events of the other people at the same task, and one draw: that an event was drawn again until it "
-            "passed is not part of the promise.",
+        return Promise(
+            PlausibleDeniability(
+                self.k,
+                self.gamma,
+                f"the people at a task, event by event, by {self.compared} the eye moved",
+            ),
             (
+                "An event is drawn again until a draw passes. The claim does not describe what that tells.",
                 "How many events a person made, when and how long, is released as it is.",
                 "A lost event says that few others have one like it.",
                 "Nothing for all events of a person together: each is tested by itself.",
-                self.left,
+                *self.left,
                 "Labels, participant ids and who did which task are released as they are.",
             ),
-            {"k": self.k, "gamma": self.gamma},
         )
 
     def release(
@@ -177,14 +178,17 @@ class EventSynthPD:
         """Of each person their own timeline, lost where no draw passed; the models of a task are in memory."""
         events = [events_of(corpus.load(part)) for part in unit.parts]
         fixations = Records.of([(one.mean - self.around(one.mean), one.sd) for one in events])
-        saccades = Records.of([self.coder.encode(one.profile) for one in events])
+        coder = self.coder(events, draws)
+        saccades = Records.of([coder.encode(one) for one in events])
         test = _Test(self.k, self.gamma, draws)
         for person, (part, one) in enumerate(zip(unit.parts, events, strict=True)):
-            canvas = self._synthesised(one, test, fixations.others(person), saccades.others(person))
+            canvas = self._synthesised(one, test, coder, fixations.others(person), saccades.others(person))
             yield part, canvas.recording(survey.rate_hz)
 
-    def _synthesised(self, own: Events, test: _Test, fixations: Records, saccades: Records) -> Canvas:
-        canvas, code = Canvas(own.timeline), self.coder.encode(own.profile)
+    def _synthesised(
+        self, own: Events, test: _Test, coder: SaccadeCoder, fixations: Records, saccades: Records
+    ) -> Canvas:
+        canvas, code = Canvas(own.timeline), coder.encode(own)
         counts = own.timeline.end - own.timeline.begin
         at_fixation, at_saccade = 0, 0
         for event, fixed in enumerate(own.timeline.is_fixation.tolist()):
@@ -197,9 +201,14 @@ class EventSynthPD:
             else:
                 drawn = test.drawn(code[0][at_saccade], code[1][at_saccade], 1, saccades)
                 if drawn is not None:
-                    canvas.saccade(event, self.coder.decode(drawn[0]), own.landing[at_saccade])
+                    profile = coder.decode(drawn[0], own, at_saccade)
+                    canvas.saccade(event, profile, own.landing[at_saccade])
                 at_saccade += 1
         return canvas
+
+    def coder(self, events: list[Events], draws: Draws) -> SaccadeCoder:
+        """The latent space of the saccades of a task."""
+        return FitCoder()
 
     def around(self, mean: Array) -> Array:
         """What is taken off fixations with these means before they are compared: nothing."""
@@ -211,8 +220,27 @@ class EventSynthPDCentred(EventSynthPD):
 
     name = "event-synth-pd-centred"
     compared = "how widely"
-    left = "Where a person looked is released as it is, but for the spread around it."
+    left: ClassVar[tuple[str, ...]] = ("Where a person looked is released as it is, but for the spread around it.",)
 
     def around(self, mean: Array) -> Array:
         """The mean itself."""
         return mean
+
+
+class EventSynthPDVAE(EventSynthPDCentred):
+    """Saccades are coded by a variational autoencoder; fixations are compared by spread."""
+
+    name = "event-synth-pd-vae"
+    left: ClassVar[tuple[str, ...]] = (
+        *EventSynthPDCentred.left,
+        "The autoencoder is trained on the saccades of the task, without noise, and is in each draw.",
+    )
+    coded = "variational autoencoder"
+
+    def __post_init__(self) -> None:
+        check_jax(self.name)
+        super().__post_init__()
+
+    def coder(self, events: list[Events], draws: Draws) -> SaccadeCoder:
+        """Trained on the task, with a seed of 256 bits."""
+        return SaccadeVAE.of(events, np.random.default_rng(draws.bits.words(8)))

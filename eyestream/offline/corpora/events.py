@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.gaze.events import Fixation, Saccade
 from eyestream.gaze.labels import detect
-from eyestream.gaze.samples import Samples
 from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.kinds import on_grid
 from eyestream.rim.files.gaze import GazeRecording
-from eyestream.rim.files.profiles import load_profile
 
 __all__ = [
     "LEAST_SD_DEG",
@@ -81,6 +80,8 @@ class Events:
         (s, 3) a, b, c of each saccade; a in degrees a sample.
     landing
         (s, 2) where each saccade ended.
+    speeds
+        (s, 30) of each saccade, degrees a sample.
     """
 
     timeline: Timeline
@@ -88,6 +89,7 @@ class Events:
     sd: Array
     profile: Array
     landing: Array
+    speeds: Array
 
 
 def events_of(recording: GazeRecording) -> Events:
@@ -121,6 +123,7 @@ def events_of(recording: GazeRecording) -> Events:
         np.maximum([one.std(axis=0) for one in fixations], LEAST_SD_DEG),
         fitted(speeds),
         np.array([one[-1] for one in saccades]),
+        speeds,
     )
 
 
@@ -193,9 +196,7 @@ class Canvas:
 
     def recording(self, rate_hz: float) -> GazeRecording:
         """What was put, on the nominal grid, in degrees, without pupils."""
-        t = np.arange(self.timeline.samples) / rate_hz
-        profile = load_profile("degrees").at_rate(rate_hz)
-        return GazeRecording(Samples.of(t, self.xy[:, 0], self.xy[:, 1]), self.letters, profile, "")
+        return on_grid(self.xy, rate_hz, self.letters)
 
     def _put(self, event: int, xy: Array, letter: str) -> None:
         span = slice(int(self.timeline.begin[event]), int(self.timeline.end[event]))

@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.ksame import filled
-from eyestream.offline.corpora.streams import PUBLIC, check_calibration
+from eyestream.offline.corpora.streams import check_calibration
 from eyestream.offline.corpora.system import Unit, tasks_of
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.privacy.noise.laws import LaplaceLaw, ideal_rate
 from eyestream.rim.files.recordings import Recording
 
@@ -97,17 +98,10 @@ class ExponentialDP:
             self.law(_longest(survey, unit, self.every))
         return units
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Pure differential privacy of a person."""
-        features = int((~self.calibration.constant).sum())
-        tasks = max(sum(part.person == person for part in corpus.parts) for person in corpus.people)
-        return Claim(
-            "pure differential privacy",
-            f"Epsilon is of all recordings of one person together: {features} features, {tasks} tasks.",
-            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
-            (PUBLIC,),
-            {"epsilon": self.epsilon * features * tasks, "epsilon_feature": self.epsilon},
-        )
+        features, one = int((~self.calibration.constant).sum()), exact("feature of a recording", self.epsilon)
+        return Promise(of_person(one, features * corpus.most(), self.name), (PUBLIC,), (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -176,12 +170,10 @@ class ExponentialAsPrinted:
         """A task each."""
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """None."""
-        return Claim(
-            "none",
-            "The published text calls this differentially private. Its noise does not bound what a release reveals.",
-            "Nothing.",
+        return Promise(
+            NoClaim("the published noise does not bound what a release reveals, though the text says that it does"),
             ("The ranges of the features are read from the data.", "How many rows each recording has is released."),
         )
 

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Samples
 from eyestream.rim.files import recordings
-from eyestream.rim.files.extraction import stem
+from eyestream.rim.files.delimited import read_columns, read_header
+from eyestream.rim.files.extraction import load_rows, stem
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.gaze_writing import save_gaze
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["MAPS", "ROWS", "Kind", "Map", "gaze_kind"]
+__all__ = ["FIXATIONS", "MAPS", "ROWS", "Fixations", "Kind", "Map", "gaze_kind", "on_grid", "rows_of_gaze"]
 
 Data = TypeVar("Data")
 
@@ -68,6 +71,12 @@ class Map:
     y_deg: NDArray[np.float64]
 
 
+def on_grid(xy: NDArray[np.float64], rate_hz: float, labels: NDArray[np.str_] | None = None) -> GazeRecording:
+    """Gaze (n, 2) in degrees at the moments 0, 1 / rate and so on, without pupils; lost where it is NaN."""
+    samples = Samples.of(np.arange(len(xy)) / rate_hz, *xy.T)
+    return GazeRecording(samples, labels, load_profile("degrees").at_rate(rate_hz), "")
+
+
 def _rows_extent(recording: Recording) -> Extent:
     valid = int(np.isfinite(recording.features).any(axis=1).sum())
     return Extent(len(recording.t), valid, recording.rate_hz, recording.names)
@@ -75,6 +84,17 @@ def _rows_extent(recording: Recording) -> Extent:
 
 ROWS: Kind[Recording] = Kind("rows", recordings.load, recordings.save, str, _rows_extent)
 """Rows of features, in the formats of `eyestream.rim.files.recordings`."""
+
+
+def rows_of_gaze(profile: Profile) -> Kind[Recording]:
+    """Rows of the 52 features, made of gaze as `profile` declares it. What is released are rows, as `.npz`."""
+    return Kind(
+        "rows",
+        lambda path: load_rows(path, profile),
+        recordings.save,
+        lambda name: f"{stem(Path(name))}.npz",
+        _rows_extent,
+    )
 
 
 def gaze_kind(profile: Profile) -> Kind[GazeRecording]:
@@ -97,6 +117,35 @@ def gaze_kind(profile: Profile) -> Kind[GazeRecording]:
 def _gaze_extent(recording: GazeRecording) -> Extent:
     samples = recording.samples
     return Extent(len(samples), int(samples.valid.sum()), recording.profile.fixed_rate_hz, ("x_deg", "y_deg"))
+
+
+@dataclass(frozen=True, eq=False)
+class Fixations:
+    """Where somebody fixated: (n, 2) degrees, to the right and up."""
+
+    places: NDArray[np.float64]
+
+
+def _load_fixations(path: Path) -> Fixations:
+    names = read_header(path, ",")
+    table = read_columns(path, names, _PLACE, [], delimiter=",", header=True)
+    return Fixations(np.column_stack([np.asarray(table[name], dtype=np.float64) for name in _PLACE]))
+
+
+def _save_fixations(found: Fixations, path: Path) -> None:
+    np.savetxt(path, found.places, "%.4f", ",", header=",".join(_PLACE), comments="")
+
+
+_PLACE = ["x_deg", "y_deg"]
+
+FIXATIONS: Kind[Fixations] = Kind(
+    "fixations",
+    _load_fixations,
+    _save_fixations,
+    str,
+    lambda found: Extent(len(found.places), int(np.isfinite(found.places).all(axis=1).sum()), 1.0, tuple(_PLACE)),
+)
+"""Tables of fixations with commas, `x_deg,y_deg` among their columns; they have no rate."""
 
 
 def _load_map(path: Path) -> Map:

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.privacy.claims.kinds import KAnonymity
 from eyestream.rim.files.recordings import Recording
 
 __all__ = ["KSameOnePartition", "KSameSelect", "filled", "groups_of"]
@@ -33,12 +34,13 @@ __all__ = ["KSameOnePartition", "KSameSelect", "filled", "groups_of"]
 Array = NDArray[np.float64]
 Member = TypeVar("Member")
 
-KNOWS = "Attackers who know up to all raw recordings, but not which of a group's members they hold."
+AMONG, KNOWS = "the people at each task by itself", "all raw recordings of that task"
 NOT_PROMISED = (
     "Who knows k - 1 members of a group computes the last one from the mean.",
     "Labels, participant ids and who did which task are released as they are.",
     "The longest recording of a task decides how long all of them are.",
 )
+ACROSS = "Nothing across tasks: recordings of two tasks with one participant id intersect two groups."
 
 
 def groups_of(members: Sequence[Member], k: int, draws: Draws) -> list[list[Member]]:
@@ -109,16 +111,10 @@ class KSameSelect:
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """k-anonymity of each task by itself."""
-        many = "Nothing across tasks: recordings of two tasks with one participant id intersect two groups."
-        return Claim(
-            "k-anonymity within the corpus",
-            f"Each released recording of a task is the same as those of {self.k - 1} or more other people.",
-            KNOWS,
-            (*NOT_PROMISED, *((many,) if len(corpus.tasks) > 1 else ())),
-            {"k": self.k},
-        )
+        many = (ACROSS,) if len(corpus.tasks) > 1 else ()
+        return Promise(KAnonymity(self.k, AMONG, KNOWS), (*NOT_PROMISED, *many))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -157,15 +153,9 @@ class KSameOnePartition:
         corpus.check_cohort(self.k)
         return [Unit("all tasks", corpus.parts)]
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """k-anonymity of all of a person's recordings together."""
-        return Claim(
-            "k-anonymity within the corpus",
-            f"All released recordings of a person together are the same as those of {self.k - 1} or more other people.",
-            KNOWS,
-            NOT_PROMISED,
-            {"k": self.k},
-        )
+        return Promise(KAnonymity(self.k, "the people of the corpus", "all raw recordings of all tasks"), NOT_PROMISED)
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.events import Canvas, Events, Timeline, events_of, normal_fixation
-from eyestream.offline.corpora.ksame import KNOWS, groups_of
+from eyestream.offline.corpora.ksame import ACROSS, AMONG, KNOWS, groups_of
 from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.privacy.claims.kinds import KAnonymity, NoClaim
 from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["KSameSynth", "KSameSynthTimed"]
@@ -119,14 +120,11 @@ class KSameSynth:
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         """None: timelines are released as they are."""
-        return Claim(
-            "none",
-            f"Places, spreads and profiles of events are means over groups of {self.k} people or more.",
-            "Nothing: each recording keeps the timeline of its person.",
+        return Promise(
+            NoClaim("each recording keeps the timeline of its person"),
             ("How many events a person made, when and how long, is released as it is, and can tell people apart.",),
-            {"k": self.k},
         )
 
     def release(
@@ -168,18 +166,15 @@ class KSameSynthTimed:
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         """k-anonymity of each task by itself."""
-        return Claim(
-            "k-anonymity within the corpus",
-            f"Released recordings of a task are drawn from the same law for groups of {self.k} people or more.",
-            KNOWS,
+        return Promise(
+            KAnonymity(self.k, AMONG, KNOWS),
             (
                 "Who knows k - 1 members of a group computes the models of the last one from what was released.",
-                "Nothing across tasks: recordings of two tasks with one participant id intersect two groups.",
+                ACROSS,
                 "Labels, participant ids and who did which task are released as they are.",
             ),
-            {"k": self.k},
         )
 
     def release(

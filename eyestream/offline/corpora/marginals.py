@@ -22,14 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import PERSON, PUBLIC, Promise, exact
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.deniability import check_deniability
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gaussian_sigma
-from eyestream.offline.corpora.streams import PUBLIC, check_calibration
+from eyestream.offline.corpora.streams import check_calibration
 from eyestream.offline.corpora.system import Unit, tasks_of
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.claims.kinds import DifferentialPrivacy, NoClaim
 from eyestream.rim.files.recordings import Recording
 
 __all__ = ["BUCKETS", "MarginalsNoised", "MarginalsPD", "sampled_rows", "shares_of"]
@@ -97,15 +98,10 @@ class MarginalsPD:
                 raise ConfigError(f"{corpus.folder}: task {task} has fewer than {self.k} rows")
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """None."""
-        return Claim(
-            "none",
-            "The published test of plausible deniability passes for every draw, because no draw depends on one record.",
-            "Nothing.",
-            ("Histograms and ranges of the features are released without noise.", PUBLIC),
-            {"k": self.k, "gamma": self.gamma},
-        )
+        always = "the published test of plausible deniability passes for every draw, as no draw depends on one record"
+        return Promise(NoClaim(always), ("Histograms and ranges of the features are released without noise.", PUBLIC))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -155,14 +151,11 @@ class MarginalsNoised:
         self._step(corpus)
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Approximate differential privacy of a person."""
-        return Claim(
-            "approximate differential privacy",
-            "Whatever one person's recordings hold, the released corpus has nearly the same distribution.",
-            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
+        return Promise(
+            DifferentialPrivacy(exact("person", self.epsilon, self.delta), PERSON),
             (PUBLIC, "Features are drawn independently: how they go together, and their course, are not released."),
-            {"epsilon": self.epsilon, "delta": self.delta},
         )
 
     def _step(self, corpus: Corpus[Recording]) -> float:

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpora.claims import Claim, claim_json, claim_page
+from eyestream.offline.corpora.claims import Promise, promise_json, promise_page
 from eyestream.offline.corpora.corpus import PARTICIPANTS, Corpus, Part, Survey, participants_table
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import Kind
 from eyestream.offline.corpora.system import System, Unit
+from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.version import VERSION
 
 __all__ = ["privatize_corpus"]
@@ -38,7 +39,7 @@ def privatize_corpus(
     *,
     draws: Draws | None = None,
     progress: Progress = lambda done, units, name: None,
-) -> Claim:
+) -> Promise:
     """Release `corpus` into the new folder `out`, with `participants.tsv`, `claim.json` and `CLAIM.md`.
 
     Parameters
@@ -62,18 +63,18 @@ def privatize_corpus(
         raise ConfigError(f"{out}: lies in the corpus; a release needs a folder outside it")
     survey = corpus.survey()
     draws = draws or Draws()
-    units, claim = system.units(corpus, survey), system.claim(corpus, survey)
+    units, promise = system.units(corpus, survey), system.promise(corpus, survey)
     if not draws.certified:
-        claim = replace(claim, promise="none", words="Random numbers came from a test source.", figures={})
+        promise = replace(promise, claim=NoClaim("random numbers came from a test source"), parts=())
     with _workshop(out, _run_mark(system, survey)) as workshop:
         whole = workshop / "whole"
         released = _release_units(system, corpus, survey, units, workshop, draws=draws, progress=progress)
-        _describe(whole, corpus, system, claim, released)
+        _describe(whole, corpus, system, promise, released)
         progress(len(units), len(units), "")
         os.rename(whole, out)
         _sync(out.parent)
     shutil.rmtree(workshop)
-    return claim
+    return promise
 
 
 def _run_mark(system: System[Data], survey: Survey) -> str:
@@ -133,7 +134,7 @@ def _release_units(
     return parts
 
 
-def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], claim: Claim, released: list[Part]) -> None:
+def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], promise: Promise, released: list[Part]) -> None:
     """The three files beside the recordings.
 
     Lines come in the order of the corpus, and all recordings have one time of change: the order in which they were
@@ -149,8 +150,8 @@ def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], claim: Cl
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in whole.iterdir() if path.name not in own
     }
-    _write(whole / "claim.json", claim_json(system.name, system.options, claim, files), whole.parent)
-    _write(whole / "CLAIM.md", claim_page(system.name, system.options, claim, files), whole.parent)
+    _write(whole / "claim.json", promise_json(system.name, system.options, promise, files), whole.parent)
+    _write(whole / "CLAIM.md", promise_page(system.name, system.options, promise, files), whole.parent)
     _sync(whole)
 
 

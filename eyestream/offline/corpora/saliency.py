@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.gaze.events import Fixation
 from eyestream.gaze.labels import detect
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import PERSON, PUBLIC, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
-from eyestream.offline.corpora.kinds import MAPS, Kind, Map
+from eyestream.offline.corpora.kinds import MAPS, Fixations, Kind, Map
 from eyestream.offline.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gaussian_epsilon, gaussian_sigma
 from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["EVERYBODY", "Field", "SaliencyGaussian", "fixation_counts", "whole_steps"]
@@ -68,8 +69,10 @@ class Field:
         return found[::-1]
 
 
-def fixation_counts(recording: GazeRecording, field: Field) -> Array:
+def fixation_counts(recording: GazeRecording | Fixations, field: Field) -> Array:
     """(H, W) fixations of a recording on each cell."""
+    if isinstance(recording, Fixations):
+        return field.counts(recording.places[np.isfinite(recording.places).all(axis=1)])
     events, _ = detect(recording.profile, recording.samples)
     places = [(event.x, event.y) for event in events if isinstance(event, Fixation)]
     return field.counts(np.array(places).reshape(-1, 2))
@@ -136,28 +139,24 @@ class SaliencyGaussian:
         given = {"epsilon": self.epsilon, "delta": self.delta, "clip": self.clip}
         return given | {"field": size, "kernel_deg": self.kernel_deg}
 
-    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Corpus[GazeRecording | Fixations], survey: Survey) -> list[Unit]:
         """A task each."""
         most = 1.0 / len(corpus.people) ** 2
         if self.delta > most:
             raise ConfigError(f"{self.name}: delta must be at most {most:g} for {len(corpus.people)} people")
         return tasks_of(corpus)
 
-    def claim(self, corpus: Corpus[GazeRecording], survey: Survey) -> Claim:
-        """Approximate differential privacy of a person at a task."""
-        tasks = max(sum(part.person == person for part in corpus.parts) for person in corpus.people)
-        ratio = self.sigma() / (np.sqrt(2.0 * tasks) * self.clip)
-        return Claim(
-            "approximate differential privacy",
-            f"Whatever one person's recording of a task holds, its map has nearly the same distribution. "
-            f"All {tasks} maps that a person is in together have the epsilon of a person.",
-            "Corpora that differ in all recordings of one person (replace-one). Epsilon and delta are of one map.",
-            ("Who took part in which task is public.",),
-            {"epsilon": self.epsilon, "delta": self.delta, "epsilon_person": gaussian_epsilon(self.delta, ratio)},
-        )
+    def promise(self, corpus: Corpus[GazeRecording | Fixations], survey: Survey) -> Promise:
+        """Approximate differential privacy of a person: of all their maps, by the exact profile where floats hold
+        it."""
+        tasks, one_map = corpus.most(), exact("map", self.epsilon, self.delta)
+        whole = gaussian_epsilon(self.delta, self.sigma() / (np.sqrt(2.0 * tasks) * self.clip))
+        summed = of_person(one_map, tasks, self.name)
+        claim = DifferentialPrivacy(exact("person", whole, self.delta), PERSON) if np.isfinite(whole) else summed
+        return Promise(claim, (PUBLIC,), (one_map,))
 
     def release(
-        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Corpus[GazeRecording | Fixations], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Map]]:
         """The map of a task; one recording is in memory at a time."""
         step = self.sigma() / SIGMA

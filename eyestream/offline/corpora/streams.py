@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
-from eyestream.offline.corpora.system import Unit
+from eyestream.offline.corpora.system import Unit, recordings_alone
 from eyestream.offline.datasets.privatize import privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import whole
 from eyestream.privacy.whole import chunk_count
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["PUBLIC", "ChunkByChunk", "WholeRecordings", "built", "check_calibration", "recordings_of"]
+__all__ = ["ChunkByChunk", "WholeRecordings", "built", "check_calibration", "chunks_of", "recordings_of"]
 
-PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
 MOST_SHARED = 0.1
 """Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
 
@@ -40,19 +40,17 @@ def check_calibration(calibration: Calibration, corpus: Corpus[Recording], surve
     """
     calibration.check_stream(survey.names, survey.rate_hz)
     for part in corpus.parts:
-        if calibration.overlap(corpus.load(part).features) > MOST_SHARED:
+        recording = corpus.load(part)
+        if recording.front_end is not None:
+            calibration.check_front_end(recording.front_end)
+        if calibration.overlap(recording.features) > MOST_SHARED:
             raise CalibrationError(f"the calibration was made from {part.recording}: take one of other people")
 
 
 def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
     """A unit for each recording; CalibrationError where the calibration cannot be used for them."""
     check_calibration(calibration, corpus, survey)
-    return [Unit(part.recording, (part,)) for part in corpus.parts]
-
-
-def _of_person(corpus: Corpus[Recording], units: Mapping[Part, int]) -> int:
-    """The largest sum of `units` over one person's recordings."""
-    return max(sum(units[part] for part in corpus.parts if part.person == person) for person in corpus.people)
+    return recordings_alone(corpus)
 
 
 @dataclass(frozen=True)
@@ -91,25 +89,16 @@ class ChunkByChunk:
         """A recording each."""
         return recordings_of(corpus, self.calibration, survey)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Of all recordings of the person with the most chunks."""
         mechanism = build(self.calibration, self.epsilon, **self.given)
-        chunks = {
-            part: max(chunk_count(survey.extents[part].rows, mechanism.n) - mechanism.baseline_chunks, 0)
-            for part in corpus.parts
-        }
-        most = _of_person(corpus, chunks)
-        figures = {"epsilon": mechanism.epsilon * most, "epsilon_chunk": mechanism.epsilon}
-        if mechanism.delta > 0:
-            figures |= {"delta": mechanism.delta * most, "delta_chunk": mechanism.delta}
-        return Claim(
-            "approximate differential privacy" if mechanism.delta > 0 else "pure differential privacy",
-            f"Epsilon is of all recordings of one person together, {most} chunks of {mechanism.n} rows at most. "
-            "The mechanism protects each chunk with the epsilon of a chunk.",
-            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
-            (PUBLIC,),
-            figures,
+        most = corpus.most(
+            lambda part: max(chunk_count(survey.extents[part].rows, mechanism.n) - mechanism.baseline_chunks, 0)
         )
+        if not isinstance(mechanism.claim, DifferentialPrivacy):
+            return Promise(mechanism.claim, (PUBLIC,))
+        one = mechanism.claim.loss
+        return Promise(of_person(one, most, self.name), (PUBLIC,), (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -119,6 +108,16 @@ class ChunkByChunk:
         for part in unit.parts:
             for released in privatize([corpus.load(part)], self.calibration, mechanism):
                 yield part, released.recording
+
+
+def chunks_of(mechanism: str, calibration: Calibration, epsilon: float, **given: Any) -> ChunkByChunk:
+    """`ChunkByChunk` of the mechanism of this name; CalibrationError when the calibration is of another one."""
+    if calibration.mechanism != mechanism:
+        raise CalibrationError(
+            f"{mechanism}: the calibration is of {calibration.mechanism}: expected one of {mechanism}, such as "
+            f"everyday-{mechanism}-32"
+        )
+    return ChunkByChunk(calibration, epsilon, given)
 
 
 @dataclass(frozen=True)
@@ -147,16 +146,10 @@ class WholeRecordings:
         """A recording each."""
         return recordings_of(corpus, self.calibration, survey)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Of all recordings of a person."""
-        most = _of_person(corpus, dict.fromkeys(corpus.parts, 1))
-        return Claim(
-            "pure differential privacy",
-            f"Epsilon is of all recordings of one person together, {most} at most.",
-            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
-            (PUBLIC,),
-            {"epsilon": self.epsilon * most, "epsilon_recording": self.epsilon},
-        )
+        one = exact("recording", self.epsilon)
+        return Promise(of_person(one, corpus.most(), self.name), (PUBLIC,), (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
-from eyestream.offline.corpora.streams import PUBLIC, built, recordings_of
+from eyestream.offline.corpora.streams import built, recordings_of
 from eyestream.offline.corpora.system import Unit
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.mechanisms import build
@@ -134,16 +134,11 @@ class LevelSynth:
         """A recording each."""
         return recordings_of(corpus, self.calibration, survey)
 
-    def claim(self, corpus: Corpus[Recording], survey: Survey) -> Claim:
+    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Pure differential privacy of a person."""
-        most = max(sum(part.person == person for part in corpus.parts) for person in corpus.people)
-        return Claim(
-            "pure differential privacy",
-            f"Epsilon is of all recordings of one person together, {most} at most.",
-            "Corpora that differ in all recordings of one person (replace-one), each with as many rows.",
-            (PUBLIC, "How a recording goes on in time is made up: it is not in the data."),
-            {"epsilon": self.epsilon * most, "epsilon_recording": self.epsilon},
-        )
+        one = exact("recording", self.epsilon)
+        made_up = "How a recording goes on in time is made up: it is not in the data."
+        return Promise(of_person(one, corpus.most(), self.name), (PUBLIC, made_up), (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws

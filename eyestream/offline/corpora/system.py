@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from eyestream.offline.corpora.claims import Claim
+from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import Kind
 
-__all__ = ["System", "Unit", "tasks_of"]
+__all__ = ["System", "Unit", "recordings_alone", "tasks_of"]
 
 Data = TypeVar("Data")
 
@@ -42,13 +42,18 @@ class System(Protocol[Data]):
         """What to release, in order; ConfigError or RecordingError where the corpus cannot be released at all."""
         ...
 
-    def claim(self, corpus: Corpus[Data], survey: Survey) -> Claim:
-        """What the release promises. A function of who took part in what, and of the options."""
+    def promise(self, corpus: Corpus[Data], survey: Survey) -> Promise:
+        """What the release promises. A function of who took part in what, of numbers of rows, and of the options."""
         ...
 
     def release(self, corpus: Corpus[Data], survey: Survey, unit: Unit, draws: Draws) -> Iterator[tuple[Part, Any]]:
         """The released recordings of a unit, one at a time."""
         ...
+
+
+def recordings_alone(corpus: Corpus[Data]) -> list[Unit]:
+    """A unit for each recording."""
+    return [Unit(part.recording, (part,)) for part in corpus.parts]
 
 
 def tasks_of(corpus: Corpus[Data]) -> list[Unit]:

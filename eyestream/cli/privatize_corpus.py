@@ -1,0 +1,134 @@
+"""``eyestream privatize --mechanism NAME CORPUS``: a whole corpus of people at tasks, folder to folder."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from eyestream.cli.options import own_options, positive
+from eyestream.cli.progress import Progress
+from eyestream.errors import ConfigError, meant
+from eyestream.offline.corpora.corpus import PARTICIPANTS
+from eyestream.offline.corpora.kinds import FIXATIONS, ROWS, Kind, gaze_kind, rows_of_gaze
+from eyestream.offline.corpora.layouts import open_folder
+from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
+from eyestream.offline.corpora.run import privatize_corpus
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.tiles import load_tiles
+
+__all__ = ["add_options", "check_no_corpus", "main"]
+
+_OF_RECORDINGS = {
+    "whole": False,
+    "ledger": None,
+    "device": None,
+    "lifetime_epsilon": None,
+    "lifetime_mode": None,
+    "epsilon_prime": None,
+    "sessions": None,
+}
+"""Options that are not for a corpus, and what they are when nobody gives them."""
+_NAMED = ("k", "gamma", "delta", "epsilon", "as_published", "every", "shrink", "smooth", "clip")
+_USUAL_PROFILE = "degrees"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """``--mechanism``, and options that are for a corpus alone."""
+    parser.add_argument(
+        "--mechanism",
+        metavar="NAME",
+        help="package.module:NAME of a mechanism that lives elsewhere; of a corpus a name, such as k-same-select",
+    )
+    group = parser.add_argument_group(
+        "corpora",
+        "With --mechanism NAME. Each system takes its own options (docs/releases-of-corpora.md), those that are not "
+        "listed here as --option NAME=VALUE.",
+    )
+    group.add_argument("--k", type=int, metavar="K", help="people that go together; one sample in K")
+    group.add_argument("--gamma", type=positive, metavar="G", help="width of a class of plausible deniability, above 1")
+    group.add_argument("--delta", type=positive, metavar="D", help="of approximate differential privacy")
+    group.add_argument("--fixations", action="store_true", help="the files are tables of fixations: x_deg,y_deg")
+    group.add_argument("--as-published", action="store_true", help="a system as printed, which is not what it claims")
+
+
+def check_no_corpus(options: argparse.Namespace) -> None:
+    """Raise ConfigError where a corpus, or an option for one, stands in the place of recordings."""
+    for path in options.recordings:
+        if path.is_dir():
+            raise ConfigError(f"{path}: is a folder; expected recordings, or --mechanism NAME for a corpus")
+    for option in ("calibration", "epsilon"):
+        if getattr(options, option) is None:
+            raise ConfigError(f"--{option}: expected it for recordings, or --mechanism NAME for a corpus")
+    for option in ("k", "gamma", "delta", "fixations", "as_published"):
+        if getattr(options, option):
+            raise ConfigError(f"--{option.replace('_', '-')} is for a corpus; expected --mechanism NAME and its folder")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Release a corpus into a folder that is new.
+
+    Raises
+    ------
+    ConfigError, RecordingError, CalibrationError
+        An option, the corpus, one of its recordings or the calibration cannot be used; nothing has been written then.
+    """
+    name = options.mechanism
+    if name not in SYSTEMS:
+        known = f"{', '.join(SYSTEMS)}, and for recordings package.module:NAME{meant(name, SYSTEMS)}"
+        raise ConfigError(f"--mechanism {name}: there is none of this name; there are {known}")
+    folder = _folder(options)
+    entry = SYSTEMS[name]
+    system = make_system(name, **_given(options, entry))
+    corpus = open_folder(folder, _kind(entry, options))
+    print(f"{system.name}: {len(corpus.people)} people, {len(corpus.tasks)} tasks, {len(corpus.parts)} recordings")
+    shown: list[Progress] = []
+
+    def progress(done: int, units: int, unit: str) -> None:
+        if not shown:
+            shown.append(Progress(system.name, units, "parts released"))
+        shown[0](done)
+
+    promise = privatize_corpus(system, corpus, options.out, progress=progress)
+    for line in shown:
+        line.clear()
+    print(f"{options.out}: {promise.claim.statement}")
+    for one in promise.not_promised:
+        print(f"not promised: {one}")
+    print(f"{options.out / 'CLAIM.md'} says this for readers, and claim.json for machines.")
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """The corpus; ConfigError for what is none, or for options that are not for one."""
+    if len(options.recordings) != 1 or not options.recordings[0].is_dir():
+        expected = f"expected one folder with {PARTICIPANTS}, or of BIDS or GazeBase"
+        raise ConfigError(f"--mechanism {options.mechanism}: {expected}")
+    for option, usual in _OF_RECORDINGS.items():
+        if getattr(options, option) != usual:
+            raise ConfigError(f"--{option.replace('_', '-')} is for recordings: it is not for a corpus")
+    folder: Path = options.recordings[0]
+    return folder
+
+
+def _given(options: argparse.Namespace, entry: SystemEntry) -> dict[str, Any]:
+    """Options of the system, from those that were given."""
+    given = own_options(options)
+    for option in _NAMED:
+        value = getattr(options, option)
+        if value is not None and value is not False and (option, value) != ("every", 1):
+            given[option] = value
+    if options.calibration is not None:
+        load = load_tiles if entry.calibrated == "tiles" else calibrations.load
+        given["calibration"] = load(options.calibration)
+    return given
+
+
+def _kind(entry: SystemEntry, options: argparse.Namespace) -> Kind[Any]:
+    """What the corpus holds, as the system reads it."""
+    profile = options.profile
+    if options.fixations:
+        if not entry.fixations or profile is not None:
+            raise ConfigError("--fixations is of saliency-gaussian, and goes without --profile")
+        return FIXATIONS
+    if entry.reads == "gaze":
+        return gaze_kind(load_profile(profile or _USUAL_PROFILE))
+    return ROWS if profile is None else rows_of_gaze(load_profile(profile))

@@ -1,0 +1,201 @@
+"""Systems that release gaze sample by sample: Kaleido, the tile response, and what is done to gaze without a guarantee.
+
+What is released is gaze in degrees on the nominal grid of the corpus' rate, without pupils. A sample counts by its
+number, never by its tracker's time: so no clock of a recording can change how much is spent.
+
+**Kaleido** (`eyestream.privacy.kaleido`) has (epsilon, w, r): e^epsilon between recordings that differ in w consecutive
+samples, each moved by at most r degrees. A person's recordings differ in more. The claim is the pure worst case over
+the clamped field, summed over all windows of w samples of all recordings of one person.
+
+**Tile response** (`eyestream.privacy.tiles`) spends epsilon on each slot. The claim is the sum over all slots of one
+person. Each sample of a slot is released as the slot's gaze, estimated from all released words of the recording.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.errors import ConfigError
+from eyestream.gaze.profile import SHORTEST_RATE_HZ
+from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
+from eyestream.offline.corpora.corpus import Corpus, Part, Survey
+from eyestream.offline.corpora.draws import Draws
+from eyestream.offline.corpora.kinds import on_grid
+from eyestream.offline.corpora.system import Unit, recordings_alone
+from eyestream.offline.samples import baselines
+from eyestream.offline.samples.kaleido_published import published_kaleido
+from eyestream.privacy.claims.kinds import NoClaim
+from eyestream.privacy.kaleido import Kaleido, Settings
+from eyestream.privacy.tiles import TileCalibration, TileResponse
+from eyestream.rim.files.gaze import GazeRecording
+
+__all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_published", "tile"]
+
+Array = NDArray[np.float64]
+Treatment = Callable[[GazeRecording, Draws], Array]
+"""Of a recording (n samples) and a source of randomness: (m, 2) gaze in degrees, lost where it is NaN."""
+
+
+@dataclass(frozen=True)
+class Samplewise:
+    """A system that treats each recording by itself.
+
+    Attributes
+    ----------
+    name, options
+        As on the command line.
+    treat
+        What is done to a recording.
+    promised
+        What is promised of a corpus, from who took part in what and the numbers of samples.
+    keeps
+        One sample in so many is released.
+    """
+
+    name: str
+    options: Mapping[str, object]
+    treat: Treatment
+    promised: Callable[[Corpus[GazeRecording], Survey], Promise]
+    keeps: int = 1
+    released_kind = None
+
+    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+        """A recording each."""
+        if survey.rate_hz < SHORTEST_RATE_HZ * self.keeps:
+            kept = f"{survey.rate_hz / self.keeps:.3g} samples a second"
+            raise ConfigError(f"{self.name}: keeps {kept}, and recordings of gaze need {SHORTEST_RATE_HZ:g}")
+        return recordings_alone(corpus)
+
+    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+        """As declared."""
+        return self.promised(corpus, survey)
+
+    def release(
+        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+    ) -> Iterator[tuple[Part, GazeRecording]]:
+        """One recording."""
+        for part in unit.parts:
+            yield part, on_grid(self.treat(corpus.load(part), draws), survey.rate_hz / self.keeps)
+
+
+def kaleido(epsilon: float, **given: Any) -> Samplewise:
+    """Kaleido, corrected; options of `eyestream.privacy.kaleido.Settings`."""
+    settings = Settings(**given)
+    mechanism = Kaleido(epsilon, settings)
+
+    def treat(recording: GazeRecording, draws: Draws) -> Array:
+        samples = recording.samples
+        session = Kaleido(epsilon, settings, noise=draws).session()
+        steps = session.release(samples.x, samples.y, samples.valid)
+        return np.array([(step.x_deg, step.y_deg) for step in steps])
+
+    def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+        windows = corpus.most(lambda part: -(-survey.extents[part].rows // settings.w))
+        return Promise(
+            of_person(mechanism.worst, windows, mechanism.name),
+            (PUBLIC, f"A movement of more than {settings.r_deg:g} degrees is covered by the larger figures only."),
+            (mechanism.loss, mechanism.worst),
+        )
+
+    return Samplewise(mechanism.name, {"epsilon": epsilon, **given}, treat, promised)
+
+
+def kaleido_as_published(epsilon: float, as_published: bool = False, **given: Any) -> Samplewise:
+    """The printed pseudocode, without any guarantee; refused unless `as_published`."""
+    name = "kaleido-as-published"
+    if not as_published:
+        raise ConfigError(f"{name}: spends more than epsilon. Take kaleido, or as_published to compare with the paper")
+    settings = Settings(**given)
+    Kaleido(epsilon, settings)
+
+    def treat(recording: GazeRecording, draws: Draws) -> Array:
+        samples = recording.samples
+        xy = np.where(samples.valid, (samples.x, samples.y), np.nan).T
+        moments = samples.t * recording.profile.fixed_rate_hz
+        return published_kaleido(moments, xy, epsilon, settings, _generator(draws))
+
+    reason = "the printed pseudocode spends more than epsilon on its tests, as their noise is not scaled by r"
+    options = {"epsilon": epsilon, **given, "as_published": True}
+    return Samplewise(name, options, treat, lambda corpus, survey: Promise(NoClaim(reason), (PUBLIC,)))
+
+
+def tile(calibration: TileCalibration, epsilon: float) -> Samplewise:
+    """The tile response; epsilon is of one slot."""
+    TileResponse(calibration, epsilon)
+
+    def slots(rows: int, rate_hz: float) -> NDArray[np.intp]:
+        """The slot of each sample; all slots of a recording of so many samples have one."""
+        return np.asarray(np.arange(rows) * 1e6 / rate_hz // calibration.slot_us, dtype=np.intp)
+
+    def treat(recording: GazeRecording, draws: Draws) -> Array:
+        samples, field = recording.samples, calibration.field
+        mechanism = TileResponse(calibration, epsilon, noise=draws)
+        session, slot = mechanism.session(), slots(len(samples), recording.profile.fixed_rate_hz)
+        own = (samples[part[0] : part[-1] + 1] for part in np.split(np.arange(len(slot)), _edges(slot)))
+        words = [session.release(field.occupancy(one.x, one.y, one.valid))[0] for one in own]
+        return np.array([(gaze.x_deg, gaze.y_deg) for gaze in mechanism.hindsight(words)])[slot]
+
+    def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+        one = exact("slot", epsilon)
+        most = corpus.most(lambda part: int(slots(survey.extents[part].rows, survey.rate_hz)[-1]) + 1)
+        return Promise(of_person(one, most, TileResponse.name), (PUBLIC,), (one,))
+
+    return Samplewise(TileResponse.name, {"calibration": calibration.content_hash, "epsilon": epsilon}, treat, promised)
+
+
+def _edges(slot: NDArray[np.intp]) -> NDArray[np.intp]:
+    return np.flatnonzero(np.diff(slot)) + 1
+
+
+def _generator(draws: Draws) -> np.random.Generator:
+    """For what has no guarantee anyway: seeded by 256 bits."""
+    return np.random.default_rng(draws.bits.words(8))
+
+
+Plain = Callable[..., Array]
+
+_PLAIN: Mapping[str, Plain] = {
+    "gaussian": lambda gaze, rate_hz, rng, sd_deg: baselines.noisy(gaze, sd_deg, rng),
+    "temporal": lambda gaze, rate_hz, rng, k: baselines.every(gaze, k),
+    "temporal-held": lambda gaze, rate_hz, rng, k: baselines.held(gaze, k),
+    "spatial": lambda gaze, rate_hz, rng, level: baselines.coarse(gaze, level),
+    "smoothing": lambda gaze, rate_hz, rng, b: baselines.weighted(gaze, b),
+    "smoothing-twice": lambda gaze, rate_hz, rng, first, second: baselines.weighted_twice(gaze, first, second),
+    "kalman": lambda gaze, rate_hz, rng, sd_deg, push: baselines.kalman(gaze, 1.0 / rate_hz, sd_deg, push),
+}
+
+
+def _baseline(name: str, **given: Any) -> Samplewise:
+    """A baseline; ConfigError where an option makes no sense."""
+    plain = _PLAIN[name]
+    try:
+        plain(np.zeros((0, 2)), 100.0, np.random.default_rng(0), **given)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+    def treat(recording: GazeRecording, draws: Draws) -> Array:
+        samples = recording.samples
+        xy = np.where(samples.valid, (samples.x, samples.y), np.nan).T
+        return np.asarray(plain(xy, recording.profile.fixed_rate_hz, _generator(draws), **given), np.float64)
+
+    keeps = int(given["k"]) if name == "temporal" else 1
+    return Samplewise(name, given, treat, lambda corpus, survey: Promise(NoClaim(), (PUBLIC,)), keeps)
+
+
+BASELINES: Mapping[str, tuple[Callable[..., Samplewise], tuple[str, ...]]] = {
+    name: (partial(_baseline, name), options)
+    for name, options in {
+        "gaussian": ("sd_deg",),
+        "temporal": ("k",),
+        "temporal-held": ("k",),
+        "spatial": ("level",),
+        "smoothing": ("b",),
+        "smoothing-twice": ("first", "second"),
+        "kalman": ("sd_deg", "push"),
+    }.items()
+}
+"""What has no guarantee: how it is made, and the options that it needs (`eyestream.offline.samples.baselines`)."""
