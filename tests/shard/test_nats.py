@@ -47,7 +47,7 @@ async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
     from eyestream.rim.logs.nats import NatsLog, connected, make_streams
 
     async with connected([server.url]) as client:
-        await make_streams(client, PARTITIONS, replicas=1, raw_age_s=60.0, released_age_s=60.0)
+        await make_streams(client, range(PARTITIONS), replicas=1, raw_age_s=60.0, released_age_s=60.0)
         yield [NatsLog(client, partition) for partition in range(PARTITIONS)]
 
 

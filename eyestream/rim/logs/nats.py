@@ -13,7 +13,7 @@ import contextlib
 import functools
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import nats
@@ -93,14 +93,14 @@ async def _heard(error: Exception) -> None:
 
 @trouble
 async def make_streams(
-    client: Client, partitions: int, *, replicas: int, raw_age_s: float, released_age_s: float
+    client: Client, partitions: Iterable[int], *, replicas: int, raw_age_s: float, released_age_s: float
 ) -> None:
-    """Make the streams of a fleet, those that are not there.
+    """Make streams of a fleet, those that are not there: of some partitions, and of what is released.
 
     Parameters
     ----------
     partitions
-        Of the raw rows.
+        Whose raw rows; a worker makes its own.
     replicas
         Copies of each message, in memory for raw rows: 3 where the fleet has three servers.
     raw_age_s
@@ -117,7 +117,7 @@ async def make_streams(
             max_age=raw_age_s,
             num_replicas=replicas,
         )
-        for partition in range(partitions)
+        for partition in partitions
     ]
     wanted.append(
         StreamConfig(

@@ -36,7 +36,7 @@ class Publisher:
     numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
     receiver sees the gap.
 
-    Rows are held until their chunk is whole, and go as one message: a tenth of the work at the other end, and no chunk
+    Rows are held until their chunk is whole, and go as one message: a sixth of the work at the other end, and no chunk
     is later, for it is released when its last row is there. The length of a chunk is in the stream's
     description, which the broker must let the tracker read; until it comes, and where it does not, each call is a
     message. So is the first one of a session, which says when that began. No row is held for more than 30 s of rows.

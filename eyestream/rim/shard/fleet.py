@@ -163,7 +163,7 @@ async def _nats(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log
         make = functools.partial(
             make_streams,
             client,
-            fleet.partitions,
+            [partition],
             replicas=fleet.replicas,
             raw_age_s=fleet.raw_age_s,
             released_age_s=fleet.released_age_s,
