@@ -102,6 +102,7 @@ NEEDS = {
         partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "mosquitto.h", os.devnull), f"{_APT}libmosquitto-dev"
     ),
     "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
+    "dask": Need(lambda: find_spec("distributed"), ".venv/bin/pip install '.[cluster]'"),
     "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install '.[fleet,nats-server]'"),
     "kafka": Need(partial(find_spec, "confluent_kafka"), ".venv/bin/pip install '.[kafka]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),

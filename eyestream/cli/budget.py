@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eyestream.errors import LedgerError
+from eyestream.errors import ConfigError, LedgerError
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
 from eyestream.privacy.meter import Odometer, StreamOdometer, WearerOdometer
 from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
@@ -20,6 +20,7 @@ from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
+from eyestream.rim.ledger.second_place import accept
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.plan import Plan
 from eyestream.rim.plan import load as load_plan
@@ -52,6 +53,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="say that this machine's date is right, after more than a year without a release; stop the sidecar first",
     )
     what.add_argument(
+        "--accept",
+        action="store_true",
+        help="let [sidecar] second_place remember the ledger as it is: for a new second place, and after an older "
+        "ledger was put back on purpose; stop the sidecar first",
+    )
+    what.add_argument(
         "--export",
         nargs=2,
         metavar=("DEVICE", "NEW_FILE"),
@@ -76,17 +83,22 @@ def main(args: argparse.Namespace) -> None:
         The configuration cannot be used; its streams matter only where it says what is left.
     LedgerError
         The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
-        `--export` and `--import`: the device cannot be moved.
+        `--export` and `--import`: the device cannot be moved; with `--accept`: the second place is another ledger's.
+    ConfigError
+        `--accept` without a second place.
     """
-    shows = not (args.new or args.today or args.export or args.taken)
+    shows = not (args.new or args.today or args.export or args.taken or args.accept)
     plan = load_plan(args.config) if args.config is not None and shows else None
-    if args.config is not None:
-        args.ledger = (load(args.config) if plan is None else plan.settings).sidecar.ledger
+    settings = None if args.config is None else load(args.config) if plan is None else plan.settings
+    if settings is not None:
+        args.ledger = settings.sidecar.ledger
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
     elif args.today:
         _vouch(args.ledger)
+    elif args.accept:
+        _accept(args.ledger, None if settings is None else settings.sidecar.second_place)
     elif args.export:
         _give_away(args.ledger, args.export[0], Path(args.export[1]))
     elif args.taken:
@@ -125,6 +137,16 @@ def _vouch(path: Path) -> None:
     with Ledger(path, ceilings=Ceilings()) as ledger:
         ledger.vouch_for(day)
     print(f"{path}: days go on from {_date(day)}")
+
+
+def _accept(path: Path, place: Path | None) -> None:
+    if place is None:
+        raise ConfigError("--accept: expected --config FILE with a second_place in [sidecar]")
+    with Ledger(path, ceilings=Ceilings()) as ledger:
+        had, has = accept(ledger, place)
+    print(f"{place}: remembers {has} chunks of {path}")
+    if had > has:
+        print(f"{had - has} chunks were released after this copy was made: what they cost is not counted any more")
 
 
 def _give_away(path: Path, device: str, parcel: Path) -> None:

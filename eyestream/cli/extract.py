@@ -2,6 +2,9 @@
 
 import argparse
 import csv
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_profile, check_targets
+from eyestream.cli.options import add_profile, add_workers, check_targets
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError
+from eyestream.gaze.profile import Profile
+from eyestream.offline.workers import done, workers
 from eyestream.rim.files import recordings
 from eyestream.rim.files.extraction import extract, stem
 from eyestream.rim.files.gaze import load_gaze
@@ -42,6 +47,7 @@ def add_parser(subparsers: Any) -> None:
         "--labels", type=Path, metavar="FILE", help="with --layout: write the labels that its files' names tell"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
+    add_workers(parser)
 
 
 def main(options: argparse.Namespace) -> None:
@@ -60,15 +66,45 @@ def main(options: argparse.Namespace) -> None:
     check_targets(options.gaze, targets, what="rows", plural="rows")
     if options.labels is not None:
         _write_labels(options.labels, options.gaze, layout)
+    if options.cluster is not None or options.jobs is not None:
+        _batch(options, read, targets)
+        return
     for path, target in zip(options.gaze, targets, strict=True):
-        recording = read(path)
+        print(_made(read, path, target))
+
+
+def _batch(options: argparse.Namespace, read: Callable[[Path], Recording], targets: list[Path]) -> None:
+    """On processes or on a cluster. Rows are the same whenever they are made: one that is there is whole, and stays."""
+    given = [
+        (read, path.absolute(), target.absolute())
+        for path, target in zip(options.gaze, targets, strict=True)
+        if not target.exists()
+    ]
+    counted = Progress("extract", len(given), "files")
+    with workers(options.cluster, options.jobs or 1) as executor:
+        for count, (_, line) in enumerate(done(executor, _made, given), start=1):
+            counted(count)
+            print(line)
+    counted.clear()
+    if len(given) < len(targets):
+        print(f"{len(targets) - len(given)} files of rows were there already")
+
+
+def _made(read: Callable[[Path], Recording], path: Path, target: Path) -> str:
+    """Rows of a file at their target, whole or not at all; what is said of them."""
+    recording = read(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
-            options.out.mkdir(parents=True, exist_ok=True)
-            recordings.save(recording, target)
-        except OSError as error:
-            raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
-        lost = int(np.isnan(recording.features).all(axis=1).sum())
-        print(f"{target}: {len(recording.t)} rows{f', {lost} of them NaN' if lost else ''}")
+            recordings.save(recording, beside / target.name)
+            os.replace(beside / target.name, target)
+        finally:
+            shutil.rmtree(beside)
+    except OSError as error:
+        raise ConfigError(f"{target.parent}: cannot be written: {error.strerror}") from None
+    lost = int(np.isnan(recording.features).all(axis=1).sum())
+    return f"{target}: {len(recording.t)} rows{f', {lost} of them NaN' if lost else ''}"
 
 
 def _reader(options: argparse.Namespace, layout: Layout | None) -> Callable[[Path], Recording]:
@@ -79,18 +115,17 @@ def _reader(options: argparse.Namespace, layout: Layout | None) -> Callable[[Pat
         return partial(load_features, layout=layout)
     if options.profile is None:
         raise ConfigError("--profile: wanted, it says what the columns of the gaze are")
-    profile = load_profile(options.profile)
+    return partial(_rows, load_profile(options.profile), layout)
 
-    def read(path: Path) -> Recording:
-        gaze = load_gaze(path, profile, layout)
-        if gaze.head:
-            print(f"{path}: also holds motion of the head ({', '.join(gaze.head)}), which nothing here protects")
-        progress = Progress(str(path), len(gaze.samples), "samples")
-        recording = extract(gaze, progress)
-        progress.clear()
-        return recording
 
-    return read
+def _rows(profile: Profile, layout: Layout | None, path: Path) -> Recording:
+    gaze = load_gaze(path, profile, layout)
+    if gaze.head:
+        print(f"{path}: also holds motion of the head ({', '.join(gaze.head)}), which nothing here protects")
+    progress = Progress(str(path), len(gaze.samples), "samples")
+    recording = extract(gaze, progress)
+    progress.clear()
+    return recording
 
 
 def _write_labels(target: Path, paths: Sequence[Path], layout: Layout | None) -> None:

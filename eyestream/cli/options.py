@@ -17,8 +17,10 @@ __all__ = [
     "add_own_options",
     "add_profile",
     "add_stream",
+    "add_workers",
     "broker_settings",
     "check_targets",
+    "count",
     "own_options",
     "positive",
     "speed",
@@ -32,6 +34,24 @@ def add_profile(parser: argparse.ArgumentParser, *, required: bool = False) -> N
     shipped = "name of a shipped profile (smi-glasses, degrees and so on) or a TOML file"
     said = f"what the columns of the gaze are: {shipped}" if required else f"the files hold gaze: {shipped}"
     parser.add_argument("--profile", required=required, metavar="P", help=said)
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """``--jobs`` and ``--cluster``."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--jobs", type=count, metavar="N", help="work on N recordings at once, in processes")
+    which.add_argument(
+        "--cluster",
+        metavar="URL",
+        help="work on a Dask cluster (extra 'cluster'): its scheduler, tcp://host:8786; its workers see the same files",
+    )
+
+
+def count(text: str) -> int:
+    """A number from 1 on, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+    return int(text)
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:

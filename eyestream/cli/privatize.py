@@ -5,35 +5,37 @@ import contextlib
 import functools
 import json
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli import privatize_corpus
-from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
+from eyestream.cli.booking import booked
+from eyestream.cli.options import (
+    RECORDING,
+    add_own_options,
+    add_profile,
+    add_workers,
+    check_targets,
+    own_options,
+    positive,
+)
+from eyestream.cli.progress import Progress
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
-from eyestream.offline.datasets.privatize import Booking, RefusedError, Released, privatize, privatize_whole
+from eyestream.offline.datasets.privatize import Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, Charge, levels_of
+from eyestream.privacy.charge import LEVELS
 from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import whole
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.remaining import left_of
-from eyestream.privacy.whole import chunk_count
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import load_rows, stem
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.plan.ceilings import fading
-from eyestream.streams import StreamKey
-from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]
 
@@ -81,6 +83,7 @@ def add_parser(subparsers: Any) -> None:
         f"level by level, on {LEVELS} levels on the way there (fade); give the same at each run",
     )
     add_schedule(parser)
+    add_workers(parser)
     parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
@@ -119,6 +122,9 @@ def main(options: argparse.Namespace) -> None:
         print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
         print(said)
+    if options.cluster is not None or options.jobs is not None:
+        _batch(options, calibration, loaded, targets)
+        return
     with _releases(options, calibration, loaded) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
@@ -142,6 +148,8 @@ def _check_options(options: argparse.Namespace) -> None:
     check_schedule(options)
     if (options.ledger is None) != (options.device is None):
         raise ConfigError("--ledger and --device go together")
+    if options.whole and (options.cluster is not None or options.jobs is not None):
+        raise ConfigError("--jobs and --cluster release chunks: they are not for --whole")
     if options.ledger is not None and options.whole:
         raise ConfigError("--ledger counts chunks: it is not for --whole")
     if options.lifetime_epsilon is not None and options.ledger is None:
@@ -158,32 +166,50 @@ def _releases(
     if options.whole:
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
-    given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
-    build_at = functools.partial(build, calibration, **own_options(options) | given)
-    mechanism, correlated = kept_low(options, calibration, loaded, build_at)
-    if options.ledger is None:
-        made = privatize(loaded, calibration, mechanism, every=options.every)
+    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    with booked(options, calibration, loaded, mechanism) as booking:
+        made = privatize(loaded, calibration, mechanism, booking, every=options.every)
         yield (_under_class(released, correlated) for released in made)
-        return
-    key, today, ceilings = (
-        StreamKey(options.device, FEATURE_STREAM),
-        int(time.time()) // 86_400,
-        _ceilings(options, mechanism),
-    )
-    with Ledger(options.ledger, ceilings=ceilings) as ledger:
-        _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
-        _check_room(options, mechanism, loaded, ledger.odometer(options.device), ceilings)
-        try:
-            booking = Booking(ledger, key, today, ceilings.levels)
-            made = privatize(loaded, calibration, mechanism, booking, every=options.every)
-            yield (_under_class(released, correlated) for released in made)
-        except RefusedError as error:
-            raise ConfigError(f"--ledger {options.ledger}: {error}") from None
-        odometer = ledger.odometer(options.device)
-    if odometer is not None:
-        spent = f"epsilon {odometer.epsilon / EPSILON_UNITS:g}"
-        spent += f", delta {odometer.delta / DELTA_UNITS:g}" if odometer.delta else ""
-        print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """Options of the mechanism."""
+    return own_options(options) | {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+
+
+def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[[float], Mechanism]:
+    """The mechanism of an epsilon."""
+    return functools.partial(build, calibration, **_given(options))
+
+
+def _batch(options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path]) -> None:
+    """Release them on processes or on a cluster."""
+    from eyestream.offline.datasets.batch import How, privatize_batch  # noqa: PLC0415  for who asks for workers
+
+    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    counted = Progress("privatize", len(loaded), "recordings")
+    with booked(options, calibration, loaded, mechanism) as booking:
+        claims = privatize_batch(
+            loaded,
+            targets,
+            How(
+                calibration,
+                mechanism.epsilon,
+                _given(options),
+                place=options.mechanism,
+                every=options.every,
+                levels=1 if booking is None else booking.levels,
+                correlated=correlated,
+            ),
+            booking,
+            cluster=options.cluster,
+            jobs=options.jobs or 1,
+            progress=counted,
+        )
+    counted.clear()
+    for target, claim in zip(targets, claims, strict=True):
+        print(f"{target}: {claim['chunks']} chunks" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
+    print("This is one release. Another run on the same recordings adds as much again.")
 
 
 def _beside(target: Path) -> Path:
@@ -203,49 +229,6 @@ def _write(released: Released, target: Path, *, booked: bool) -> None:
 def _under_class(released: Released, correlated: Correlated | None) -> Released:
     """With what the whole recording tells of one chunk in its guarantee."""
     return replace(released, guarantee=replace(released.guarantee, correlated=correlated))
-
-
-def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
-    """Of the person's device in the ledger."""
-    ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), Charge.of(mechanism.epsilon, mechanism.delta)
-    if options.lifetime_mode != "fade":
-        return ceilings
-    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode", lifetime="--lifetime-epsilon")
-    for level in range(LEVELS):
-        mechanism.faded(level)  # one that cannot be is said before anything is booked
-    return faded
-
-
-def _check_room(
-    options: argparse.Namespace,
-    mechanism: Mechanism,
-    loaded: list[Recording],
-    odometer: Odometer | None,
-    ceilings: Ceilings,
-) -> None:
-    """What does not fit as a whole is refused before any of it is spent."""
-    charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
-    chunks = [chunk_count(len(recording.t), mechanism.n) - mechanism.baseline_chunks for recording in loaded]
-    wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
-    for left in left_of(odometer, ceilings, charges, today=0):
-        if left.chunks < wanted:
-            raise ConfigError(
-                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {left.chunks} chunks, and "
-                f"the recordings have {wanted}; nothing was spent"
-            )
-
-
-def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
-    """Another chunk length or window would withhold the first chunks, when the others were spent already."""
-    if odometer is None:
-        return
-    stream = odometer.streams.get(FEATURE_STREAM)
-    if odometer.window or (stream is not None and stream.chunk != n):
-        counted = f"chunks of {stream.chunk} rows" if stream else "other streams"
-        raise ConfigError(
-            f"--ledger {options.ledger}: counts {options.device} in {counted} and windows of {odometer.window} chunks; "
-            f"expected {n} rows and no window: take another --device or ledger"
-        )
 
 
 def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:

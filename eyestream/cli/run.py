@@ -103,7 +103,7 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
         if window is not None:
             from eyestream.rim.ops.metrics import pages, serve  # noqa: PLC0415  for who asks for the window
 
-            await stack.enter_async_context(serve(window.port, pages(made)))
+            await stack.enter_async_context(serve(window.port, pages(made), window.address))
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
         notifier.send("READY=1")
         try:

@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import signal
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.ops.process import keep_memory_private
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.shard.fleet import found_shard, run_shard
+from eyestream.rim.shard.worker import Worker
 
 __all__ = ["add_parser", "main"]
 
@@ -30,6 +33,12 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="with [fleet]; one for all workers")
     parser.add_argument("--partition", type=int, required=True, metavar="N", help="which one, from 0 on")
+    parser.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help="in the place of [metrics] port, where several workers share a host",
+    )
     parser.add_argument("--new", action="store_true", help="make the shard, and what the log needs; then end")
 
 
@@ -50,14 +59,25 @@ def main(options: argparse.Namespace) -> None:
             asyncio.run(found_shard(plan, options.partition, int(time.time())))
         else:
             start_log(formatter=JsonLines()) if plan.settings.log.format == "json" else start_log()
-            asyncio.run(_run(plan, options.partition))
+            asyncio.run(_run(plan, options.partition, options.metrics_port))
     except ConfigError as error:
         raise ConfigError(f"{options.config}: {error}") from None
 
 
-async def _run(plan: Plan, partition: int) -> None:
+async def _run(plan: Plan, partition: int, port: int | None) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    worker = await run_shard(plan, partition, lambda: int(time.time()) // 86_400, stop)
+    window = plan.settings.metrics
+
+    @contextlib.asynccontextmanager
+    async def served(worker: Worker) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            if window is not None:
+                from eyestream.rim.ops.metrics import serve, worker_pages  # noqa: PLC0415  for who asks for the window
+
+                await stack.enter_async_context(serve(port or window.port, worker_pages(worker), window.address))
+            yield
+
+    worker = await run_shard(plan, partition, lambda: int(time.time()) // 86_400, stop, served)
     _LOG.info("stopped: %d chunks published", worker.published)

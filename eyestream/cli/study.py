@@ -1,15 +1,18 @@
 """`eyestream study`: what the mechanisms cost and what they stop, measured on recordings."""
 
 import argparse
+import contextlib
 import math
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.options import RECORDING, add_profile, positive
 from eyestream.errors import ConfigError, meant
+from eyestream.offline.workers import connected
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
@@ -65,6 +68,11 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument(
+        "--cluster",
+        metavar="URL",
+        help="in their place a Dask cluster (extra 'cluster'): its scheduler, tcp://host:8786",
+    )
     group = parser.add_argument_group(
         "attacks on people",
         "With one of these options only these attacks are made, on calibrations and on people who did not calibrate "
@@ -123,15 +131,29 @@ def main(options: argparse.Namespace) -> None:
     name, file = _table(options.table, attacking, tables)
     profile = load_profile(options.profile) if options.profile else None
     loaded = [load_rows(path, profile) for path in _files(options.recordings)]
-    if attacking or name == tables.ATTACKS:
-        page = _attack(options, loaded, file)
-    elif name is not None:
-        page = _one_table(options, loaded, name, file)
-    else:
-        page = _study(options, loaded)
+    with _where(options):
+        if attacking or name == tables.ATTACKS:
+            page = _attack(options, loaded, file)
+        elif name is not None:
+            page = _one_table(options, loaded, name, file)
+        else:
+            page = _study(options, loaded)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(f"{len(loaded)} recordings: {page}")
+
+
+@contextlib.contextmanager
+def _where(options: argparse.Namespace) -> Iterator[None]:
+    """Let joblib use the cluster, where one is named."""
+    if options.cluster is None:
+        yield
+        return
+    from joblib import parallel_config  # noqa: PLC0415  an extra
+
+    options.jobs = 0
+    with connected(options.cluster), parallel_config(backend="dask"):
+        yield
 
 
 def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None, Path | None]:

@@ -44,6 +44,13 @@ class ChunkCounters:
     dropped: Counter[str] = field(default_factory=Counter)
     """Chunks lost to a fault: ``mechanism``, ``ledger``; or not reserved at the end: ``stopped``."""
 
+    def add(self, other: "ChunkCounters") -> None:
+        """Count those of `other` too."""
+        self.due += other.due
+        self.released += other.released
+        self.withheld.update(other.withheld)
+        self.dropped.update(other.dropped)
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:

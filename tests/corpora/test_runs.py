@@ -14,8 +14,8 @@ import pytest
 from eyestream.datasets import ROWS, Part, make_system, open_corpus, privatize_corpus
 from eyestream.errors import ConfigError, OperatorError, RecordingError
 from eyestream.lab.corpus.simulation import NAMES
-from eyestream.offline.corpora import run
 from eyestream.offline.corpora.ksame import KSameSelect
+from eyestream.offline.workshop import workshop
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from tests.corpora.worlds import participants, rows_corpus, seeded
@@ -208,7 +208,7 @@ def test_an_interrupted_run_does_not_go_on_as_another(tmp_path: Path, change: st
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
-    with run._workshop(tmp_path / "out", ""), pytest.raises(ConfigError, match="another run is at work"):
+    with workshop(tmp_path / "out", ""), pytest.raises(ConfigError, match="another run is at work"):
         privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "out")
 
 
@@ -252,3 +252,19 @@ def test_labels_are_text_of_a_table(tmp_path: Path) -> None:
 def test_systems_refuse_what_they_cannot_do(name: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(OperatorError, match=said):
         make_system(name, **options)
+
+
+def test_units_that_processes_release_are_each_there_once(tmp_path: Path) -> None:
+    """And a run that was interrupted before they were all there goes on with them."""
+    corpus = rows_corpus(tmp_path / "in")
+    system = make_system("k-same-select", k=2)
+    claim = privatize_corpus(system, corpus, tmp_path / "out", jobs=2)
+    alone = privatize_corpus(system, corpus, tmp_path / "alone")
+    assert claim == alone
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        path.name for path in (tmp_path / "alone").iterdir()
+    }
+    told = [(tmp_path / name / "participants.tsv").read_text() for name in ("out", "alone")]
+    assert told[0] == told[1]
+    with pytest.raises(ConfigError, match="draws: a test source"):
+        privatize_corpus(system, corpus, tmp_path / "other", jobs=2, draws=seeded(1))

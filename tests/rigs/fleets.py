@@ -40,7 +40,6 @@ def fleet_config(
     text = f"""
         [sidecar]
         name = "fleet"
-        ledger = "./unused"
         [private]
         url = "{private}"
         [fleet]

@@ -19,9 +19,9 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, Publication
 from eyestream.rim.shard.directory import LEDGER, create_shard, opened_shard
-from eyestream.rim.shard.second_place import Lengths
 from eyestream.rim.shard.shard import Shard
 from eyestream.rim.shard.worker import Worker
 from eyestream.streams import StreamKey

@@ -186,7 +186,7 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
 
 def stands(sidecar: Sidecar, publisher: Publisher) -> bool:
     """Whether all three links are up."""
-    return raw_stands(sidecar) and sidecar.private_stands and publisher._up.is_set()
+    return raw_stands(sidecar) and sidecar.private_stands and publisher._carrier.stands
 
 
 async def recovery(holds: Callable[[], bool], seconds: float = 15.0) -> float:

@@ -302,7 +302,7 @@ async def test_the_broker_keeps_no_raw_rows_for_a_sidecar_that_is_away(mosquitto
     settings = settings_for(mosquitto.url, tmp_path)
     async with running(settings) as sidecar:
         await until(lambda: raw_stands(sidecar))
-    async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+    async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0, hold=False) as publisher:
         assert await publisher.send(rows_of_a_stranger(40, 52))
         async with running(settings) as sidecar:
             await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
@@ -384,7 +384,7 @@ async def test_restarts_under_traffic_lose_nothing_that_was_released(
 async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_path: Path) -> None:
     """One broker for both sides, killed under traffic: rows are lost and imputed, each chunk is released once."""
     settings = settings_for(mosquitto.url, tmp_path)
-    async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
+    async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0, hold=False) as publisher:
         await until(lambda: raw_stands(sidecar))
         for _ in range(3):
             await publisher.send(rows_of_a_stranger(40, 52))
@@ -392,7 +392,7 @@ async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_p
             mosquitto.stop(kill=True)
             await publisher.send(rows_of_a_stranger(8, 52))
             mosquitto.start()
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands and publisher._up.is_set())
+            await until(lambda: raw_stands(sidecar) and sidecar.private_stands and publisher._carrier.stands)
         await publisher.send(rows_of_a_stranger(16, 52))
         await until(lambda: sidecar.pipeline.counters.released == 5)
         await until(lambda: len(sidecar.outbox) == 0)

@@ -8,6 +8,7 @@ import pytest
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim import plan
+from eyestream.rim.config import load
 from eyestream.rim.shard.fleet import found_shard, run_shard
 from eyestream.testing.clocks import until
 from tests.rigs.fleets import fleet_config
@@ -48,6 +49,26 @@ async def test_without_a_fleet_there_is_no_shard(tmp_path: Path) -> None:
         await made(path)
     with pytest.raises(ConfigError, match=r"\[fleet\]: missing"):
         await run_shard(plan.load(path), 0, lambda: 0, asyncio.Event())
+
+
+@pytest.mark.parametrize(
+    ("log", "server", "url"),
+    [
+        ("nats", "tls://nats-0:4222", "mqtts://nats-0:8883"),
+        ("nats", "nats://10.0.0.1", "mqtt://10.0.0.1:1883"),
+        ("kafka", "nats-0:9092", "mqtt://localhost:1883"),
+    ],
+)
+def test_a_fleet_needs_no_broker_in_its_file(tmp_path: Path, log: str, server: str, url: str) -> None:
+    """What applications read beside the chunks goes to the listener of its first server, with the same login."""
+    path = fleet_config(tmp_path, log, [server], 2, ["d"])
+    text = path.read_text().replace('[private]\nurl = "mqtt://127.0.0.1:1"\n', "")
+    path.write_text(text.replace("[fleet]", '[fleet]\nusername = "worker"\npassword_file = "secret"'))
+    private = load(path).private
+    assert private.url == url
+    assert (private.username, private.password_file) == (
+        ("worker", tmp_path / "secret") if log == "nats" else (None, None)
+    )
 
 
 @pytest.mark.parametrize("partition", [-1, 2])

@@ -11,12 +11,17 @@ import pytest
 
 from eyestream.errors import LinkError, ShardError
 from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Log, Publication, partition_of
+from eyestream.rim.ops.metrics import serve, worker_pages
+from eyestream.rim.plan import load
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
-from eyestream.rim.shard.second_place import Lengths
+from eyestream.rim.shard.fleet import found_shard, run_shard
+from eyestream.rim.shard.worker import Worker
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
+from eyestream.wire.messages import Status
 from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
 from tests.rigs.nats import NatsServer
 
@@ -42,7 +47,7 @@ async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
     from eyestream.rim.logs.nats import NatsLog, connected, make_streams
 
     async with connected([server.url]) as client:
-        await make_streams(client, PARTITIONS, replicas=1, raw_age_s=60.0, released_age_s=60.0)
+        await make_streams(client, range(PARTITIONS), replicas=1, raw_age_s=60.0, released_age_s=60.0)
         yield [NatsLog(client, partition) for partition in range(PARTITIONS)]
 
 
@@ -157,6 +162,49 @@ async def test_a_tracker_and_an_application_speak_mqtt_as_to_a_sidecar(server: N
     assert chunk.values.shape == (len(names), 32)
     assert chunk.names == names
     await asyncio.to_thread(workers.stop)
+
+
+async def read(port: int, path: str) -> tuple[int, str]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+    writer.close()
+    return int(head.split()[1]), body
+
+
+async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> None:
+    """Status for applications, figures for Prometheus: at work, without its log, on one made again, at the end."""
+    path = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
+    planned, stop, ports, workers = load(path), asyncio.Event(), list[int](), list[Worker]()
+    await found_shard(planned, partition := partition_of("d0", PARTITIONS), 0)
+
+    @contextlib.asynccontextmanager
+    async def window(worker: Worker) -> AsyncIterator[None]:
+        async with serve(0, worker_pages(worker)) as port:
+            ports.append(port)
+            workers.append(worker)
+            yield
+
+    names = calibrations.load("everyday-cfpa-32").names
+    async with asyncio.timeout(60), subscribe(server.mqtt_url, "d0") as chunks:
+        work = asyncio.create_task(run_shard(planned, partition, lambda: 20_000, stop, window))
+        await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+        async with Publisher(server.mqtt_url, "d0", names, 2.0) as publisher:
+            await publisher.send(np.full((32, len(names)), 0.5, np.float32))
+            await anext(aiter(chunks))
+        assert await read(ports[0], "/healthz") == (200, "ok\n")
+        figures = (await read(ports[0], "/metrics"))[1]
+        for line in ('rows_total{fate="accepted"} 32', "chunks_released_total 1", 'link_up{side="log"} 1'):
+            assert f"eyestream_{line}\n" in figures
+        server.kill()
+        await until(lambda: not workers[0].stands, 20.0)
+        assert await read(ports[0], "/healthz") == (503, "log\n")
+        server.start()
+        await until(lambda: workers[0].stands, 20.0)
+        assert await read(ports[0], "/healthz") == (200, "ok\n")
+        stop.set()
+        await work
+        await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)
 
 
 @pytest.mark.long

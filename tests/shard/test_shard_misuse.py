@@ -11,9 +11,9 @@ import pytest
 from eyestream.errors import LedgerError, ShardError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, refuse_shorter
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
-from eyestream.rim.shard.second_place import FilePlace, Lengths, refuse_shorter
 from eyestream.rim.shard.worker import Worker
 from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
@@ -226,7 +226,7 @@ async def test_a_second_place_in_a_file(tmp_path: Path) -> None:
     place = FilePlace(path)
     assert await place.read("a") == Lengths(1, 7)
     await place.write("a", Lengths(9, 9))
-    with pytest.raises(ShardError, match="of another shard"):
+    with pytest.raises(LedgerError, match="of another ledger"):
         await place.read("b")
     place.close()
     place = FilePlace(path)
@@ -239,7 +239,7 @@ async def test_a_second_place_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("now", "had"), [((1, 5), (2, 5)), ((2, 4), (2, 5)), ((2**32, 0), (5, 1))])
 def test_either_length_counts(now: tuple[int, int], had: tuple[int, int]) -> None:
     refuse_shorter("s", Lengths(*had), Lengths(*had))
-    with pytest.raises(ShardError, match="is older"):
+    with pytest.raises(LedgerError, match="is older"):
         refuse_shorter("s", Lengths(*now), Lengths(*had))
 
 

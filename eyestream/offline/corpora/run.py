@@ -5,14 +5,12 @@ that a run that was interrupted goes on with the next one. Nothing of an interru
 released again with new random numbers. At the end one rename makes the folder the target.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +21,8 @@ from eyestream.offline.corpora.corpus import PARTICIPANTS, Corpus, Part, Survey,
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import Kind
 from eyestream.offline.corpora.system import System, Unit
+from eyestream.offline.workers import done, workers
+from eyestream.offline.workshop import once, sync, sync_all, workshop, write_whole
 from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.version import VERSION
 
@@ -39,6 +39,8 @@ def privatize_corpus(
     *,
     draws: Draws | None = None,
     progress: Progress = lambda done, units, name: None,
+    cluster: str | None = None,
+    jobs: int | None = None,
 ) -> Promise:
     """Release `corpus` into the new folder `out`, with `participants.tsv`, `claim.json` and `CLAIM.md`.
 
@@ -48,6 +50,9 @@ def privatize_corpus(
         Tests alone pass another source than the operating system. Then nothing is claimed.
     progress
         Called before each unit and at the end with units done, units in all, and the name of the next one.
+    cluster, jobs
+        URL of a Dask scheduler whose workers see the same files, or how many processes; neither: this process alone.
+        They take their own numbers from the operating system: not with `draws`.
 
     Raises
     ------
@@ -61,19 +66,24 @@ def privatize_corpus(
         raise ConfigError(f"{out}: is there already; a release needs a folder that is new")
     if out.is_relative_to(corpus.folder.resolve()):
         raise ConfigError(f"{out}: lies in the corpus; a release needs a folder outside it")
+    spread = cluster is not None or jobs is not None
+    if spread and draws is not None:
+        raise ConfigError("draws: a test source is for one process; leave cluster and jobs out")
     survey = corpus.survey()
     draws = draws or Draws()
     units, promise = system.units(corpus, survey), system.promise(corpus, survey)
     if not draws.certified:
         promise = replace(promise, claim=NoClaim("random numbers came from a test source"), parts=())
-    with _workshop(out, _run_mark(system, survey)) as workshop:
-        whole = workshop / "whole"
-        released = _release_units(system, corpus, survey, units, workshop, draws=draws, progress=progress)
+    with workshop(out, _run_mark(system, survey)) as folder:
+        whole = folder / "whole"
+        if spread:
+            _make_units(system, corpus, survey, units, folder, cluster=cluster, jobs=jobs or 1)
+        released = _release_units(system, corpus, survey, units, folder, draws=draws, progress=progress)
         _describe(whole, corpus, system, promise, released)
         progress(len(units), len(units), "")
         os.rename(whole, out)
-        _sync(out.parent)
-    shutil.rmtree(workshop)
+        sync(out.parent)
+    shutil.rmtree(folder)
     return promise
 
 
@@ -82,56 +92,87 @@ def _run_mark(system: System[Data], survey: Survey) -> str:
     return json.dumps([VERSION, system.name, dict(system.options), survey.digest], sort_keys=True)
 
 
-@contextlib.contextmanager
-def _workshop(out: Path, mark: str) -> Iterator[Path]:
-    """The private folder of a run, held by this process alone."""
-    folder = out.with_name(f".{out.name}.partial")
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / "whole").mkdir(mode=0o755, exist_ok=True)
-        with (folder / "run.json").open("a+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.seek(0)
-            before = file.read()
-            if before not in ("", mark):
-                raise ConfigError(f"{folder}: holds another run that was interrupted; finish that one, or remove it")
-            file.truncate(0)
-            file.write(mark)
-            file.flush()
-            yield folder
-    except BlockingIOError:
-        raise ConfigError(f"{folder}: another run is at work there") from None
-    except OSError as error:
-        raise ConfigError(f"{error.filename or out}: cannot be written: {error.strerror or error}") from None
-
-
 def _release_units(
     system: System[Data],
     corpus: Corpus[Data],
     survey: Survey,
     units: list[Unit],
-    workshop: Path,
+    folder: Path,
     *,
     draws: Draws,
     progress: Progress,
 ) -> list[Part]:
     """Every unit that has no mark yet; the parts of all of them, in order."""
-    kind: Kind[Any] = system.released_kind or corpus.kind
     parts: list[Part] = []
     for index, unit in enumerate(units):
         progress(index, len(units), unit.name)
-        mark = workshop / f"unit-{index:05}.json"
-        if not mark.exists():
-            fresh = []
-            for part, data in system.release(corpus, survey, unit, draws):
-                named = replace(part, recording=kind.released_name(part.recording))
-                kind.save(data, workshop / "whole" / named.recording)
-                fresh.append([named.person, named.recording, named.task, list(named.labels)])
-            _sync_all(workshop / "whole")
-            _write(mark, json.dumps(fresh), workshop)
+        mark = folder / f"unit-{index:05}.json"
+        made = _made(folder, index)
+        if not mark.exists() and made.exists():  # by a worker, and whole
+            for path in made.iterdir():
+                if path.name != _PARTS:
+                    os.replace(path, folder / "whole" / path.name)
+            sync_all(folder / "whole")
+            os.replace(made / _PARTS, mark)
+        elif not mark.exists():
+            fresh = _save_unit(system, corpus, survey, unit, draws=draws, folder=folder / "whole")
+            sync_all(folder / "whole")
+            write_whole(mark, json.dumps(fresh), folder)
         told = json.loads(mark.read_text(encoding="utf-8"))
         parts += [Part(person, recording, task, tuple(labels)) for person, recording, task, labels in told]
     return parts
+
+
+_PARTS = "parts.json"
+
+
+def _made(folder: Path, index: int) -> Path:
+    """Where a worker puts a unit."""
+    return folder / f"made-{index:05}"
+
+
+def _make_units(
+    system: System[Data],
+    corpus: Corpus[Data],
+    survey: Survey,
+    units: list[Unit],
+    folder: Path,
+    *,
+    cluster: str | None,
+    jobs: int,
+) -> None:
+    """Every unit that nobody has made yet, by workers, each in a folder of its own."""
+    given = [
+        (system, corpus, survey, unit, _made(folder, index))
+        for index, unit in enumerate(units)
+        if not (folder / f"unit-{index:05}.json").exists()
+    ]
+    with workers(cluster, jobs) as executor:
+        for _ in done(executor, _make_unit, given):
+            pass
+
+
+def _make_unit(system: System[Data], corpus: Corpus[Data], survey: Survey, unit: Unit, place: Path) -> None:
+    """The task: it may be done twice, and the first wins."""
+
+    def fill(own: Path) -> None:
+        fresh = _save_unit(system, corpus, survey, unit, draws=Draws(), folder=own)
+        (own / _PARTS).write_text(json.dumps(fresh), encoding="utf-8")
+
+    once(place, fill)
+
+
+def _save_unit(
+    system: System[Data], corpus: Corpus[Data], survey: Survey, unit: Unit, *, draws: Draws, folder: Path
+) -> list[list[Any]]:
+    """Release a unit into `folder`; its parts."""
+    kind: Kind[Any] = system.released_kind or corpus.kind
+    fresh: list[list[Any]] = []
+    for part, data in system.release(corpus, survey, unit, draws):
+        named = replace(part, recording=kind.released_name(part.recording))
+        kind.save(data, folder / named.recording)
+        fresh.append([named.person, named.recording, named.task, list(named.labels)])
+    return fresh
 
 
 def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], promise: Promise, released: list[Part]) -> None:
@@ -143,38 +184,13 @@ def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], promise: 
     own = {PARTICIPANTS, "claim.json", "CLAIM.md"}
     order = {(part.person, part.task): place for place, part in enumerate(corpus.parts)}
     released.sort(key=lambda part: order.get((part.person, part.task), -1))
-    _write(whole / PARTICIPANTS, participants_table(corpus.label_names, released), whole.parent)
+    write_whole(whole / PARTICIPANTS, participants_table(corpus.label_names, released), whole.parent)
     now = time.time()
     for path in whole.iterdir():
         os.utime(path, (now, now))
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in whole.iterdir() if path.name not in own
     }
-    _write(whole / "claim.json", promise_json(system.name, system.options, promise, files), whole.parent)
-    _write(whole / "CLAIM.md", promise_page(system.name, system.options, promise, files), whole.parent)
-    _sync(whole)
-
-
-def _write(path: Path, text: str, workshop: Path) -> None:
-    """A text under its name as a whole, durably; what is half written lies outside the folder that is released."""
-    beside = workshop / "new"
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-
-
-def _sync_all(folder: Path) -> None:
-    for path in folder.iterdir():
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    """Make a file or a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_whole(whole / "claim.json", promise_json(system.name, system.options, promise, files), whole.parent)
+    write_whole(whole / "CLAIM.md", promise_page(system.name, system.options, promise, files), whole.parent)
+    sync(whole)

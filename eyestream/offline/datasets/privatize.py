@@ -25,7 +25,16 @@ from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import StreamKey
 
-__all__ = ["Booking", "RefusedError", "Released", "Stretch", "privatize", "privatize_whole"]
+__all__ = [
+    "Booking",
+    "RefusedError",
+    "Released",
+    "Stretch",
+    "book",
+    "privatize",
+    "privatize_whole",
+    "release_one",
+]
 
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""
@@ -134,25 +143,63 @@ def privatize(
     LedgerError
         The ledger cannot be written.
     """
+    first, answers = book(recordings, calibration, mechanism, booking, every=every)
+    key, levels = (_NOBODY, 1) if booking is None else (booking.key, booking.levels)
+    for session, (recording, own) in enumerate(zip(recordings, answers, strict=True), start=first):
+        yield release_one(recording, calibration, mechanism, own, key=key, session=session, levels=levels, every=every)
+
+
+_NOBODY = StreamKey("recording", "features")
+
+
+def book(
+    recordings: Sequence[Recording],
+    calibration: Calibration,
+    mechanism: Mechanism,
+    booking: Booking | None,
+    *,
+    every: int = 1,
+) -> tuple[int, list[list[Granted] | None]]:
+    """Reserve every chunk of every recording: the session of the first one, and what was granted to each.
+
+    None stands for each where there is no ledger. Parameters and errors are those of `privatize`.
+    """
     if booking is not None:
         only_differential(mechanism.claim, f"mechanism {mechanism.name}", "into a ledger")
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
-    key = StreamKey("recording", "features") if booking is None else booking.key
-    mark = None if booking is None else booking.ledger.mark(key)
+    if booking is None:
+        return 0, [None] * len(recordings)
+    mark = booking.ledger.mark(booking.key)
     first = 0 if mark is None else mark.session + 1
-    settings, levels = _settings(key, calibration), 1 if booking is None else booking.levels
-    planned = [
-        RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
+    guarantee_of_recording(mechanism, calibration, booking.levels)  # a level that cannot be is said before the booking
+    settings = _settings(booking.key, calibration)
+    planned = (
+        RecordingRelease(settings, mechanism, session, recording.features, booking.levels, every=every)
         for session, recording in enumerate(recordings, start=first)
-    ]
+    )
+    return first, [_granted(one.requests, booking) for one in planned]
+
+
+def release_one(
+    recording: Recording,
+    calibration: Calibration,
+    mechanism: Mechanism,
+    answers: list[Granted] | None,
+    *,
+    key: StreamKey,
+    session: int,
+    levels: int = 1,
+    every: int = 1,
+) -> Released:
+    """Release a recording under what `book` answered; it must be done once for each answer."""
+    one = RecordingRelease(_settings(key, calibration), mechanism, session, recording.features, levels, every=every)
+    own = [Granted(request) for request in one.requests] if answers is None else answers
+    charges = [answer.spent for answer in own if answer.spent is not None]
     counted = isinstance(mechanism.claim, DifferentialPrivacy)
-    made = guarantee_of_recording(mechanism, calibration, levels)  # a level that cannot be is said before the booking
-    answers = [_granted(one.requests, booking) for one in planned]
-    for recording, one, own in zip(recordings, planned, answers, strict=True):
-        charges = [answer.spent for answer in own if answer.spent is not None]
-        rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+    made = guarantee_of_recording(mechanism, calibration, levels)
+    rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
+    return _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -209,9 +256,7 @@ def _released(
     )
 
 
-def _granted(requests: list[Request], booking: Booking | None) -> list[Granted]:
-    if booking is None:
-        return [Granted(request) for request in requests]
+def _granted(requests: list[Request], booking: Booking) -> list[Granted]:
     answers = booking.ledger.reserve(requests, booking.today)
     granted = [answer for answer in answers if isinstance(answer, Granted)]
     if len(granted) < len(requests):

@@ -4,14 +4,14 @@ One of them is what a whole session tells under a class of processes, as `eyestr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.privacy.protection import Protection
 from eyestream.privacy.scopes import Scope
 
-__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders"]
+__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders", "Standing"]
 
 NO_CLASS = (
     "chunks of one person resemble each other, so a whole session tells more about a chunk than its own release does. "
@@ -88,6 +88,10 @@ class Correlated:
 _TRACKER = "the tracker (its rows are of the moments that number and rate say, and its sessions share no gaze)"
 TRUSTED = (_TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
 
+_ROLLBACK = (
+    "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten"
+)
+
 NOT_PROTECTED = (
     "that a device is in use, when and for how long, and its pseudonym",
     "what several chunks tell together beyond the sums of their losses",
@@ -98,11 +102,49 @@ NOT_PROTECTED = (
     "recordings that the calibration was made from: it is published as it is",
     "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; with "
     "on_row, the moment of a chunk has in it what its last row took",
-    "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten",
+    _ROLLBACK,
     "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
     "takes fresh entropy when it is told of the copy",
 )
 """What no setting of the product protects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is trusted besides the law of the noise, and what is not protected.
+
+    Attributes
+    ----------
+    trusted, not_protected : in words.
+    log : of a fleet: what of its log is trusted, and for how long it holds raw rows; None: there is no log.
+    """
+
+    trusted: tuple[str, ...] = TRUSTED
+    not_protected: tuple[str, ...] = NOT_PROTECTED
+    log: str | None = None
+
+    @classmethod
+    def of_fleet(cls, name: str, raw: str, *, tls: bool) -> "Standing":
+        """Of workers on a log; `raw` says where its servers keep raw rows."""
+        links = (
+            "The links to it speak TLS"
+            if tls
+            else "The links to it do not speak TLS: whoever can listen on that network reads every raw row"
+        )
+        log = (
+            f"the log, {name}, is inside the trusted part. {raw}. Whoever may read its raw rows, log in as a worker or "
+            f"change its servers sees everything: only trackers may write raw rows, and only workers may read them. "
+            f"{links}. It is not trusted to keep or order anything: what it loses, repeats or invents releases no "
+            "chunk twice"
+        )
+        trusted = (_TRACKER, "the workers", "their ledgers and outboxes", "the log", "the way from tracker to worker")
+        return replace(cls.guarded(), trusted=trusted, log=log)
+
+    @classmethod
+    def guarded(cls) -> "Standing":
+        """Of a ledger beside a second place that remembers how long it was."""
+        both = "older copies of the ledger and of its second place put back together: what was spent is forgotten"
+        return cls(not_protected=tuple(both if one is _ROLLBACK else one for one in NOT_PROTECTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +211,7 @@ class Facts:
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
     error : how much larger than stated the error is on later levels of a lifetime that fades.
     borders : what decides where sessions begin and end, for live gaze; None where a tracker's rows say it.
+    standing : what is trusted, and what is not protected.
     """
 
     promise: Claim
@@ -189,6 +232,7 @@ class Facts:
     purpose: str | None = None
     error: str | None = None
     borders: SessionBorders | None = None
+    standing: Standing = Standing()
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -1,6 +1,6 @@
 """A guarantee for machines: `claim.json`, and `eyestream guarantee --json`."""
 
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Facts
+from eyestream.privacy.claims.facts import Facts
 from eyestream.privacy.claims.nist import SOURCE, answers
 from eyestream.privacy.leakage import leakage
 
@@ -49,8 +49,9 @@ def claim(made: Facts) -> dict[str, object]:
         "sampler": made.protection.sampler,
         "entropy": made.protection.entropy,
         "attacker": made.protection.attacker,
-        "trusted": list(TRUSTED),
-        "not_protected": list(NOT_PROTECTED),
+        "trusted": list(made.standing.trusted),
+        "log": made.standing.log,
+        "not_protected": list(made.standing.not_protected),
         "evaluation": {
             "of": SOURCE,
             "points": [one.claim() for one in answers(made)],

@@ -9,7 +9,7 @@ no test of ours shows it, and none is named.
 
 from dataclasses import dataclass
 
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Facts
+from eyestream.privacy.claims.facts import Facts
 from eyestream.privacy.claims.shown_by import OF_EVERY, OF_ONE
 
 __all__ = ["SOURCE", "Answer", "answers"]
@@ -137,7 +137,7 @@ def _around(made: Facts) -> Said:
             "threat model",
             f"local: noise is added before anything leaves the device's sidecar. The attacker is anybody "
             f"{made.protection.attacker}, who knows code, configuration, calibration and every release. Trusted: "
-            f"{'; '.join(TRUSTED)}. Not protected: {'; '.join(NOT_PROTECTED)}",
+            f"{'; '.join(made.standing.trusted)}. Not protected: {'; '.join(made.standing.not_protected)}",
         ),
         (
             "security and access control",

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from eyestream.privacy.claims.facts import NO_CLASS, NOT_PROTECTED, TRUSTED, Facts
+from eyestream.privacy.claims.facts import NO_CLASS, Facts
 from eyestream.privacy.leakage import leakage
 
 __all__ = ["sentences", "text"]
@@ -38,9 +38,11 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
         (
             "attacker",
             f"anybody {made.protection.attacker}, who may know this code, its configuration and calibration, every "
-            f"release, and anything else. Trusted: {', '.join(TRUSTED[:-1])}, and {TRUSTED[-1]}",
+            f"release, and anything else. Trusted: {', '.join(made.standing.trusted[:-1])}, and "
+            f"{made.standing.trusted[-1]}",
         ),
-        ("not protected", "; ".join(NOT_PROTECTED)),
+        *([] if made.standing.log is None else [("log", made.standing.log)]),
+        ("not protected", "; ".join(made.standing.not_protected)),
         (
             "not claimed",
             "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as "

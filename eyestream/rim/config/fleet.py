@@ -24,7 +24,7 @@ class FleetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder
         Has a folder for each shard, ``shard-0`` and so on; one that is missing is on another host.
     second_place
-        A folder on another disk, for `eyestream.rim.shard.second_place`; with NATS a bucket there when it is left out.
+        A folder on another disk, for `eyestream.rim.ledger.second_place`; with NATS a bucket there when it is left out.
     replicas
         Copies of each message in the log.
     raw_age_s

@@ -18,7 +18,7 @@ import msgspec
 from eyestream.errors import ConfigError, meant
 from eyestream.problems import Problems
 from eyestream.rim.config.purposes import answered
-from eyestream.rim.config.tables import BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings
+from eyestream.rim.config.tables import BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings, listener
 from eyestream.rim.config.upgrade import upgraded_table
 from eyestream.strict import Place, Reader, expected, read, unknown_keys
 from eyestream.wire.topics import refuse_shared
@@ -100,7 +100,7 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
         if len(problems) > before:
             wrong.add(field.name)
     whole = {key: value for key, value in values.items() if value is not None}
-    settings = Settings(**{"stream": (), "device": ()} | whole)
+    settings = Settings(**{"stream": (), "device": ()} | listener(whole.get("fleet")) | whole)
     _check_together(settings, wrong, problems)
     if current is not table:
         problems.found[:] = [type(error)(_flat(str(error))) for error in problems.found]
@@ -283,7 +283,7 @@ def _anchored(settings: Settings, base: Path) -> Settings:
 
     return msgspec.structs.replace(
         settings,
-        sidecar=msgspec.structs.replace(settings.sidecar, ledger=base / settings.sidecar.ledger),
+        sidecar=_with_paths(settings.sidecar, ("ledger", "second_place"), base),
         private=broker(settings.private),
         raw=None if settings.raw is None else broker(settings.raw),
         stream=tuple(stream(table) for table in settings.stream),

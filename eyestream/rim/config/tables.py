@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -24,6 +25,7 @@ __all__ = [
     "StreamBudgetSettings",
     "StreamSettings",
     "WearerBudgetSettings",
+    "listener",
 ]
 
 Name = Annotated[str, msgspec.Meta(pattern=NAME)]
@@ -35,10 +37,14 @@ Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
 
 
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[sidecar]``: its name in topics, and the file that remembers what was spent."""
+    """``[sidecar]``: its name in topics, and the file that remembers what was spent.
+
+    `second_place` is a file on another disk that remembers how long the ledger was, so that an older copy is refused.
+    """
 
     name: Name = "sidecar"
     ledger: Path = Path("ledger")
+    second_place: Path | None = None
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -197,9 +203,13 @@ class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[metrics]``: /metrics and /healthz on this port of 127.0.0.1; without the table nothing listens."""
+    """``[metrics]``: /metrics and /healthz on this port; without the table nothing listens.
+
+    `address` is where it listens: in a container, whose network is its own, Prometheus needs ``0.0.0.0``.
+    """
 
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)]
+    address: Text = "127.0.0.1"
 
 
 class LoginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -247,3 +257,25 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def streams_of(self, device: DeviceEntry) -> tuple[StreamSettings, ...]:
         """The streams that a device sends."""
         return tuple(s for s in self.stream if device.streams is None or s.name in device.streams)
+
+
+def listener(fleet: FleetSettings | None) -> dict[str, BrokerSettings]:
+    """``private`` where a fleet's file leaves it out: the MQTT listener of its first NATS server, with the same login.
+
+    Its port is the usual one, 8883 with TLS and 1883 without.
+    """
+    if fleet is None or fleet.log != "nats":
+        return {}
+    scheme, _, place = fleet.servers[0].rpartition("://")
+    host = urlsplit(f"//{place}").hostname or "localhost"
+    url = f"mqtts://{host}:8883" if scheme == "tls" else f"mqtt://{host}:1883"
+    return {
+        "private": BrokerSettings(
+            url,
+            username=fleet.username,
+            password_file=fleet.password_file,
+            ca_file=fleet.ca_file,
+            cert_file=fleet.cert_file,
+            key_file=fleet.key_file,
+        )
+    }

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import nats
@@ -21,7 +21,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
-from nats.js.errors import KeyWrongLastSequenceError
+from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 
 from eyestream.errors import LinkError
 from eyestream.rim.logs.log import Bounds, Entry, Publication
@@ -93,14 +93,14 @@ async def _heard(error: Exception) -> None:
 
 @trouble
 async def make_streams(
-    client: Client, partitions: int, *, replicas: int, raw_age_s: float, released_age_s: float
+    client: Client, partitions: Iterable[int], *, replicas: int, raw_age_s: float, released_age_s: float
 ) -> None:
-    """Make the streams of a fleet, those that are not there.
+    """Make streams of a fleet, those that are not there: of some partitions, and of what is released.
 
     Parameters
     ----------
     partitions
-        Of the raw rows.
+        Whose raw rows; a worker makes its own.
     replicas
         Copies of each message, in memory for raw rows: 3 where the fleet has three servers.
     raw_age_s
@@ -117,7 +117,7 @@ async def make_streams(
             max_age=raw_age_s,
             num_replicas=replicas,
         )
-        for partition in range(partitions)
+        for partition in partitions
     ]
     wanted.append(
         StreamConfig(
@@ -147,10 +147,12 @@ class NatsLog:
         Connected.
     partition
         Which one.
+    make
+        Makes the streams again where they are gone, as after a loss of power at all servers; None: nobody does.
     """
 
-    def __init__(self, client: Client, partition: int) -> None:
-        self._client, self._stream = client, _stream(partition)
+    def __init__(self, client: Client, partition: int, make: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._client, self._stream, self._make = client, _stream(partition), make
         self._jetstream = client.jetstream(timeout=_TIMEOUT_S)
         self._reader: JetStreamContext.PullSubscription | None = None
         self._delivered = self._link = 0
@@ -158,7 +160,13 @@ class NatsLog:
     @trouble
     async def bounds(self) -> Bounds:
         """As `Log`."""
-        info = await self._jetstream.stream_info(self._stream)
+        try:
+            info = await self._jetstream.stream_info(self._stream)
+        except NotFoundError:
+            if self._make is None:
+                raise
+            await self._make()
+            info = await self._jetstream.stream_info(self._stream)
         first = info.state.first_seq or 1
         return Bounds(str(info.created), first, max(info.state.last_seq + 1, first))
 

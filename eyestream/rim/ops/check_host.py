@@ -91,6 +91,13 @@ def _files(settings: Settings, path: Path) -> Iterator[Finding]:
     ledger = settings.sidecar.ledger
     yield _kept("the ledger's directory is private", ledger.parent, _OTHERS, "go=")
     yield _kept("the ledger is private", ledger, _OTHERS, "go=")
+    second = settings.sidecar.second_place
+    if second is not None:
+        yield _kept("the second place is private", second, _OTHERS, "go=")
+        if ledger.exists() and second.exists():
+            what = "the second place is on another disk than the ledger"
+            apart = os.stat(second).st_dev != os.stat(ledger).st_dev
+            yield good(what) if apart else bad(what, f"{second} is on the same one", "Name a file on another disk")
 
 
 def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:

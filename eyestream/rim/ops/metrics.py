@@ -1,22 +1,39 @@
-"""Counters of a sidecar as Prometheus text, and whether it is healthy.
+"""Counters of a sidecar, or of a worker of a fleet, as Prometheus text, and whether it is healthy.
 
 An allow-list: envelopes, rows by what became of them, chunks, messages, links. All of them follow from when messages
 came and how large they were, none from a value in them. Missing values, imputations, projections are counted nowhere.
 
-They are served on the loopback: GET /metrics and GET /healthz, nothing else, bounded in size, number and time.
+They are served on the loopback, or where the configuration says: GET /metrics and GET /healthz, nothing else, bounded
+in size, number and time.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from eyestream.chunking.session import Counters as RowCounters
 from eyestream.errors import LinkError
 from eyestream.privacy.charge import Ceilings, decimal
 from eyestream.privacy.meter import Odometer
-from eyestream.rim.sidecar.assembly import Assembly
-from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.release.stream import ChunkCounters
 
-__all__ = ["PLANNED", "Page", "health", "metrics", "pages", "serve"]
+if TYPE_CHECKING:
+    from eyestream.rim.shard.worker import Worker
+    from eyestream.rim.sidecar.assembly import Assembly
+    from eyestream.rim.sidecar.sidecar import Sidecar
+
+__all__ = [
+    "PLANNED",
+    "Page",
+    "health",
+    "metrics",
+    "pages",
+    "serve",
+    "worker_health",
+    "worker_metrics",
+    "worker_pages",
+]
 
 Page = Callable[[], Awaitable[tuple[int, str]]]
 """Gives status and body."""
@@ -29,8 +46,8 @@ _WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allo
 
 
 @contextlib.asynccontextmanager
-async def serve(port: int, pages: Mapping[str, Page]) -> AsyncIterator[int]:
-    """Serve `pages` by path on 127.0.0.1 beside the body; gives the port (0 chooses one).
+async def serve(port: int, pages: Mapping[str, Page], address: str = "127.0.0.1") -> AsyncIterator[int]:
+    """Serve `pages` by path beside the body; gives the port (0 chooses one).
 
     Raises
     ------
@@ -54,9 +71,9 @@ async def serve(port: int, pages: Mapping[str, Page]) -> AsyncIterator[int]:
             writer.close()
 
     try:
-        server = await asyncio.start_server(visit, "127.0.0.1", port, limit=MOST_BYTES)
+        server = await asyncio.start_server(visit, address, port, limit=MOST_BYTES)
     except OSError:
-        raise LinkError(f"port {port} of 127.0.0.1 cannot be opened for [metrics]") from None
+        raise LinkError(f"port {port} of {address} cannot be opened for [metrics]") from None
     async with server:
         try:
             yield server.sockets[0].getsockname()[1]
@@ -102,7 +119,11 @@ PLANNED = frozenset({"lifetime", "day", "wearer", "session", "change"})
 """Words of `health` that no restart mends: the budget works as it should."""
 
 
-def pages(made: Assembly) -> dict[str, Page]:
+def _page(word: str) -> tuple[int, str]:
+    return (200 if word == "ok" or word in PLANNED else 503), f"{word}\n"
+
+
+def pages(made: "Assembly") -> dict[str, Page]:
     """What `serve` serves of a sidecar, by path."""
 
     async def figures() -> tuple[int, str]:
@@ -110,13 +131,12 @@ def pages(made: Assembly) -> dict[str, Page]:
         return 200, metrics(made.sidecar, odometers, made.plan.ceilings.device)
 
     async def healthz() -> tuple[int, str]:
-        word = health(made.sidecar)
-        return (200 if word == "ok" or word in PLANNED else 503), f"{word}\n"
+        return _page(health(made.sidecar))
 
     return {"/metrics": figures, "/healthz": healthz}
 
 
-def metrics(sidecar: Sidecar, odometers: Mapping[str, Odometer], ceilings: Ceilings) -> str:
+def metrics(sidecar: "Sidecar", odometers: Mapping[str, Odometer], ceilings: Ceilings) -> str:
     """All counters, and what devices have spent, in the text format 0.0.4 of Prometheus."""
     return "".join((*_lines(sidecar), *_budgets(odometers, ceilings)))
 
@@ -144,7 +164,7 @@ _SCOPES = {
 }
 
 
-def health(sidecar: Sidecar) -> str:
+def health(sidecar: "Sidecar") -> str:
     """``ok``, or what is wrong, in one word of a fixed list."""
     if sidecar.pipeline.failed:
         return "ledger"
@@ -152,28 +172,25 @@ def health(sidecar: Sidecar) -> str:
         return "raw_link"
     if not sidecar.private_stands:
         return "private_link"
-    conditions = {sidecar.pipeline.condition(key) for key in sidecar.pipeline.keys}
-    return next((word for word in _WITHHELD if word in conditions), "ok")
+    return _withheld(sidecar.pipeline.condition(key) for key in sidecar.pipeline.keys)
 
 
-def _lines(sidecar: Sidecar) -> Iterator[str]:
+def _withheld(conditions: Iterable[str]) -> str:
+    found = set(conditions)
+    return next((word for word in _WITHHELD if word in found), "ok")
+
+
+def _lines(sidecar: "Sidecar") -> Iterator[str]:
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
     yield from _counter("raw_messages_received", "raw messages that came in", [("", sidecar.worker.received)])
-    yield from _counter("raw_messages_taken", "raw messages whose rows went to their device", [("", counters.taken)])
-    yield from _counter("raw_messages_rejected", "raw messages refused", _by("reason", counters.rejected))
     yield from _counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.worker.dropped)])
-    rows = {
-        kind: sum(getattr(sidecar.pipeline.rows(key), kind) for key in sidecar.pipeline.keys)
-        for kind in ("accepted", "late", "duplicate", "stale_session", "refused", "jump", "wearer")
-    }
-    yield from _counter("rows", "rows by what became of them", _by("fate", rows))
-    yield from _counter("chunks_due", "chunks that fell due", [("", counters.due)])
-    yield from _counter("chunks_released", "chunks released", [("", counters.released)])
-    yield from _counter(
-        "chunks_withheld", "chunks the budget did not allow, or of a baseline", _by("ceiling", counters.withheld)
+    yield from _common(
+        counters.taken,
+        counters.rejected,
+        [sidecar.pipeline.rows(key) for key in sidecar.pipeline.keys],
+        counters,
+        outbox.delivered,
     )
-    yield from _counter("chunks_dropped", "chunks lost to a fault", _by("reason", counters.dropped))
-    yield from _counter("chunks_delivered", "chunks the broker acknowledged", [("", outbox.delivered)])
     stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused}
     yield from _counter("chunks_undelivered", "released chunks no broker took in time", _by("reason", stale))
     yield from _counter("links", "connections made", _by("side", sidecar.links))
@@ -182,6 +199,59 @@ def _lines(sidecar: Sidecar) -> Iterator[str]:
     yield from _family("raw_messages_waiting", "gauge", "raw messages that wait", [("", sidecar.worker.held)])
     yield from _family("chunks_waiting", "gauge", "released chunks that wait for the broker", [("", len(outbox))])
     yield from _family("ledger_failed", "gauge", "1 when nothing is released", [("", int(sidecar.pipeline.failed))])
+
+
+def _common(
+    taken: int, rejected: Mapping[str, int], rows: Collection[RowCounters], chunks: ChunkCounters, delivered: int
+) -> Iterator[str]:
+    """What a sidecar and a worker of a fleet both count."""
+    yield from _counter("raw_messages_taken", "raw messages whose rows went to their device", [("", taken)])
+    yield from _counter("raw_messages_rejected", "raw messages refused", _by("reason", rejected))
+    kinds = ("accepted", "late", "duplicate", "stale_session", "refused", "jump", "wearer")
+    fates = {kind: sum(getattr(own, kind) for own in rows) for kind in kinds}
+    yield from _counter("rows", "rows by what became of them", _by("fate", fates))
+    yield from _counter("chunks_due", "chunks that fell due", [("", chunks.due)])
+    yield from _counter("chunks_released", "chunks released", [("", chunks.released)])
+    yield from _counter(
+        "chunks_withheld", "chunks the budget did not allow, or of a baseline", _by("ceiling", chunks.withheld)
+    )
+    yield from _counter("chunks_dropped", "chunks lost to a fault", _by("reason", chunks.dropped))
+    yield from _counter("chunks_delivered", "chunks the broker acknowledged", [("", delivered)])
+
+
+def worker_pages(worker: "Worker") -> dict[str, Page]:
+    """What `serve` serves of a worker of a fleet, by path."""
+
+    async def figures() -> tuple[int, str]:
+        return 200, worker_metrics(worker)
+
+    async def healthz() -> tuple[int, str]:
+        return _page(worker_health(worker))
+
+    return {"/metrics": figures, "/healthz": healthz}
+
+
+def worker_health(worker: "Worker") -> str:
+    """``ok``, ``log``, or why nothing is released. A ledger that fails ends a worker."""
+    if not worker.stands:
+        return "log"
+    return _withheld(stream.condition for stream in worker.shard.streams.values())
+
+
+def worker_metrics(worker: "Worker") -> str:
+    """All counters of a worker. None of them outlives it: rates and sums over a fleet are for Prometheus."""
+    shard, chunks = worker.shard, ChunkCounters()
+    for stream in shard.streams.values():
+        chunks.add(stream.counters)
+    rows = [stream.rows for stream in shard.streams.values()]
+    return "".join(
+        (
+            *_common(shard.taken, shard.rejected, rows, chunks, worker.published),
+            *_counter("log_breaks", "times the log was away, or lost a message on its way", [("", worker.breaks)]),
+            *_family("link_up", "gauge", "1 when the link stands", _by("side", {"log": int(worker.stands)})),
+            *_family("chunks_waiting", "gauge", "released chunks that wait for the log", [("", worker.waiting)]),
+        )
+    )
 
 
 def _by(label: str, counts: Mapping[str, int]) -> list[Sample]:

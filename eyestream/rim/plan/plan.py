@@ -231,7 +231,13 @@ def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
 def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], parts: Mapping[str, Parts]) -> Plan:
     streams = {
         stream.name: StreamPlan(
-            stream, settings.budget, parts[stream.name], _deployment(settings, stream, parts), alone(settings)
+            stream,
+            settings.budget,
+            parts[stream.name],
+            _deployment(settings, stream, parts),
+            alone(settings),
+            settings.sidecar,
+            settings.fleet,
         )
         for stream in settings.stream
     }

@@ -10,13 +10,15 @@ from eyestream.gaze.entry import FrontEndEntry
 from eyestream.privacy.charge import Charge, levels_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Deployment
-from eyestream.rim.config import BudgetSettings, StreamSettings
+from eyestream.rim.config import BudgetSettings, SidecarSettings, StreamSettings
+from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.plan.words import (
     borders_of,
     epsilon_warnings,
     error_words,
     lasting_words,
     purpose_words,
+    standing_of,
     wearer_scopes,
     withheld_seconds,
 )
@@ -69,6 +71,7 @@ class StreamPlan:
     parts : what it is made of.
     deployment : what stands around its mechanism.
     alone : whether no device sends more streams than one.
+    sidecar, fleet : where its ledger is, and the log of its workers; None: there is no log.
     """
 
     settings: StreamSettings
@@ -76,6 +79,8 @@ class StreamPlan:
     parts: Parts
     deployment: Deployment
     alone: bool
+    sidecar: SidecarSettings
+    fleet: FleetSettings | None
 
     @property
     def name(self) -> str:
@@ -151,7 +156,10 @@ class StreamPlan:
         scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
         error = error_words(self.mechanism, self.budget.levels)
         borders = borders_of(self.parts.asked)
-        return dataclasses.replace(made, scopes=scopes, purpose=self.purpose, error=error, borders=borders)
+        standing = standing_of(self.sidecar, self.fleet)
+        return dataclasses.replace(
+            made, scopes=scopes, purpose=self.purpose, error=error, borders=borders, standing=standing
+        )
 
     @cached_property
     def meta(self) -> Meta:

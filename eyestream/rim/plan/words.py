@@ -7,10 +7,11 @@ import numpy as np
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
-from eyestream.rim.config import PrivacySettings, WearerBudgetSettings
+from eyestream.rim.config import PrivacySettings, SidecarSettings, WearerBudgetSettings
+from eyestream.rim.config.fleet import FleetSettings
 
 if TYPE_CHECKING:
-    from eyestream.privacy.claims.facts import SessionBorders
+    from eyestream.privacy.claims.facts import SessionBorders, Standing
 
 __all__ = [
     "borders_of",
@@ -18,6 +19,7 @@ __all__ = [
     "error_words",
     "lasting_words",
     "purpose_words",
+    "standing_of",
     "wearer_scopes",
     "withheld_seconds",
 ]
@@ -34,6 +36,19 @@ def borders_of(asked: bool | None) -> "SessionBorders | None":
     from eyestream.privacy.claims.facts import SessionBorders  # noqa: PLC0415
 
     return SessionBorders(PERIOD_S, LEAST, SILENCE_S, asked)
+
+
+def standing_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "Standing":
+    """What is trusted, by where the ledger is and which log carries the rows."""
+    from eyestream.privacy.claims.facts import Standing  # noqa: PLC0415  for who asks
+
+    if fleet is not None and fleet.log == "nats":
+        raw = f"Raw rows are in the memory of its servers for {fleet.raw_age_s:g} s, and on no disk"
+        return Standing.of_fleet("NATS", raw, tls=all(one.startswith("tls://") for one in fleet.servers))
+    if fleet is not None:
+        raw = "Raw rows are on its brokers' disks, for as long as their topic says"
+        return Standing.of_fleet("Kafka", raw, tls=fleet.ca_file is not None)
+    return Standing() if sidecar.second_place is None else Standing.guarded()
 
 
 def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:

@@ -2,35 +2,30 @@
 
 import asyncio
 import contextlib
-import logging
 import time
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, PayloadError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, RefusedError
+from eyestream.rim.mqtt.transport import Link, Message, RefusedError
+from eyestream.rim.sdk.carrier import Carrier
+from eyestream.rim.sdk.holding import Gaze, Rows
 from eyestream.wire import messages, topics
 
 __all__ = ["Publisher"]
-
-_LOG = logging.getLogger("eyestream.link")
 
 GOODBYE_SECONDS = 3.0
 """Wait for the end message to be taken before leaving without it."""
 
 
-@dataclass(eq=False, slots=True)
-class _Pending:
-    topic: str
-    payload: bytes
-    taken: "asyncio.Future[bool]"
+_LONGEST_S = 30.0
+"""Rows of so many seconds are held at most: less than half of the silence after which a session ends by default."""
 
 
 class Publisher:
@@ -40,6 +35,11 @@ class Publisher:
     was seen, and no row is over gaze from before the session. Send a row of NaN for a lost eye; pass `seq` to leave
     numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
     receiver sees the gap.
+
+    Rows are held until their chunk is whole, and go as one message: a sixth of the work at the other end, and no chunk
+    is later, for it is released when its last row is there. The length of a chunk is in the stream's
+    description, which the broker must let the tracker read; until it comes, and where it does not, each call is a
+    message. So is the first one of a session, which says when that began. No row is held for more than 30 s of rows.
 
     A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
@@ -60,6 +60,10 @@ class Publisher:
     wearer
         Who wears the device, as a number from 1 to 2^32 - 1 that means nothing outside; 0: not known. When somebody
         else puts it on, name them with `end_session`.
+    hold
+        Whether rows are held.
+    gaze_s
+        Samples of gaze go together until they span so many seconds of the tracker's clock.
     wait_s
         How long entering waits for the first connection before it gives up.
 
@@ -87,29 +91,34 @@ class Publisher:
         stream: str = topics.FEATURE_STREAM,
         schema: int = 1,
         wearer: int = 0,
+        hold: bool = True,
+        gaze_s: float = 0.05,
         wait_s: float = 10.0,
     ) -> None:
         if names and not 0 < rate < float("inf"):
             raise ConfigError("rate: expected rows a second, above 0")
         self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
         self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
+        self._meta_topic = topics.meta_topic(device, stream)
         self._schema, self._wearer = schema, _handle(wearer)
+        self._asks, self._gaze_s = hold and bool(names), gaze_s
+        self._chunk = 0
+        self._rows, self._gaze = Rows(), Gaze()
         self._wait_s = wait_s
-        self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
+        self._carrier = Carrier()
         self._stack = contextlib.AsyncExitStack()
-        self._up = asyncio.Event()
-        self._refused = False
         self.names = tuple(names)
         self.rate = rate
         self.session = time.time_ns()
         """Number of the session; larger for every later one, also after a restart."""
         self.next_seq = 0
         """Number of the next row."""
+        self._begun = False
         self.lost = 0
         """Rows and samples that no broker took."""
 
     async def __aenter__(self) -> Self:
-        link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=lambda message: None)
+        link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=self._hear)
         await self._stack.enter_async_context(link.beside(self._wait_s))
         return self
 
@@ -117,15 +126,17 @@ class Publisher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._up.is_set() and self.names:
+            if self._carrier.stands:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(GOODBYE_SECONDS):
-                        await self.end_session()
+                        await self._send_gaze_on()
+                        if self.names:
+                            await self.end_session()
         finally:
             await self._stack.aclose()
 
     async def send(self, rows: ArrayLike, *, seq: int | None = None, t: ArrayLike | None = None) -> bool:
-        """Publish `rows`, numbered from `seq` (default: on from the last one).
+        """Take `rows`, numbered from `seq` (default: on from the last one), and publish what makes chunks whole.
 
         Parameters
         ----------
@@ -139,7 +150,7 @@ class Publisher:
         Returns
         -------
         bool
-            Whether the broker has acknowledged them.
+            Whether the broker has acknowledged what was to be published now; True for rows that are held.
 
         Raises
         ------
@@ -157,12 +168,32 @@ class Publisher:
         times = None if t is None else np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
+        taken = True
+        if not self._rows.fits(first, times):
+            taken = await self._send_rows(len(self._rows))
         self.next_seq = first + len(block)
+        self._rows.add(first, block, times)
+        return await self._send_rows(self._due()) and taken
+
+    def _due(self) -> int:
+        """How many of the rows that are held go now."""
+        held = len(self._rows)
+        most = min(messages.rows_per_message(len(self.names)), int(_LONGEST_S * self.rate))
+        if not self._chunk or not self._begun or held >= most:
+            return held
+        return max(0, held - self.next_seq % self._chunk)
+
+    async def _send_rows(self, count: int) -> bool:
+        """Publish the first `count` rows that are held; whether the broker has taken them."""
+        if not count:
+            return True
+        first, block, times = self._rows.take(count)
         payload = messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer)
-        return await self._hand_over(self._topic, payload, len(block))
+        self._begun = True
+        return await self._hand_over(self._topic, payload, count)
 
     async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
-        """Publish samples of gaze; a lost eye is a sample of NaN.
+        """Take samples of gaze, and publish them when they span `gaze_s`; a lost eye is a sample of NaN.
 
         Parameters
         ----------
@@ -175,7 +206,7 @@ class Publisher:
         Returns
         -------
         bool
-            Whether the broker has acknowledged them.
+            Whether the broker has acknowledged what was to be published now; True for samples that are held.
 
         Raises
         ------
@@ -187,6 +218,17 @@ class Publisher:
         block = block[None, :] if block.ndim == 1 else block
         if block.ndim != 2 or times.shape != block.shape[:1]:
             raise ValueError(f"gaze: expected one time for each sample, got {times.shape} and {block.shape}")
+        taken = True
+        if not self._gaze.fits(block, messages.rows_per_message(block.shape[1])):
+            taken = await self._send_gaze_on()
+        self._gaze.add(times, block)
+        return (self._gaze.span < self._gaze_s or await self._send_gaze_on()) and taken
+
+    async def _send_gaze_on(self) -> bool:
+        """Publish the samples that are held; whether the broker has taken them."""
+        if not self._gaze.held:
+            return True
+        times, block = self._gaze.take()
         payload = messages.encode_gaze(times, block, self._schema)
         return await self._hand_over(self._gaze_topic, payload, len(block))
 
@@ -197,55 +239,39 @@ class Publisher:
         old one would tell of that gaze once more. Raises ConfigError for a handle that cannot be one.
         """
         following = self._wearer if wearer is None else _handle(wearer)
+        await self._send_rows(len(self._rows))
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
-        self.next_seq, self._wearer = 0, following
+        self.next_seq, self._wearer, self._begun = 0, following, False
         return await self._hand_over(self._topic, payload, 0)
 
     async def _hand_over(self, topic: str, payload: bytes, count: int) -> bool:
         """Whether the broker has taken it; if not, `count` rows or samples are lost."""
-        taken = False
-        if self._up.is_set():
-            entry = _Pending(topic, payload, asyncio.get_running_loop().create_future())
-            await self._pending.put(entry)
-            taken = await entry.taken
+        taken = await self._carrier.hand_over(topic, payload)
         self.lost += 0 if taken else count
         return taken
 
-    def _note(self, refusal: RefusedError) -> None:
-        """Say once what the broker has against our rows."""
-        if not self._refused:
-            _LOG.warning("raw: %s", refusal)
-        self._refused = True
+    def _hear(self, message: Message) -> None:
+        """The description of the stream, which has the length of a chunk."""
+        if message.topic == self._meta_topic:
+            with contextlib.suppress(PayloadError):
+                self._chunk = messages.decode_meta(message.payload).n
+
+    async def _ask(self, link: Link) -> None:
+        """Subscribe to the description; a broker that ends the link over that is not asked again."""
+        if self._asks:
+            self._asks = False
+            with contextlib.suppress(RefusedError):
+                await link.subscribe(self._meta_topic, 1)
+            self._asks = True
 
     async def _serve(self, link: Link) -> None:
         """Publish one entry after the other for as long as the link stands."""
-        self._up.set()
-        entry: _Pending | None = None
-        try:
-            while True:
-                entry = await self._pending.get()
-                try:
-                    await link.publish(entry.topic, entry.payload, qos=1)
-                except RefusedError as refusal:
-                    self._note(refusal)
-                    _answer(entry, taken=False)
-                else:
-                    _answer(entry, taken=True)
-        finally:
-            self._up.clear()
-            _answer(entry, taken=False)
-            while not self._pending.empty():
-                _answer(self._pending.get_nowait(), taken=False)
+        await self._carrier.serve(link, self._ask)
 
 
 def _handle(wearer: int) -> int:
     if not 0 <= wearer <= messages.MAX_WEARER:
         raise ConfigError(f"wearer: expected a number from 0 to {messages.MAX_WEARER}")
     return wearer
-
-
-def _answer(entry: _Pending | None, *, taken: bool) -> None:
-    if entry is not None and not entry.taken.done():
-        entry.taken.set_result(taken)

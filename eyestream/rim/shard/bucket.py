@@ -5,8 +5,8 @@ from nats.js.api import StorageType
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eyestream.errors import ShardError
+from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.nats import trouble
-from eyestream.rim.shard.second_place import Lengths
 
 __all__ = ["Bucket", "make_bucket"]
 

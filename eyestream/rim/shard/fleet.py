@@ -2,30 +2,26 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, SecondPlace
 from eyestream.rim.logs.log import Log
-from eyestream.rim.mqtt.endpoint import Endpoint, secret_in, tls_context
-from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Backoff, Link
+from eyestream.rim.mqtt.endpoint import secret_in, tls_context
+from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
 from eyestream.rim.shard.directory import create_shard, opened_shard
-from eyestream.rim.shard.second_place import FilePlace, Lengths, SecondPlace
+from eyestream.rim.shard.telling import Telling
 from eyestream.rim.shard.worker import Worker
-from eyestream.wire.messages import encode_meta
-from eyestream.wire.topics import meta_topic
 
 __all__ = ["found_shard", "run_shard"]
 
 _LOG = logging.getLogger("eyestream.shard")
-
-_AT_ONCE = 64
-"""Retained messages that may be under way."""
 
 
 async def found_shard(plan: Plan, partition: int, created: int) -> None:
@@ -61,8 +57,14 @@ async def found_shard(plan: Plan, partition: int, created: int) -> None:
             await place.write(name, Lengths(0, 0))
 
 
-async def run_shard(plan: Plan, partition: int, today: Callable[[], int], stop: asyncio.Event) -> Worker:
-    """Serve a shard until `stop` is set; gives its worker, whose work is done.
+async def run_shard(
+    plan: Plan,
+    partition: int,
+    today: Callable[[], int],
+    stop: asyncio.Event,
+    beside: Callable[[Worker], contextlib.AbstractAsyncContextManager[object]] = contextlib.nullcontext,
+) -> Worker:
+    """Serve a shard until `stop` is set; gives its worker, whose work is done. `beside` it something else is open.
 
     Raises
     ------
@@ -91,26 +93,13 @@ async def run_shard(plan: Plan, partition: int, today: Callable[[], int], stop: 
                 key=key,
             )
         )
-        told = [(meta_topic(*key), encode_meta(meta)) for key, meta in plan.metas.items() if key in shard.streams]
+        worker = Worker(shard, log, place)
+        await stack.enter_async_context(beside(worker))
         async with asyncio.TaskGroup() as group:
-            telling = group.create_task(_tell(plan.settings, told), name="meta") if fleet.log == "nats" else None
-            worker = Worker(shard, log, place)
+            if fleet.log == "nats":
+                group.create_task(Telling(plan, partition, shard, worker).run(stop), name="telling")
             await worker.run(stop)
-            if telling is not None:
-                telling.cancel()
             return worker
-
-
-async def _tell(settings: Settings, told: Sequence[tuple[str, bytes]]) -> None:
-    """Let it stand, retained, where applications subscribe, and again on each link, until cancelled."""
-
-    async def serve(link: Link) -> None:
-        for start in range(0, len(told), _AT_ONCE):
-            await link.state(told[start : start + _AT_ONCE])
-        await asyncio.Event().wait()
-
-    endpoint = Endpoint.of(settings.private)
-    await ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=lambda message: None).run()
 
 
 async def _joined(
@@ -171,15 +160,17 @@ async def _nats(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log
         user=fleet.username,
         password=None if fleet.password_file is None else secret_in(fleet.password_file),
     ) as client:
-        await make_streams(
+        make = functools.partial(
+            make_streams,
             client,
-            fleet.partitions,
+            [partition],
             replicas=fleet.replicas,
             raw_age_s=fleet.raw_age_s,
             released_age_s=fleet.released_age_s,
         )
+        await make()
         await make_bucket(client, fleet.replicas)
-        yield NatsLog(client, partition), Bucket(client)
+        yield NatsLog(client, partition, make), Bucket(client)
 
 
 @contextlib.asynccontextmanager

@@ -29,11 +29,11 @@ from eyestream.release.ports import Mechanism
 from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.moving import ledger_name
+from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, partition_of
 from eyestream.rim.shard.frames import Border, Parcel, Step
 from eyestream.rim.shard.outbox import Outbox
 from eyestream.rim.shard.resuming import Place, Seal, last_rows, reserved, resumed
-from eyestream.rim.shard.second_place import Lengths
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_raw
@@ -62,7 +62,7 @@ class Shard:
 
     Attributes
     ----------
-    rejected : messages refused, by reason.
+    taken, rejected : messages whose rows went to their stream, and those refused, by reason.
     waiting : what an earlier life released and nobody acknowledged, to be published first.
 
     Raises
@@ -120,7 +120,7 @@ class Shard:
         self._granted: set[Place] = set()
         self._touched: dict[StreamKey, None] = {}
         self._epoch, self.next = held.epoch, held.offset
-        self.rejected: Counter[str] = Counter()
+        self.taken, self.rejected = 0, Counter[str]()
         self.waiting = list(held.parcels)
 
     @property
@@ -190,6 +190,7 @@ class Shard:
             return
         try:
             rows = decode_raw(entry.payload, stream.settings.features, stream.settings.schema)
+            self.taken += 1
             self._note(entry.key, stream.feed(rows, entry.at), entry.offset)
         except PayloadError as error:
             self.rejected[error.reason] += 1

@@ -10,11 +10,11 @@ import logging
 from collections import deque
 from itertools import islice
 
-from eyestream.errors import LinkError
+from eyestream.errors import LinkError, ShardError
+from eyestream.rim.ledger.second_place import Lengths, SecondPlace, refuse_shorter
 from eyestream.rim.logs.log import Entry, Log, Publication
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.shard.frames import Parcel
-from eyestream.rim.shard.second_place import Lengths, SecondPlace, refuse_shorter
 from eyestream.rim.shard.shard import Shard
 from eyestream.streams import StreamKey
 
@@ -45,17 +45,29 @@ class Worker:
         Its partition.
     second_place
         Remembers how long its files are; None: nobody does, and a shard that is rolled back is not noticed.
+
+    Attributes
+    ----------
+    shard : what it serves; to be read for metrics.
+    published : chunks that the log acknowledged.
+    stands : whether the log is read.
+    breaks : how often it stopped being read.
     """
 
     def __init__(self, shard: Shard, log: Log, second_place: SecondPlace | None = None) -> None:
-        self._shard, self._log, self._second_place = shard, log, second_place
+        self.shard, self._log, self._second_place = shard, log, second_place
         self._waiting: deque[Parcel] = deque(shard.waiting)
         self._acknowledged: list[Parcel] = []
         self._lengths = self._remembered = shard.lengths
         self._wake, self._empty = asyncio.Event(), asyncio.Event()
         self._last: tuple[float, float] | None = None
-        self.published = 0
-        """Chunks that the log acknowledged."""
+        self.published = self.breaks = 0
+        self.stands = False
+
+    @property
+    def waiting(self) -> int:
+        """Released chunks that the log has not acknowledged."""
+        return len(self._waiting)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; then publish what is released, and return.
@@ -63,14 +75,20 @@ class Worker:
         Raises
         ------
         ShardError
-            The shard is older than what the second place remembers; or its log was cut off.
+            The second place does not know the shard; or its log was cut off.
         LedgerError
-            The shard cannot be written any more.
+            The shard is older than what the second place remembers, or cannot be written any more.
         LinkError
             The end came before the second place could be reached.
         """
         if self._second_place is not None:
-            refuse_shorter(self._shard.name, self._lengths, await self._recall(self._second_place, stop))
+            remembered, where = await self._recall(self._second_place, stop), f"shard {self.shard.name}"
+            if remembered is None:
+                raise ShardError(
+                    f"{where}: the second place knows nothing of it; `eyestream shard --new` makes both, and one that "
+                    "was lost must be put back"
+                )
+            refuse_shorter(where, self._lengths, remembered)
         self._remembered = Lengths(-1, -1)
         async with asyncio.TaskGroup() as group:
             publishing = group.create_task(self._publish(), name="publish")
@@ -84,7 +102,8 @@ class Worker:
         backoff = Backoff()
         while not stop.is_set():
             try:
-                await self._log.seek(self._shard.begin(await self._log.bounds()))
+                await self._log.seek(self.shard.begin(await self._log.bounds()))
+                self.stands = True
                 while not stop.is_set():
                     if len(self._waiting) > _MOST_WAITING:
                         await asyncio.sleep(_WAIT_S)
@@ -92,6 +111,8 @@ class Worker:
                     await self._take(await self._log.fetch(_AT_ONCE, _WAIT_S))
                     backoff.reset()
             except LinkError as error:
+                self.breaks += self.stands
+                self.stands = False
                 _LOG.warning("log: %s; trying again until it is back", error)
                 await backoff.wait()
 
@@ -112,8 +133,8 @@ class Worker:
         self, entries: list[Entry], now: float | None, acknowledged: list[Parcel]
     ) -> tuple[list[Parcel], Lengths]:
         """In a thread: it waits for the disk."""
-        self._shard.acknowledge(acknowledged)
-        return self._shard.take(entries, now), self._shard.lengths
+        self.shard.acknowledge(acknowledged)
+        return self.shard.take(entries, now), self.shard.lengths
 
     def _now(self, entries: list[Entry]) -> float | None:
         """The time by the log's clock, from its last message on; None: more messages may wait, or none ever came."""
@@ -153,7 +174,7 @@ class Worker:
         backoff = Backoff()
         while True:
             try:
-                return await place.read(self._shard.name)
+                return await place.read(self.shard.name)
             except LinkError as error:
                 if stop.is_set():
                     raise
@@ -164,5 +185,5 @@ class Worker:
         """Before anything is published: let the second place know how long the shard's files are."""
         lengths = self._lengths
         if self._second_place is not None and lengths != self._remembered:
-            await self._second_place.write(self._shard.name, lengths)
+            await self._second_place.write(self.shard.name, lengths)
             self._remembered = lengths

@@ -1,8 +1,8 @@
 """A sidecar at work on its plan, with its ledger open."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
@@ -11,6 +11,7 @@ from eyestream.rim.config import Settings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sidecar.spending import SpendingLedger
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 
@@ -57,7 +58,7 @@ class Assembly:
         return plan
 
 
-@contextmanager
+@contextlib.contextmanager
 def assemble(
     plan: Plan,
     today: Callable[[], int],
@@ -79,10 +80,18 @@ def assemble(
     ConfigError
         A source, a claim or a broker's settings cannot be used; a device has another ledger.
     LedgerError
-        There is no ledger, or it cannot be used.
+        There is no ledger, or it cannot be used, or it is older than the second place remembers.
     """
     ceilings, settings = plan.ceilings, plan.settings
-    with Ledger(settings.sidecar.ledger, ceilings=ceilings.device, streams=ceilings.streams) as ledger:
+    with contextlib.ExitStack() as stack:
+        ledger = stack.enter_context(
+            Ledger(settings.sidecar.ledger, ceilings=ceilings.device, streams=ceilings.streams)
+        )
+        reserving: SpendingLedger = ledger
+        if settings.sidecar.second_place is not None:
+            from eyestream.rim.ledger.second_place import guarded  # noqa: PLC0415  for who has one
+
+            reserving = stack.enter_context(guarded(ledger, settings.sidecar.second_place))
         for device in settings.device:
             if device.id in ledger.gone:
                 raise ConfigError(
@@ -91,7 +100,7 @@ def assemble(
                 )
         sidecar = Sidecar(
             plan,
-            ledger,
+            reserving,
             today=today,
             sources={**plan.sources(), **sources},
             ledger_id=ledger.header.ledger_id,

@@ -130,11 +130,7 @@ class Pipeline:
         """Messages and chunks by what became of them; a copy."""
         total = Counters(taken=self._messages.taken, rejected=Counter(self._messages.rejected))
         for served in self._served.values():
-            own = served.stream.counters
-            total.due += own.due
-            total.released += own.released
-            total.withheld.update(own.withheld)
-            total.dropped.update(own.dropped)
+            total.add(served.stream.counters)
         return total
 
     def condition(self, key: StreamKey) -> Condition:

@@ -1,0 +1,85 @@
+"""What applications read beside the chunks of a worker: descriptions and statuses, retained at the log's MQTT listener.
+
+They go by MQTT, as those of a sidecar do, because NATS keeps retained messages for MQTT alone. No chunk waits for them.
+"""
+
+import asyncio
+
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link, Will
+from eyestream.rim.plan import Plan
+from eyestream.rim.shard.shard import Shard
+from eyestream.rim.shard.worker import Worker
+from eyestream.rim.sidecar.boards import LAST_WILL, StatusBoard
+from eyestream.rim.sidecar.outbox import Outbox
+from eyestream.rim.sidecar.sender import Sender
+from eyestream.wire.messages import encode_meta
+from eyestream.wire.topics import meta_topic
+
+__all__ = ["Telling"]
+
+_LOOK_S = 1.0
+_AGAIN_S = 10.0
+_GOODBYE_S = 2.0
+
+
+class Telling:
+    """Lets descriptions and statuses of one shard stand.
+
+    Parameters
+    ----------
+    plan
+        Of a fleet; the shard's own status is that of ``[sidecar] name``, a hyphen and the partition.
+    partition, shard
+        Which one.
+    worker
+        Serves it.
+    """
+
+    def __init__(self, plan: Plan, partition: int, shard: Shard, worker: Worker) -> None:
+        self._shard, self._worker = shard, worker
+        self._sender = Sender(Outbox(1, 1.0))  # chunks go by the log
+        self._status = StatusBoard(f"{plan.settings.sidecar.name}-{partition}", shard.streams, self._sender.retain)
+        for key, meta in plan.metas.items():
+            if key in shard.streams:
+                self._sender.retain(meta_topic(*key), encode_meta(meta))
+        self._link = ReconnectingLink(
+            Endpoint.of(plan.settings.private),
+            self._serve,
+            what="private broker",
+            client_id=None,
+            deliver=lambda message: None,
+            will=Will(self._status.own_topic, LAST_WILL, 0),
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Say how each stream is until `stop` is set; then that it has stopped, if somebody listens."""
+        async with asyncio.TaskGroup() as group:
+            link = group.create_task(self._link.run(), name="private link")
+            saying = group.create_task(self._say(), name="status")
+            await stop.wait()
+            saying.cancel()
+            self._sender.leave(self._status.goodbye())
+            await asyncio.wait([link], timeout=_GOODBYE_S if self._sender.stands else 0)
+            link.cancel()
+
+    async def _serve(self, link: Link) -> None:
+        """Serve; state again what the last will of the life before may have overwritten."""
+        again = asyncio.get_running_loop().call_later(_AGAIN_S, self._sender.resend, self._status.own_topic)
+        try:
+            await self._sender.serve(link)
+        finally:
+            again.cancel()
+
+    async def _say(self) -> None:
+        before: object = None
+        while True:
+            conditions = {key: stream.condition for key, stream in self._shard.streams.items()}
+            now = (self._worker.stands, conditions)
+            if now != before:
+                before = now
+                self._status.update(
+                    stands=lambda key: self._worker.stands, ledger=True, condition=conditions.__getitem__
+                )
+            await asyncio.sleep(_LOOK_S)
