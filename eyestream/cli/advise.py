@@ -95,8 +95,9 @@ def _text(advice: Advice, table: dict[str, Any]) -> str:
             "session; the figures above are of gaze behind them"
         )
     lines += [
-        f"expected       of the variance of distinct features: {expected['distinct']:.2f} against the common mean, "
-        f"{expected['distinct_own']:.2f} with people's own means removed; of whole recordings "
+        f"expected       of the variance of distinct features, mean (median): {expected['distinct']:.2f} "
+        f"({expected['middle']:.2f}) against the common mean, {expected['distinct_own']:.2f} "
+        f"({expected['middle_own']:.2f}) with people's own means removed; mean, of whole recordings "
         f"{expected['distinct_offline']:.2f} and {expected['distinct_own_offline']:.2f}",
         "",
         f"{'feature':<26}{'explained':>11}{'own mean off':>14}{'correlation':>13}{'given saccades':>16}",

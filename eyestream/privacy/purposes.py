@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 ANCHORED = "anchored"
 """In the names of calibrations that take a baseline off each session."""
 
-_UTILITY = ("distinct", "distinct_own", "distinct_offline", "distinct_own_offline")
+_UTILITY = ("distinct", "distinct_own", "middle", "middle_own", "distinct_offline", "distinct_own_offline")
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,20 @@ def test_copies_count_once(yardstick: Yardstick, raw: list[Array]) -> None:
     np.testing.assert_allclose(np.nanmean(found.explained), 2 / 3)
 
 
+def test_one_feature_that_stands_still_sinks_the_mean_and_not_the_median() -> None:
+    """Released: noise of a tenth of what moves, also where nothing moves; and copies count once in the median too."""
+    names, group = ("a", "a again", "a once more", "still", "b"), np.array([0, 0, 0, 1, 2])
+    rng, raw, released = np.random.default_rng(9), [], []
+    for _ in range(5):
+        moved = rng.normal(size=(400, 5)) * (1, 1, 1, 0.01, 1)
+        raw.append(moved)
+        released.append(moved + rng.normal(size=moved.shape) * (0.1, 0.1, 0.1, 0.1, 0.3))
+    found = fidelity(Yardstick(names, np.full(5, -9.0), np.full(5, 9.0), group), raw, released, N)
+    assert found.distinct < -10
+    assert found.distinct_own < -10
+    np.testing.assert_allclose([found.middle, found.middle_own], 0.91, atol=0.02)  # 0.99 would count copies
+
+
 def test_outliers_do_not_carry_a_score(yardstick: Yardstick, raw: list[Array]) -> None:
     """A mechanism that knows one event of a million and else nothing."""
     spoiled = [r.copy() for r in raw]

@@ -62,6 +62,7 @@ def test_the_summary_says_what_the_measure_says_with_an_interval_over_people(yar
     row = frontier_summary.summarise([record(yardstick, raw, released)], 2.0)[0]
     assert row["explained"] == pytest.approx(told.distinct)
     assert row["own"] == pytest.approx(told.distinct_own)
+    assert (row["explained_middle"], row["own_middle"]) == pytest.approx((told.middle, told.middle_own))
     assert row["every"] == pytest.approx(np.nanmean(told.explained))
     assert row["explained_low"] < row["explained"] < row["explained_high"]
     assert row["explained_high"] - row["explained_low"] < 0.5

@@ -11,6 +11,7 @@ def row(label: str = "klt", **changes: Any) -> dict[str, Any]:
     """A way of which a part comes through, and nobody was seen to be found."""
     usual = {"label": label, "n": 64, "minute": 18.0, "epsilon": 9.6, "second": 28.8, "coverage": 1.0, "people": 30}
     usual |= {"explained": 0.4, "explained_low": 0.3, "explained_high": 0.5}
+    usual |= {"explained_middle": 0.45, "own_middle": 0.35}
     usual |= {"own": 0.3, "own_low": 0.25, "own_high": 0.35}
     usual |= {"area": 0.55, "area_low": 0.45, "area_high": 0.65, "p_all": 0.4, "attacker": "forest"}
     usual |= {"rate": 0.1, "rate_low": 0.0, "rate_high": 0.2, "chance": 0.067, "least_area": 0.62}

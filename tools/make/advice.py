@@ -108,8 +108,14 @@ def utility(population: Population, way: dict[str, Any], n: int, epsilon: float,
         for i, name in enumerate(names)
         if np.isfinite(live[0].explained[i])
     }
+    shares = {
+        key: np.array([each.get(name, {}).get(key, np.nan) for name in names], np.float64)
+        for key in ("explained", "own")
+    }
     return {
         "distinct": mean([f.distinct for f in live]),
+        "middle": yardstick.middle(shares["explained"]),
+        "middle_own": yardstick.middle(shares["own"]),
         "distinct_sd": float(np.std([f.distinct for f in live], ddof=1)),
         "distinct_own": mean([f.distinct_own for f in live]),
         "distinct_offline": mean([f.distinct for f in later]),

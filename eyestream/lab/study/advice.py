@@ -165,10 +165,10 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
 def markdown(table: dict[str, Any]) -> str:
     """Every row of the figures, for the documentation."""
     head = (
-        "| calibration | delay | epsilon a minute | of a chunk | explained, live / recording | offsets removed, live / "
-        "recording | strongest attacker | right names (chance) | area under ROC |"
+        "| calibration | delay | epsilon a minute | of a chunk | explained, live / recording | median feature, live | "
+        "offsets removed, live / recording | median feature, live | strongest attacker | right names (chance) | area under ROC |"
     )
-    lines = [head, "|" + "---|" * 9]
+    lines = [head, "|" + "---|" * 11]
     for row in sorted(table["rows"], key=lambda r: (r["calibration"].rsplit("-", 1)[0], r["n"], r["minute"])):
         cells = [
             f"`{row['calibration']}`",
@@ -176,7 +176,9 @@ def markdown(table: dict[str, Any]) -> str:
             f"{row['minute']:g}",
             f"{row['epsilon']:g}",
             f"{row['distinct']:.2f} / {row['distinct_offline']:.2f}",
+            f"{row['middle']:.2f}",
             f"{row['distinct_own']:.2f} / {row['distinct_own_offline']:.2f}",
+            f"{row['middle_own']:.2f}",
             str(row["attacker"]),
             f"{row['rate']:.2f} [{row['rate_low']:.2f}, {row['rate_high']:.2f}] ({row['chance']:.2f})",
             f"{row['area']:.2f} [{row['area_low']:.2f}, {row['area_high']:.2f}]",

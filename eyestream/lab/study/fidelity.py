@@ -3,6 +3,8 @@
 - **Clipped**: rows are clipped at the corpus' 0.5 % and 99.5 % quantiles, frozen before anything is released. A few
   events outweigh all other rows of some features; clipping harder would flatter.
 - **Distinct**: features that follow from each other (|r| of at least 0.95 in the corpus) count as one.
+- **Mean and median.** A feature that hardly moves in the people at hand can be far below 0 and sink the mean of all
+  others. The median over features says what comes of most of them; both belong together.
 - **Two baselines**. Against the *common* mean of the released people: what an application has without a release. And
   each person's *own*, of what is raw and of what is released: what remains of behaviour when who it is counts nothing.
 - **Missing values raise nothing.** A value that was there and was not released counts as if the common mean, or the
@@ -57,11 +59,19 @@ class Yardstick:
 
     def distinct(self, figures: Array) -> float:
         """Mean over the groups of the mean over each group's features of `figures` (F,); NaN: no figure."""
+        each = self._each(figures)
+        return float(each.mean()) if len(each) else float("nan")
+
+    def middle(self, figures: Array) -> float:
+        """The median in the place of the mean over the groups."""
+        each = self._each(figures)
+        return float(np.median(each)) if len(each) else float("nan")
+
+    def _each(self, figures: Array) -> Array:
+        """(G,) mean of `figures` (F,) of every group that has one."""
         known = (self.group >= 0) & np.isfinite(figures)
-        if not known.any():
-            return float("nan")
-        weight = np.bincount(self.group[known], figures[known]) / np.maximum(np.bincount(self.group[known]), 1)
-        return float(weight[np.unique(self.group[known])].mean())
+        groups, place = np.unique(self.group[known], return_inverse=True)
+        return np.asarray(np.bincount(place, figures[known], len(groups)) / np.bincount(place, minlength=len(groups)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +85,8 @@ class Fidelity:
     correlation : within people, of the means of chunks.
     partial : the same with the saccade rate held fixed.
     coverage : share of the values that were there and were released.
-    distinct, distinct_own : `explained` and `own`, features that follow from each other counted once.
+    distinct, distinct_own : mean of `explained` and `own`, features that follow from each other counted once.
+    middle, middle_own : the median of the same.
     """
 
     explained: Array
@@ -85,6 +96,8 @@ class Fidelity:
     coverage: float
     distinct: float
     distinct_own: float
+    middle: float
+    middle_own: float
 
 
 def fidelity(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Array], n: int) -> Fidelity:
@@ -117,6 +130,8 @@ def fidelity(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Arra
         coverage=told / max(there, 1),
         distinct=yardstick.distinct(explained),
         distinct_own=yardstick.distinct(own),
+        middle=yardstick.middle(explained),
+        middle_own=yardstick.middle(own),
     )
 
 

@@ -27,7 +27,8 @@ def summarise(records: Sequence[Record], rate_hz: float) -> list[Record]:
     """Rows for every way, chunk length and epsilon a minute; raw rows first.
 
     `explained`, `own` and `every`: of the variance around the common mean, of features that follow from each other
-    counted once; the same with each person's own mean taken off; the first, each of the released features counted. With
+    counted once; the same with each person's own mean taken off; the first, each of the released features counted. The
+    first two are means over features, with `_middle` they are medians. With
     `_low` and `_high`, 95 % over people (percentile bootstrap; all splits of a person go together). Identity is that of
     the attacker with the largest area, which flatters the attacker; `attackers` of them were tried.
     """
@@ -45,7 +46,8 @@ def _row(key: tuple[str, int, float | None], group: Sequence[Record], rate_hz: f
     row: Record = {"label": label, "n": n, "minute": minute, "epsilon": epsilon, "splits": len(group)}
     row["second"] = None if epsilon is None else price(epsilon, n, rate_hz).second
     if epsilon is None:
-        row |= dict.fromkeys(("explained", "own", "every", "coverage"), 1.0) | {"nmse": 0.0}
+        row |= dict.fromkeys(("explained", "explained_middle", "own", "own_middle", "every", "coverage"), 1.0)
+        row |= {"nmse": 0.0}
     else:
         row |= _utility(group)
     attacks = _attacks(group)
@@ -75,7 +77,8 @@ def _utility(group: Sequence[Record]) -> Record:
     yardstick = _yardstick(group[0])
     row: Record = {}
     for name, error, base in (("explained", sums[0], sums[1]), ("own", sums[2], sums[3])):
-        row[name] = yardstick.distinct(_share(error.sum(axis=0), base.sum(axis=0)))
+        share = _share(error.sum(axis=0), base.sum(axis=0))
+        row[name], row[f"{name}_middle"] = yardstick.distinct(share), yardstick.middle(share)
         several = row[name] - _influence(yardstick, error, base)[drawn].sum(axis=1)
         row[f"{name}_low"], row[f"{name}_high"] = (float(v) for v in np.quantile(several, (0.025, 0.975)))
     active = yardstick.group >= 0

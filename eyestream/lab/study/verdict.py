@@ -121,8 +121,9 @@ def _interval(row: Record, name: str) -> str:
 
 def _worth(row: Record) -> str:
     return (
-        f"{told(row)} of everything ({_interval(row, 'explained')} of the variance), {told(row, 'own')} of behaviour "
-        f"({_interval(row, 'own')})"
+        f"{told(row)} of everything ({_interval(row, 'explained')} of the variance, median feature "
+        f"{row['explained_middle']:.2f}), {told(row, 'own')} of behaviour ({_interval(row, 'own')}, median feature "
+        f"{row['own_middle']:.2f})"
     )
 
 
