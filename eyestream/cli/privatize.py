@@ -13,6 +13,7 @@ from typing import Any
 
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
+from eyestream.cli.worth import add_worth, first_row
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, RefusedError, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
@@ -79,6 +80,7 @@ def add_parser(subparsers: Any) -> None:
         f"level by level, on {LEVELS} levels on the way there (fade); give the same at each run",
     )
     add_schedule(parser)
+    add_worth(parser)
     parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
@@ -90,7 +92,8 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        Epsilon is refused, two recordings share a name, or DIR is where a recording lies or cannot be written.
+        Epsilon is refused, two recordings share a name, one is not worth its epsilon, or DIR is where a
+        recording lies or cannot be written.
     LedgerError
         The ledger cannot be used.
     RecordingError, CalibrationError
@@ -114,7 +117,8 @@ def main(options: argparse.Namespace) -> None:
         print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
         print(said)
-    with _releases(options, calibration, loaded) as releases:
+    first = first_row(options, calibration, loaded)
+    with _releases(options, calibration, loaded, first) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -146,7 +150,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _releases(
-    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], first: int
 ) -> Iterator[Iterator[Released]]:
     """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
@@ -156,7 +160,7 @@ def _releases(
     build_at = functools.partial(build, calibration, **own_options(options) | given)
     mechanism, correlated = kept_low(options, calibration, loaded, build_at)
     if options.ledger is None:
-        made = privatize(loaded, calibration, mechanism, every=options.every)
+        made = privatize(loaded, calibration, mechanism, every=options.every, first_row=first)
         yield (_under_class(released, correlated) for released in made)
         return
     key, today, ceilings = (
@@ -165,11 +169,12 @@ def _releases(
         _ceilings(options, mechanism),
     )
     with Ledger(options.ledger, ceilings=ceilings) as ledger:
-        _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
-        _check_room(options, mechanism, loaded, ledger.odometer(options.device), ceilings)
+        odometer = ledger.odometer(options.device)
+        _check_counted_alike(options, calibration.n, odometer)
+        _check_room(options, mechanism, [len(each.t) - first for each in loaded], odometer, ceilings)
         try:
             booking = Booking(ledger, key, today, ceilings.levels)
-            made = privatize(loaded, calibration, mechanism, booking, every=options.every)
+            made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first)
             yield (_under_class(released, correlated) for released in made)
         except RefusedError as error:
             raise ConfigError(f"--ledger {options.ledger}: {error}") from None
@@ -213,13 +218,13 @@ def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
 def _check_room(
     options: argparse.Namespace,
     mechanism: Mechanism,
-    loaded: list[Recording],
+    lengths: list[int],
     odometer: Odometer | None,
     ceilings: Ceilings,
 ) -> None:
     """What does not fit as a whole is refused before any of it is spent."""
     charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
-    chunks = [chunk_count(len(recording.t), mechanism.n) - mechanism.baseline_chunks for recording in loaded]
+    chunks = [chunk_count(rows, mechanism.n) - mechanism.baseline_chunks for rows in lengths]
     wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:

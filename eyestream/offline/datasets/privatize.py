@@ -115,8 +115,12 @@ def privatize(
     booking: Booking | None = None,
     *,
     every: int = 1,
+    first_row: int = 0,
 ) -> Iterator[Released]:
     """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
+
+    Of rows before number `first_row` nothing is released: chunks, and a baseline where one is taken, begin there. It is
+    public (`eyestream.offline.datasets.worth` derives what choosing it tells).
 
     Every kind of claim is taken (`eyestream.privacy.claims.kinds`), and a `booking` only for differential privacy.
 
@@ -143,7 +147,7 @@ def privatize(
     first = 0 if mark is None else mark.session + 1
     settings, levels = _settings(key, calibration), 1 if booking is None else booking.levels
     planned = [
-        RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
+        RecordingRelease(settings, mechanism, session, recording.features[first_row:], levels, every=every)
         for session, recording in enumerate(recordings, start=first)
     ]
     counted = isinstance(mechanism.claim, DifferentialPrivacy)
@@ -151,7 +155,11 @@ def privatize(
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
         charges = [answer.spent for answer in own if answer.spent is not None]
-        rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
+        rows, stretches = (
+            np.full_like(recording.features, np.nan),
+            _stretches(mechanism, own, first_row) if counted else None,
+        )
+        rows[first_row:] = one.release(own)
         yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
@@ -176,13 +184,13 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
-def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
-    """What was charged, in order."""
+def _stretches(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> tuple[Stretch, ...]:
+    """What was charged, in order; chunks begin at row `first`."""
     found = []
     charged = [answer for answer in answers if answer.spent is not None]
     for level, same in groupby(charged, lambda answer: answer.level):
         chunks = list(same)
-        found.append(Stretch(chunks[0].request.first_row, len(chunks), mechanism.faded(level).epsilon))
+        found.append(Stretch(first + chunks[0].request.first_row, len(chunks), mechanism.faded(level).epsilon))
     return tuple(found)
 
 
