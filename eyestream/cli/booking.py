@@ -24,9 +24,9 @@ __all__ = ["booked"]
 
 @contextlib.contextmanager
 def booked(
-    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], mechanism: Mechanism
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], mechanism: Mechanism, first: int
 ) -> Iterator[Booking | None]:
-    """Where the releases are booked, with the ledger of --ledger open; None without one.
+    """Where releases of rows from number `first` on are booked, with the ledger of --ledger open; None without one.
 
     Raises
     ------
@@ -44,8 +44,9 @@ def booked(
         _ceilings(options, mechanism),
     )
     with Ledger(options.ledger, ceilings=ceilings) as ledger:
-        _check_counted_alike(options, calibration.n, ledger.odometer(options.device))
-        _check_room(options, mechanism, loaded, ledger.odometer(options.device), ceilings)
+        odometer = ledger.odometer(options.device)
+        _check_counted_alike(options, calibration.n, odometer)
+        _check_room(options, mechanism, [len(each.t) - first for each in loaded], odometer, ceilings)
         try:
             yield Booking(ledger, key, today, ceilings.levels)
         except RefusedError as error:
@@ -71,13 +72,13 @@ def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
 def _check_room(
     options: argparse.Namespace,
     mechanism: Mechanism,
-    loaded: list[Recording],
+    lengths: list[int],
     odometer: Odometer | None,
     ceilings: Ceilings,
 ) -> None:
     """What does not fit as a whole is refused before any of it is spent."""
     charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
-    chunks = [chunk_count(len(recording.t), mechanism.n) - mechanism.baseline_chunks for recording in loaded]
+    chunks = [chunk_count(rows, mechanism.n) - mechanism.baseline_chunks for rows in lengths]
     wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:

@@ -23,6 +23,7 @@ from eyestream.cli.options import (
 )
 from eyestream.cli.progress import Progress
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
+from eyestream.cli.worth import add_worth, first_row
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
@@ -84,6 +85,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_schedule(parser)
     add_workers(parser)
+    add_worth(parser)
     parser.add_argument(
         "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
     )
@@ -95,7 +97,8 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        Epsilon is refused, two recordings share a name, or DIR is where a recording lies or cannot be written.
+        Epsilon is refused, two recordings share a name, one is not worth its epsilon, or DIR is where a
+        recording lies or cannot be written.
     LedgerError
         The ledger cannot be used.
     RecordingError, CalibrationError
@@ -122,10 +125,11 @@ def main(options: argparse.Namespace) -> None:
         print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
         print(said)
+    first = first_row(options, calibration, loaded)
     if options.cluster is not None or options.jobs is not None:
-        _batch(options, calibration, loaded, targets)
+        _batch(options, calibration, loaded, targets, first)
         return
-    with _releases(options, calibration, loaded) as releases:
+    with _releases(options, calibration, loaded, first) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -160,15 +164,15 @@ def _check_options(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _releases(
-    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], first: int
 ) -> Iterator[Iterator[Released]]:
     """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
-    with booked(options, calibration, loaded, mechanism) as booking:
-        made = privatize(loaded, calibration, mechanism, booking, every=options.every)
+    with booked(options, calibration, loaded, mechanism, first) as booking:
+        made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first)
         yield (_under_class(released, correlated) for released in made)
 
 
@@ -182,13 +186,15 @@ def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[
     return functools.partial(build, calibration, **_given(options))
 
 
-def _batch(options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path]) -> None:
+def _batch(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path], first: int
+) -> None:
     """Release them on processes or on a cluster."""
     from eyestream.offline.datasets.batch import How, privatize_batch  # noqa: PLC0415  for who asks for workers
 
     mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
     counted = Progress("privatize", len(loaded), "recordings")
-    with booked(options, calibration, loaded, mechanism) as booking:
+    with booked(options, calibration, loaded, mechanism, first) as booking:
         claims = privatize_batch(
             loaded,
             targets,
@@ -198,6 +204,7 @@ def _batch(options: argparse.Namespace, calibration: Calibration, loaded: list[R
                 _given(options),
                 place=options.mechanism,
                 every=options.every,
+                first_row=first,
                 levels=1 if booking is None else booking.levels,
                 correlated=correlated,
             ),

@@ -42,6 +42,7 @@ class How:
     calibration, epsilon, options : of the mechanism.
     place : of one that lives elsewhere, ``package.module:NAME``.
     every : one chunk in so many is released.
+    first_row : chunks begin there; of rows before it nothing is released.
     levels : of the ledger's lifetime.
     correlated : what a whole recording tells, for the claim.
     """
@@ -51,6 +52,7 @@ class How:
     options: Mapping[str, Any]
     place: str | None = None
     every: int = 1
+    first_row: int = 0
     levels: int = 1
     correlated: Correlated | None = None
 
@@ -97,7 +99,9 @@ def privatize_batch(
             todo = [number for number, place in enumerate(places) if not place.exists()]
             progress(len(loaded) - len(todo))
             missing = [loaded[number] for number in todo]
-            session, answers = book(missing, how.calibration, how.mechanism(), booking, every=how.every)
+            session, answers = book(
+                missing, how.calibration, how.mechanism(), booking, every=how.every, first_row=how.first_row
+            )
             key = _RECORDING if booking is None else booking.key
             given = [
                 (how, loaded[number], _Task(key, session + place, own, places[number], targets[number].name))
@@ -144,6 +148,7 @@ def _release(how: How, recording: Recording, task: _Task) -> None:
             session=task.session,
             levels=how.levels,
             every=how.every,
+            first_row=how.first_row,
         )
         released = replace(released, guarantee=replace(released.guarantee, correlated=how.correlated))
         recordings.save(released.recording, folder / task.name)
@@ -155,5 +160,13 @@ def _release(how: How, recording: Recording, task: _Task) -> None:
 def _mark(loaded: Sequence[Recording], targets: Sequence[Path], how: How) -> str:
     """What must be the same for a run to go on."""
     digests = [hashlib.blake2b(one.features.tobytes(), digest_size=16).hexdigest() for one in loaded]
-    own = [how.calibration.content_hash, how.epsilon, dict(how.options), how.place, how.every, how.levels]
+    own = [
+        how.calibration.content_hash,
+        how.epsilon,
+        dict(how.options),
+        how.place,
+        how.every,
+        how.first_row,
+        how.levels,
+    ]
     return json.dumps([VERSION, own, digests, [target.name for target in targets]], sort_keys=True)

@@ -124,8 +124,12 @@ def privatize(
     booking: Booking | None = None,
     *,
     every: int = 1,
+    first_row: int = 0,
 ) -> Iterator[Released]:
     """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
+
+    Of rows before number `first_row` nothing is released: chunks, and a baseline where one is taken, begin there. It is
+    public (`eyestream.offline.datasets.worth` derives what choosing it tells).
 
     Every kind of claim is taken (`eyestream.privacy.claims.kinds`), and a `booking` only for differential privacy.
 
@@ -143,10 +147,13 @@ def privatize(
     LedgerError
         The ledger cannot be written.
     """
-    first, answers = book(recordings, calibration, mechanism, booking, every=every)
+    first, answers = book(recordings, calibration, mechanism, booking, every=every, first_row=first_row)
     key, levels = (_NOBODY, 1) if booking is None else (booking.key, booking.levels)
     for session, (recording, own) in enumerate(zip(recordings, answers, strict=True), start=first):
-        yield release_one(recording, calibration, mechanism, own, key=key, session=session, levels=levels, every=every)
+        yield release_one(
+            recording, calibration, mechanism, own,
+            key=key, session=session, levels=levels, every=every, first_row=first_row,
+        )  # fmt: skip
 
 
 _NOBODY = StreamKey("recording", "features")
@@ -159,6 +166,7 @@ def book(
     booking: Booking | None,
     *,
     every: int = 1,
+    first_row: int = 0,
 ) -> tuple[int, list[list[Granted] | None]]:
     """Reserve every chunk of every recording: the session of the first one, and what was granted to each.
 
@@ -175,7 +183,7 @@ def book(
     guarantee_of_recording(mechanism, calibration, booking.levels)  # a level that cannot be is said before the booking
     settings = _settings(booking.key, calibration)
     planned = (
-        RecordingRelease(settings, mechanism, session, recording.features, booking.levels, every=every)
+        RecordingRelease(settings, mechanism, session, recording.features[first_row:], booking.levels, every=every)
         for session, recording in enumerate(recordings, start=first)
     )
     return first, [_granted(one.requests, booking) for one in planned]
@@ -191,14 +199,20 @@ def release_one(
     session: int,
     levels: int = 1,
     every: int = 1,
+    first_row: int = 0,
 ) -> Released:
     """Release a recording under what `book` answered; it must be done once for each answer."""
-    one = RecordingRelease(_settings(key, calibration), mechanism, session, recording.features, levels, every=every)
+    shown = recording.features[first_row:]
+    one = RecordingRelease(_settings(key, calibration), mechanism, session, shown, levels, every=every)
     own = [Granted(request) for request in one.requests] if answers is None else answers
     charges = [answer.spent for answer in own if answer.spent is not None]
     counted = isinstance(mechanism.claim, DifferentialPrivacy)
     made = guarantee_of_recording(mechanism, calibration, levels)
-    rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
+    rows, stretches = (
+        np.full_like(recording.features, np.nan),
+        _stretches(mechanism, own, first_row) if counted else None,
+    )
+    rows[first_row:] = one.release(own)
     return _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
@@ -223,13 +237,13 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
-def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
-    """What was charged, in order."""
+def _stretches(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> tuple[Stretch, ...]:
+    """What was charged, in order; chunks begin at row `first`."""
     found = []
     charged = [answer for answer in answers if answer.spent is not None]
     for level, same in groupby(charged, lambda answer: answer.level):
         chunks = list(same)
-        found.append(Stretch(chunks[0].request.first_row, len(chunks), mechanism.faded(level).epsilon))
+        found.append(Stretch(first + chunks[0].request.first_row, len(chunks), mechanism.faded(level).epsilon))
     return tuple(found)
 
 
