@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.messages import NO_PROPERTIES
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, RefusedError
+from eyestream.rim.mqtt.transport import Link, Properties, RefusedError
 from eyestream.wire import messages, topics
 
 __all__ = ["Publisher"]
@@ -30,6 +31,7 @@ GOODBYE_SECONDS = 3.0
 class _Pending:
     topic: str
     payload: bytes
+    more: Properties
     taken: "asyncio.Future[bool]"
 
 
@@ -53,6 +55,9 @@ class Publisher:
         Feature names, in column order; none for a tracker that sends gaze alone.
     rate
         Rows a second (nominal); beside names.
+    units
+        Of the features, one each, as in the sidecar's calibration; none: not told. A hash of names, units and rate goes
+        with the rows where the broker speaks MQTT 5, and the sidecar refuses rows that are others than its own.
     stream
         Name of the stream, as in the sidecar's configuration.
     schema
@@ -84,6 +89,7 @@ class Publisher:
         names: list[str] | tuple[str, ...] = (),
         rate: float = 0.0,
         *,
+        units: list[str] | tuple[str, ...] = (),
         stream: str = topics.FEATURE_STREAM,
         schema: int = 1,
         wearer: int = 0,
@@ -91,9 +97,13 @@ class Publisher:
     ) -> None:
         if names and not 0 < rate < float("inf"):
             raise ConfigError("rate: expected rows a second, above 0")
+        if units and len(units) != len(names):
+            raise ConfigError(f"units: expected {len(names)}, one for each name, got {len(units)}")
         self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
         self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
         self._schema, self._wearer = schema, _handle(wearer)
+        said = ((messages.ROWS, messages.rows_hash(tuple(names), tuple(units), rate)),) if names else ()
+        self._more = Properties(user=said)
         self._wait_s = wait_s
         self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
         self._stack = contextlib.AsyncExitStack()
@@ -159,7 +169,7 @@ class Publisher:
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
         self.next_seq = first + len(block)
         payload = messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer)
-        return await self._hand_over(self._topic, payload, len(block))
+        return await self._hand_over(self._topic, payload, len(block), self._more)
 
     async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
         """Publish samples of gaze; a lost eye is a sample of NaN.
@@ -201,13 +211,13 @@ class Publisher:
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
         self.next_seq, self._wearer = 0, following
-        return await self._hand_over(self._topic, payload, 0)
+        return await self._hand_over(self._topic, payload, 0, self._more)
 
-    async def _hand_over(self, topic: str, payload: bytes, count: int) -> bool:
+    async def _hand_over(self, topic: str, payload: bytes, count: int, more: Properties = NO_PROPERTIES) -> bool:
         """Whether the broker has taken it; if not, `count` rows or samples are lost."""
         taken = False
         if self._up.is_set():
-            entry = _Pending(topic, payload, asyncio.get_running_loop().create_future())
+            entry = _Pending(topic, payload, more, asyncio.get_running_loop().create_future())
             await self._pending.put(entry)
             taken = await entry.taken
         self.lost += 0 if taken else count
@@ -227,7 +237,7 @@ class Publisher:
             while True:
                 entry = await self._pending.get()
                 try:
-                    await link.publish(entry.topic, entry.payload, qos=1)
+                    await link.publish(entry.topic, entry.payload, qos=1, more=entry.more)
                 except RefusedError as refusal:
                     self._note(refusal)
                     _answer(entry, taken=False)
