@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from eyestream.cli.options import add_profile, check_targets
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError
+from eyestream.gaze.doubt import GAZE_DOUBTS
 from eyestream.rim.files import recordings
 from eyestream.rim.files.extraction import extract, stem
 from eyestream.rim.files.gaze import load_gaze
@@ -85,6 +87,8 @@ def _reader(options: argparse.Namespace, layout: Layout | None) -> Callable[[Pat
         gaze = load_gaze(path, profile, layout)
         if gaze.head:
             print(f"{path}: also holds motion of the head ({', '.join(gaze.head)}), which nothing here protects")
+        if gaze.doubt is not None:
+            print(f"eyestream extract: warning: {path}: {GAZE_DOUBTS[gaze.doubt]}", file=sys.stderr)
         progress = Progress(str(path), len(gaze.samples), "samples")
         recording = extract(gaze, progress)
         progress.clear()
