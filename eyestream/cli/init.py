@@ -1,11 +1,12 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from eyestream.errors import ConfigError, LedgerError
+from eyestream.errors import ConfigError, LedgerError, meant
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
 from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
 from eyestream.privacy.purposes import words
@@ -14,8 +15,12 @@ from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, fitting, load
+from eyestream.rim.plan.summary import correlations
 
 __all__ = ["add_parser", "initialise", "main"]
+
+_USUAL = "unrecognised"
+"""The purpose that the default calibration and its epsilon are the answer to."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -71,11 +76,55 @@ def main(options: argparse.Namespace) -> None:
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
+    if options.mechanism is None:
+        print(_purposes(), end="\n\n")
+        options.purpose = options.purpose or _asked()
     if options.purpose is not None:
         advice = advise(PURPOSES[options.purpose], load_table())
         initialise(options.directory, advice.for_purpose(fresh_configuration(), options.purpose))
         return
     initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT))
+
+
+def _purposes() -> str:
+    """A table of what an application gets for each purpose, of the saved figures."""
+    table = load_table()
+    lines = [
+        f"{'purpose':<14}{'first chunk':<13}{'then each':<11}{'of changes':<12}{'saccades':<10}{'blinks':<8}recognised"
+    ]
+    for purpose, wish in PURPOSES.items():
+        advice = advise(wish, table)
+        saccades, blinks, *_ = correlations(advice.expected).values()
+        cells = (
+            f"{purpose:<14}{f'after {advice.withheld_s + advice.delay_s:g} s':<13}{f'{advice.delay_s:g} s':<11}"
+            f"{advice.expected['distinct_own']:<12.2f}{saccades:<10.2f}{blinks:<8.2f}{advice.identity['rate']:.0%}"
+        )
+        lines.append(cells)
+    chance = advice.identity["chance"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *(f"{purpose:<14}{words(purpose)}" for purpose in PURPOSES),
+            "",
+            "of changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
+            "correlation of the released rate with the true one. recognised: strangers who were named right;",
+            f"guessing names {chance:.0%}. `eyestream advise` has all figures.",
+        ]
+    )
+
+
+def _asked() -> str | None:
+    """The purpose that somebody at a terminal names; None: the default."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(f"No terminal and no --purpose: taking the default, `{_USUAL}` with its calibration pinned.")
+        return None
+    print(f"purpose ({', '.join(PURPOSES)}; Enter: {_USUAL}): ", end="", flush=True)
+    while (said := sys.stdin.readline().strip()) not in PURPOSES:
+        if not said:
+            return None
+        print(f"expected one of {', '.join(PURPOSES)}{meant(said, PURPOSES)}: ", end="", flush=True)
+    return said
 
 
 def initialise(directory: Path, text: str) -> None:
