@@ -254,7 +254,7 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     assert len(re.findall(r"^chunk \d of 2", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout
     assert "4.8-differential privacy" in done.stdout
-    assert "behind the 0.8 s of the session's first minute: they are withheld" in done.stdout
+    assert "The first comes after the 0.8 s of the session's first minute, which is withheld" in done.stdout
     assert "raw -> less the session's first minute -> private" in done.stdout
     done = eyestream("demo", "--seconds", 1, "--speed", 80)
     assert done.returncode == 2
