@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from eyestream.errors import ConfigError, LedgerError, meant
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
@@ -76,6 +76,7 @@ def main(options: argparse.Namespace) -> None:
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
+    _check_new(options.directory)
     if options.mechanism is None:
         print(_purposes(), end="\n\n")
         options.purpose = options.purpose or _asked()
@@ -137,9 +138,8 @@ def initialise(directory: Path, text: str) -> None:
     LedgerError
         The ledger exists, or is missing beside its configuration.
     """
+    _check_new(directory)
     path = directory / "sidecar.toml"
-    if path.exists():
-        _refuse(path, config.load(path).sidecar.ledger)
     _write(path, text)
     plan = load(path)
     ledger = plan.settings.sidecar.ledger
@@ -188,8 +188,12 @@ def _upgrade(path: Path) -> None:
     print(f"before         {kept}")
 
 
-def _refuse(path: Path, ledger: Path) -> NoReturn:
-    """A pseudonym that was at work may have spent: whoever starts it from zero must say so."""
+def _check_new(directory: Path) -> None:
+    """Refuse a pseudonym that was at work: it may have spent, and whoever starts it from zero must say so."""
+    path = directory / "sidecar.toml"
+    if not path.exists():
+        return
+    ledger = config.load(path).sidecar.ledger
     if ledger.exists():
         raise LedgerError(f"{path} and {ledger} exist already; neither is ever overwritten")
     raise LedgerError(
