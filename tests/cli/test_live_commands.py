@@ -270,6 +270,19 @@ def test_demo_without_its_extra_is_one_line(missing: str, words: list[str]) -> N
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
+def test_devices_knows_that_a_sidecar_was_killed(deployment: Path, mosquitto: Mosquitto) -> None:
+    """Asked at once after the kill: it listens for longer than the last will is delayed."""
+    edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
+    with sidecar(deployment) as process:
+        said = eyestream("devices", "--broker", mosquitto.url, "--seconds", 3).stdout
+        assert re.search(r"^sidecar-\w+ +sidecar +online, ready \((kept|\d s ago)\)$", said, re.MULTILINE)
+        process.kill()
+        said = eyestream("devices", "--broker", mosquitto.url).stdout
+    assert re.search(r"^sidecar-\w+ +sidecar +offline, lost \(\d s ago\)$", said, re.MULTILINE)
+    assert re.search(r"no chunk while we listened: one comes every 32 s$", said, re.MULTILINE)
+
+
 def test_an_interrupted_demo_is_quiet() -> None:
     process = subprocess.Popen([*EYESTREAM, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
