@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,23 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.cli.log import JsonLines
+from eyestream.errors import LinkError
 from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.release.doubt import DOUBTS, RowDoubts
-from eyestream.rim.config import Settings
+from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import resolved
 from eyestream.rim.refusals import REMEDIES
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.inputs import SourceRunner
 from eyestream.rim.sidecar.pipeline import RowArrival
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sidecar.talk import Talk
+from eyestream.rim.sources import lsl
+from eyestream.rim.sources.gaze import Place
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import RawRows, rows_hash
@@ -31,6 +37,7 @@ from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import NO_BROKER, at_work, opened, settings_for
 
 CALIBRATION = "everyday-klt-anchored-64"
+KEY = StreamKey("hmd-1", "features")
 KNOWN = calibrations.load(CALIBRATION)
 Rows = NDArray[np.float64]
 
@@ -250,6 +257,57 @@ async def test_rows_that_are_said_to_be_ours_are_taken(
         async with Publisher(mosquitto.url, "hmd-1", KNOWN.names, 2.0, units=units) as publisher:
             await publisher.send(people(10.0)[0])
             await until(lambda: sidecar.pipeline.counters.taken == 1)
+
+
+class Flaky:
+    """A source that is away in several ways, then there."""
+
+    def __init__(self) -> None:
+        self._ways = ["is gone", "is gone", "its unit is rad", "is gone"]
+
+    async def run(self, deliver: Callable[[RawRows], None]) -> None:
+        if self._ways:
+            raise LinkError(self._ways.pop(0))
+        deliver(RawRows(1, 0, np.zeros((1, 52))))
+
+
+async def test_a_source_that_comes_back_as_another_is_told_of(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def at_once(self: Backoff) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Backoff, "wait", at_once)
+    caplog.set_level(logging.INFO, "eyestream")
+    await SourceRunner({KEY: Flaky()}, lambda key, rows: None, lambda: None).run()
+    assert [record.getMessage() for record in caplog.records] == [
+        "source of hmd-1/features: is gone; trying again until it is back",
+        "source of hmd-1/features: its unit is rad; trying again until it is back",
+        "source of hmd-1/features: is back",
+        "source of hmd-1/features: has come to its end",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (("u1", "host", "s", 120.0), 0),
+        (("u2", "host", "s", 120.0), 0),
+        (("u2", "host", "", 120.0), 1),
+        (("u2", "host", "t", 120.0), 1),
+        (("u2", "elsewhere", "s", 120.0), 1),
+    ],
+    ids=["the same", "started again", "nobody can tell", "another source", "another host"],
+)
+def test_an_outlet_that_took_the_place_of_another_is_told_of(
+    other: tuple[str, str, str, float], told: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lsl, "pylsl_module", lambda: None)
+    place = Place("hmd-1", BrokerSettings(NO_BROKER))
+    source = lsl.LslSource(lsl.Options("eye"), load_profile("degrees").at_rate(120.0), place)
+    source._note_twin(lsl._Found("u1", "host", "s", 120.0))
+    source._note_twin(lsl._Found(*other))
+    assert caplog.text.count("outlet 'eye' is another one than before") == told
 
 
 def test_the_hash_is_the_one_that_the_protocol_describes() -> None:

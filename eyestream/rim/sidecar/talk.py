@@ -15,12 +15,12 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.doubt import GAZE_DOUBTS
 from eyestream.privacy.remaining import Left
 from eyestream.privacy.scopes import duration
 from eyestream.release.doubt import DOUBTS, RowDoubts
@@ -91,7 +91,6 @@ class Talk:
     ) -> None:
         self._pipeline, self._left, self._show, self._doubts = pipeline, left, show, doubts
         self._rows = Refusals(DOUBTS, "doubt", _DOUBTFUL)
-        self._gaze = Refusals(GAZE_DOUBTS, "doubt", _DOUBTFUL)
         self._expected = {name: RowDoubts(stream.mechanism.calibration) for name, stream in plan.streams.items()}
         self._rate_hz = {key: stream.spec.rate_hz for key, (_, stream) in plan.served.items()}
         pipeline.look = self._look_at_rows
@@ -104,6 +103,12 @@ class Talk:
             keys = [key for key in plan.served if key.stream == stream.name]
             window = f"; a row describes {stream.spec.window_s:g} s of gaze" if stream.spec.window_s else ""
             _say("waiting", keys, f"waiting for the first row of {_names(keys)}{window}")
+
+    @cached_property
+    def _gaze(self) -> Refusals:
+        from eyestream.gaze.doubt import GAZE_DOUBTS  # noqa: PLC0415  for who has gaze
+
+        return Refusals(GAZE_DOUBTS, "doubt", _DOUBTFUL)
 
     async def run(self) -> NoReturn:
         """Look again and again until cancelled."""
