@@ -101,7 +101,7 @@ def _purposes() -> str:
             f"{advice.expected['distinct_own']:<12.2f}{saccades:<10.2f}{blinks:<8.2f}{advice.identity['rate']:.0%}"
         )
         lines.append(cells)
-    chance = advice.identity["chance"]
+    strangers, chance = table["people"] // 2, advice.identity["chance"]
     return "\n".join(
         [
             *lines,
@@ -109,8 +109,9 @@ def _purposes() -> str:
             *(f"{purpose:<14}{words(purpose)}" for purpose in PURPOSES),
             "",
             "of changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
-            "correlation of the released rate with the true one. recognised: strangers who were named right;",
-            f"guessing names {chance:.0%}. `eyestream advise` has all figures.",
+            "correlation of the released rate with the true one. recognised: how many strangers the strongest of",
+            f"{len(table['attackers'])} attackers named right, of {strangers}; guessing names {chance:.0%}.",
+            "The corpus and all figures: `eyestream advise`.",
         ]
     )
 

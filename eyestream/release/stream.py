@@ -64,7 +64,7 @@ class Outcome:
     """Chunks that were released, withheld or lost, in order."""
     fault: str | None = None
     """The type of what a mechanism raised."""
-    rows: list[NDArray[np.float64]] = field(default_factory=list)
+    rows: list[NDArray[np.float64]] = field(default_factory=list, repr=False)
     """(F, n) of each chunk that the mechanism was given, raw: for a look after the payloads have left."""
 
     @property

@@ -43,7 +43,7 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines["first chunk"].startswith("96 s after the first row")
     assert lines["signal"].startswith(f"{row['distinct_own']:.2f} of ")
     assert f"blinks {row['features']['blink_rate']['correlation']:.2f}" in lines["correlations"]
-    assert lines["recognised"].startswith(f"{row['rate']:.0%} of strangers")
+    assert lines["recognised"].startswith(f"{row['rate']:.0%} of 15 strangers")
     assert lines["levels"].startswith("none")
 
 
@@ -58,7 +58,7 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_nothing_is_said_of_what_was_not_measured(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     lines = summarised(tmp_path / "a", *pairs)
     assert lines["signal"].startswith("not measured")
-    assert not {"correlations", "recognised"} & lines.keys()
+    assert not {"correlations", "recognised", "measured on"} & lines.keys()
 
 
 def test_a_figure_between_two_measured_ones_is_between_them() -> None:

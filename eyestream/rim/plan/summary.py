@@ -13,9 +13,9 @@ from eyestream.privacy.scopes import duration
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan.stream import StreamPlan
 
-__all__ = ["COMES_THROUGH", "correlations", "recognised_words", "signal_words", "summary"]
+__all__ = ["correlations", "summary"]
 
-COMES_THROUGH = {
+_COMES_THROUGH = {
     "rate_saccades": "saccades",
     "blink_rate": "blinks",
     "mean_fixation_duration": "fixation duration",
@@ -24,12 +24,16 @@ COMES_THROUGH = {
 }
 """Features that a summary names, and what it calls them."""
 
+_LEVELS = "come through, and tell people apart"
+_NO_LEVELS = "none: how someone differs from other people is subtracted. Changes over time remain"
+
 
 def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     """(topic, sentence) pairs, each of a line or two."""
     spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f", which describes {spec.window_s:g} s of gaze" if spec.window_s else ""
+    behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
     lines = [
         (
             "comes out",
@@ -40,15 +44,13 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
             f"{duration(first_s)} after the first row{described}; then one every {duration(stream.chunk_s)}",
         ),
         ("lasts", stream.lasting),
-        ("protects", f"each chunk with epsilon {mechanism.epsilon:g}: {minute:g} a minute, added up without an end"),
+        (
+            "protects",
+            f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{behind}; {minute:g} a minute, "
+            "and the sum grows as long as chunks come",
+        ),
+        ("levels", _NO_LEVELS if stream.withheld_s else _LEVELS),
     ]
-    if stream.withheld_s:
-        lines.append(
-            ("a blink", f"epsilon {second:g} at most, outside of the first {stream.withheld_s:g} s of a session")
-        )
-        lines.append(("levels", "none: how someone differs from other people is subtracted. Changes over time remain"))
-    else:
-        lines.append(("a blink", f"epsilon {second:g} at most, and any other second of gaze"))
     table = load_table()
     found = measured(table["rows"], stream.settings.privacy.calibration, round(minute, 6))
     if found is None:
@@ -56,9 +58,10 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     else:
         expected, above = found
         lines += [
-            ("signal", signal_words(expected)),
+            ("signal", _signal(expected)),
             ("correlations", ", ".join(f"{label} {of:.2f}" for label, of in correlations(expected).items())),
-            ("recognised", recognised_words(above, table)),
+            ("recognised", _recognised(above, table)),
+            ("measured on", f"{table['people']} people, of whom half were calibrated on: {table['corpus']}"),
         ]
     lines.append(("not protected", "that the device is in use, when, and for how long; all else is in the full text"))
     return lines
@@ -66,17 +69,17 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
 
 def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
     """Between what was released of a stranger and the truth, of chunk means, by what a summary calls each feature."""
-    return {label: float(expected["features"][name]["correlation"]) for name, label in COMES_THROUGH.items()}
+    return {label: float(expected["features"][name]["correlation"]) for name, label in _COMES_THROUGH.items()}
 
 
-def signal_words(expected: Mapping[str, Any]) -> str:
+def _signal(expected: Mapping[str, Any]) -> str:
     """How much comes through."""
     return f"{expected['distinct_own']:.2f} of how a stranger's features change over time (1: all, 0: nothing)"
 
 
-def recognised_words(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+def _recognised(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:
     """How many people were named right."""
     return (
-        f"{above['rate']:.0%} of strangers by the strongest of {len(table['attackers'])} attackers; guessing names "
-        f"{above['chance']:.0%}"
+        f"{above['rate']:.0%} of {above['people'] // 2} strangers by the strongest of {len(table['attackers'])} "
+        f"attackers ({above['attacker']}); guessing names {above['chance']:.0%}"
     )
