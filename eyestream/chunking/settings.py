@@ -43,6 +43,8 @@ class DeviceSettings:
     apart
         Rows that are left out after the last chunk of a session that stopped, before the same session may begin again:
         as many as let no gaze into both, where each beginning takes a baseline (`eyestream.privacy.anchor`).
+    units
+        Of the features; empty: not known.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class DeviceSettings:
     jump_chunks: int
     release: Release = "on_row"
     apart: int = 0
+    units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         fine = {

@@ -9,11 +9,14 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eyestream.cli.demo_figures import Figures
 from eyestream.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
-from eyestream.cli.demo_view import Figures, View, open_view, summary
+from eyestream.cli.demo_picture import check_picture, draw
+from eyestream.cli.demo_view import View, open_view, summary
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError, LinkError
@@ -23,6 +26,7 @@ from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.entry import Beginning
 from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
+from eyestream.privacy.purposes import PURPOSES, choose
 from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
@@ -32,6 +36,7 @@ from eyestream.rim.config import (
     SidecarSettings,
     StreamSettings,
 )
+from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
@@ -43,6 +48,7 @@ from eyestream.streams import StreamKey
 __all__ = ["add_parser", "main"]
 
 EPSILON = 4.8
+FAST_SPEED = 40.0
 
 PATIENCE_SECONDS = 10.0
 """Wait for the first status, and for the last chunk, at most."""
@@ -57,7 +63,14 @@ def add_parser(subparsers: Any) -> None:
         "tracker, turn it into rows, release them privately chunk by chunk, and show what an application receives. "
         "Nothing is kept: the ledger is a temporary one.",
     )
-    parser.add_argument(
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "--fast",
+        action="store_true",
+        help="the first private chunk within 3 s: the calibration of the purpose `adapt`, which waits for no first "
+        f"minute, and {FAST_SPEED:g} times real time",
+    )
+    chosen.add_argument(
         "--mechanism",
         choices=sorted(beginnings()),
         default=DEFAULT,
@@ -65,13 +78,19 @@ def add_parser(subparsers: Any) -> None:
         "has them",
     )
     parser.add_argument(
-        "--seconds", type=positive, metavar="S", help="length by the clock (default 20; 300 of a tracker)"
+        "--seconds",
+        type=positive,
+        metavar="S",
+        help="length by the clock (default 20; 8 with --fast; 300 of a tracker)",
     )
     parser.add_argument("--speed", type=positive, metavar="X", help="times real time (default: one chunk a second)")
     parser.add_argument("--source", metavar="KIND:WHERE", help="a tracker: lsl:NAME, neon:HOST or core:HOST")
     parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: its kind's)")
     parser.add_argument("--rate-hz", type=positive, metavar="R", help="its samples a second, where the profile is open")
     parser.add_argument("--json", action="store_true", help="print one line with one JSON object at the end instead")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE.png", help="draw what stayed inside and what went out, over the same time"
+    )
     parser.add_argument("--port", type=int, metavar="N", help="port of the broker on 127.0.0.1 (default: a free one)")
 
 
@@ -85,11 +104,15 @@ def main(options: argparse.Namespace) -> None:
     LinkError
         The port is taken.
     """
+    if options.picture is not None:
+        check_picture(options.picture)
     view = View() if options.json else open_view()
     start_log(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of everything that tidies up
     with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
         figures = asyncio.run(_demo(options, Path(folder), view))
+    if options.picture is not None and figures.chunk is not None:
+        draw(figures, options.picture)
     if options.json:
         print(json.dumps(figures.as_json()))
     elif figures.chunk is not None:
@@ -102,25 +125,28 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     one_line_faults()
     if options.source is not None and options.speed is not None:
         raise ConfigError("--speed: a tracker has its own")
-    beginning = beginnings()[options.mechanism]
+    beginning = _fast() if options.fast else beginnings()[options.mechanism]
     calibration = calibrations.load(beginning.calibration)
     rival = build(calibrations.load(beginning.rival), EPSILON)
     figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival, anchor=calibration.anchor)
-    speed = options.speed or (1.0 if options.source else calibration.n / calibration.rate_hz)
-    seconds = options.seconds or (300.0 if options.source else 20.0)
+    usual = FAST_SPEED if options.fast else calibration.n / calibration.rate_hz
+    speed = options.speed or (1.0 if options.source else usual)
+    seconds = options.seconds or (300.0 if options.source else 8.0 if options.fast else 20.0)
     ready = asyncio.Event()
     source: WatchedSource | WatchedFeeder
     if options.source is None:
         player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
         if figures.chunks_total < 1:
             least = (WINDOW_S + figures.withheld * calibration.n / calibration.rate_hz) / speed
-            raise ConfigError(f"--seconds: expected more than {least:.3g}: the first minute of a session is withheld")
+            why = ": the first minute of a session is withheld" if figures.withheld else ", the gaze of one row"
+            raise ConfigError(f"--seconds: expected more than {least:.3g}{why}")
         source, who = WatchedSource(player, figures.note, ready), f"a simulated person at {speed:g} times real time"
     else:
         source = await real_source(options.source, options.profile, options.rate_hz, calibration)
         source.watched_by(figures.gaze.watch, figures.note, ready)
         who = f"gaze of {options.source}"
-    view.announce(f"{who}: {_pace(figures, calibration.rate_hz * speed, WINDOW_S / speed)}")
+    figures.waits = f"{who}: {_pace(figures, calibration.rate_hz * speed, WINDOW_S / speed)}"
+    view.announce(figures.waits)
     with view:
         async with asyncio.TaskGroup() as group:
             shown = [
@@ -130,8 +156,10 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
             await asyncio.sleep(0)  # gaze first: the rest takes a moment
             try:
                 async with embedded_broker(options.port) as url:
-                    view.announce(f"broker at {url}")
                     settings = _settings(url, folder, calibration, beginning)
+                    device = settings.device[0].id
+                    view.announce(f"device {device}; join in from another terminal, with")
+                    view.announce(f"eyestream listen --broker {url} --device {device}")
                     create_ledger(settings.sidecar.ledger, created=int(time.time()))
                     limit = None if options.source is None else seconds
                     await _play(settings, source, figures, view, ready=ready, seconds=limit)
@@ -146,13 +174,19 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
 def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
     """What comes when, by the clock."""
     chunk_s = figures.n / rows_a_second
-    said = f"the first row after {first_s:.3g} s, and a private chunk of {figures.n} rows every {chunk_s:.3g} s"
+    said = f"the first row after {first_s:.3g} s, then a private chunk of {figures.n} rows every {chunk_s:.3g} s"
     if figures.withheld:
         said += (
-            f" behind the {figures.withheld * chunk_s:.3g} s of the session's first minute: they are withheld, and "
-            "their mean is taken off the rest"
+            f". The first comes after the {figures.withheld * chunk_s:.3g} s of the session's first minute, which is "
+            "withheld: its mean is subtracted from the rest"
         )
     return said
+
+
+def _fast() -> Beginning:
+    """The usual beginning, with the calibration of a purpose that waits for no baseline."""
+    choice = choose(PURPOSES["adapt"], load_table()["rows"])
+    return replace(beginnings()[DEFAULT], calibration=choice.calibration, rival=f"everyday-cfpa-{choice.n}")
 
 
 def _settings(url: str, folder: Path, calibration: Calibration, beginning: Beginning) -> Settings:

@@ -31,7 +31,7 @@ __all__ = ["GazeSeen", "WatchedFeeder", "WatchedSource", "gaze_comes", "real_sou
 
 RATE_HZ = 120.0
 _TRAIL = 240
-_WIDE_DEG, _HIGH_DEG, _COLUMNS, _LINES = 20.0, 12.0, 61, 13
+_WIDE_DEG, _HIGH_DEG, _COLUMNS = 20.0, 12.0, 61
 
 
 @dataclass
@@ -62,16 +62,16 @@ class GazeSeen:
         where = f"{abs(x):.1f} deg {'right' if x >= 0 else 'left'}, {abs(y):.1f} deg {'up' if y >= 0 else 'down'}"
         return f"gaze   {self.samples} samples, {self.lost} of them lost   {where}{pupil}   stays inside"
 
-    def picture(self) -> str:
-        """The field of view with the latest gaze in it, the newest the largest."""
-        cells = [[" "] * _COLUMNS for _ in range(_LINES)]
+    def picture(self, height: int) -> list[str]:
+        """The field of view with the latest gaze in it, the newest the largest: `height` lines between two edges."""
+        cells = [[" "] * _COLUMNS for _ in range(height)]
         for age, (x, y) in enumerate(reversed(self.trail)):
             column = round((x / _WIDE_DEG + 1.0) / 2.0 * (_COLUMNS - 1))
-            row = round((1.0 - y / _HIGH_DEG) / 2.0 * (_LINES - 1))
-            if 0 <= column < _COLUMNS and 0 <= row < _LINES and cells[row][column] == " ":
+            row = round((1.0 - y / _HIGH_DEG) / 2.0 * (height - 1))
+            if 0 <= column < _COLUMNS and 0 <= row < height and cells[row][column] == " ":
                 cells[row][column] = "@" if age == 0 else "o" if age < _TRAIL // 8 else "."
         edge = "+" + "-" * _COLUMNS + "+"
-        return "\n".join([edge, *("|" + "".join(row) + "|" for row in cells), edge])
+        return [edge, *("|" + "".join(row) + "|" for row in cells), edge]
 
 
 class WatchedSource:

@@ -1,119 +1,17 @@
-"""What the demo shows: figures, a live table in a terminal, plain lines elsewhere, a summary."""
+"""How the demo shows its figures: a live table in a terminal, plain lines elsewhere, a summary."""
 
 import contextlib
-import math
+import shutil
 import sys
+import textwrap
 import time
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from eyestream.cli.demo_gaze import GazeSeen
+from eyestream.cli.demo_figures import Figures
 from eyestream.errors import ConfigError
-from eyestream.privacy.anchor import Anchor, Baseline
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.sdk.subscriber import Chunk
-from eyestream.wire.messages import Meta, RawRows
 
-__all__ = ["Figures", "View", "open_view", "summary"]
-
-SHOWN = ("rate_fixations", "mean_saccade_amplitude", "mean_fixation_duration", "mean_mean_diameter", "blink_rate")
-"""Features in the table."""
-
-
-@dataclass
-class Figures:
-    """What happened so far. The raw side is known only because the demo has the tracker in its own process."""
-
-    names: tuple[str, ...]
-    n: int
-    rows_total: int
-    rival: Mechanism
-    """Compared with the released mechanism. It sees the raw rows too; what it gives never leaves this process."""
-    anchor: Anchor | None = None
-    """Where the released mechanism takes a baseline off its session: what is public of it."""
-    gaze: GazeSeen = field(default_factory=GazeSeen)
-    rows: int = 0
-    epsilon_session: float = 0.0
-    latencies_ms: list[float] = field(default_factory=list)
-    chunk: Chunk | None = None
-    meta: Meta | None = None
-    raw_mean: NDArray[np.float64] | None = None
-    """(F,) mean over the rows of the chunk that came last."""
-    moved_mean: NDArray[np.float64] | None = None
-    """(F,) the same less the session's baseline, which is what the mechanism codes; without a baseline the same."""
-    rival_mean: NDArray[np.float64] | None = None
-    """(F,) mean of what the rival would have published of it."""
-    _raw: dict[int, NDArray[np.float64]] = field(default_factory=dict)
-    _complete_at: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def withheld(self) -> int:
-        """Chunks of the session that are its baseline."""
-        return 0 if self.anchor is None else self.anchor.chunks
-
-    @property
-    def chunks_total(self) -> int:
-        """Chunks that the gaze makes behind the baseline, the partial last one included; 0 where nobody knows."""
-        return max(math.ceil(self.rows_total / self.n) - self.withheld, 0)
-
-    def note(self, rows: RawRows) -> None:
-        """Rows have left the front end. Of a session that ends, nothing more comes."""
-        now = time.monotonic()
-        self.rows += len(rows.rows)
-        for number, row in enumerate(rows.rows, start=rows.seq):
-            index = number // self.n
-            chunk = self._raw.setdefault(index, np.full((len(self.names), self.n), np.nan))
-            chunk[:, number % self.n] = row
-            self._complete_at[index] = now
-
-    def received(self, chunk: Chunk, meta: Meta, now: float) -> None:
-        """The application has `chunk` in its hands at `now`."""
-        self.chunk, self.meta = chunk, meta
-        self.latencies_ms.append(1000.0 * (now - self._complete_at.pop(chunk.index, now)))
-        raw = self._raw.pop(chunk.index, np.full((len(self.names), self.n), np.nan))
-        self.raw_mean, self.moved_mean = _mean(raw), _mean(self._moved(raw))
-        self.rival_mean = self.rival.release(raw).mean(axis=1)
-        self.epsilon_session = chunk.epsilon * len(self.latencies_ms)
-
-    def _moved(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The raw chunk (F, n) as the mechanism gets it."""
-        if self.anchor is None:
-            return raw
-        baseline = Baseline(self.anchor)
-        for index in range(self.withheld):
-            baseline.take(self._raw.get(index, np.full_like(raw, np.nan)))
-        return baseline.off(raw)
-
-    def latency_ms(self, percent: float) -> float:
-        """A percentile of the latencies."""
-        return round(float(np.percentile(self.latencies_ms, percent)), 3)
-
-    def as_json(self) -> dict[str, object]:
-        """What ``--json`` prints."""
-        none = self.chunk is None or self.meta is None
-        return {
-            "samples": self.gaze.samples,
-            "rows": self.rows,
-            "chunks": len(self.latencies_ms),
-            "mechanism": None if self.meta is None else self.meta.mechanism,
-            "epsilon_per_chunk": None if self.chunk is None else self.chunk.epsilon,
-            "epsilon_session": self.epsilon_session,
-            "latency_ms": None if none else {"p50": self.latency_ms(50), "p99": self.latency_ms(99)},
-        }
-
-    def line(self) -> str:
-        """One line about where things stand."""
-        assert self.chunk is not None
-        return (
-            f"chunk {len(self.latencies_ms)}{f' of {self.chunks_total}' if self.chunks_total else ''}   "
-            f"{self.gaze.samples} samples, {self.rows} rows   "
-            f"epsilon {self.chunk.epsilon:g} a chunk, {self.epsilon_session:g} this session   "
-            f"latency {self.latencies_ms[-1]:.1f} ms"
-        )
+__all__ = ["View", "frame", "open_view", "summary"]
 
 
 class View:
@@ -156,12 +54,11 @@ class _Lines(View):
 
 
 class _Live(_Lines):
-    """Where the eye looks, and a table that is redrawn with every chunk."""
+    """A table that is redrawn with every chunk, and below it where the eye looks, in what room the terminal has."""
 
-    def __init__(self, live: Any, table: Any, group: Any) -> None:
+    def __init__(self, live: Any, text: Any) -> None:
         super().__init__()
-        self._live, self._new_table, self._group = live, table, group
-        self._table: Any = ""
+        self._live, self._text = live, text
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -173,22 +70,55 @@ class _Live(_Lines):
     ) -> None:
         self._stack.close()
 
+    def announce(self, text: str) -> None:
+        print(_wrapped(text, shutil.get_terminal_size().columns), flush=True)
+
     def update(self, figures: Figures) -> None:
-        table = self._new_table(title=figures.line(), caption=_claim(figures), expand=False)
-        moved = () if figures.anchor is None else ("less first minute",)
-        rival = f"{figures.rival.name} would say"
-        table.add_column("mean of the chunk", no_wrap=True)
-        for heading in ("raw: stays inside", *moved, "private: goes out", "error, +-", rival):
-            table.add_column(heading, justify="right")
-        for name, raw, less, *cells in _cells(figures):
-            known = (raw,) if figures.anchor is None else (raw, less)
-            table.add_row(name, *(f"{cell:.3g}" for cell in (*known, *cells)))  # fits into 80 columns
-        self._table = table
         self.gaze(figures)
 
     def gaze(self, figures: Figures) -> None:
-        parts = (f"raw gaze: stays inside   ({figures.gaze.samples} samples)", figures.gaze.picture(), self._table)
-        self._live.update(self._group(*parts), refresh=True)
+        size = shutil.get_terminal_size()
+        self._live.update(self._text("\n".join(frame(figures, size.columns, size.lines)), no_wrap=True), refresh=True)
+
+
+def frame(figures: Figures, width: int, height: int) -> list[str]:
+    """What stands in a terminal of so many columns and lines: the table first, then where the eye looks.
+
+    No line is cut within a word: at 80 columns and 24 lines everything fits.
+    """
+    lines: list[str] = []
+    if figures.chunk is not None:
+        lines += [*_wrapped(figures.line(), width).splitlines(), *_table(figures)]
+        lines += [*_wrapped(figures.claim, width).splitlines(), ""]
+    else:
+        lines += [*_wrapped(figures.waits, width).splitlines(), ""]
+    lines.append(f"raw gaze: stays inside   ({figures.gaze.samples} samples)")
+    room = height - 1 - len(lines) - 2
+    return lines + figures.gaze.picture(min(room, _HIGHEST)) if room >= _LOWEST else lines
+
+
+_LOWEST, _HIGHEST = 5, 13
+
+
+def _table(figures: Figures) -> list[str]:
+    """Two lines of headings and one of each feature, 79 columns wide."""
+    anchored = figures.anchor is not None
+    rival = f"as {figures.rival.name}"
+    change = ("less 1st", "minute") if anchored else ("", "")
+    top = f"{'':<24}{'raw:':>11}{change[0]:>11}{'private:':>11}{'error':>11}{'instead':>11}"
+    below = f"{'mean of the chunk':<24}{'inside':>11}{change[1]:>11}{'goes out':>11}{'+-':>11}{rival:>11}"
+    rows = []
+    for name, raw, less, private, error, other in figures.cells():
+        moved = f"{less:.3g}" if anchored else ""
+        rows.append(f"{name:<24}{raw:>11.3g}{moved:>11}{private:>11.3g}{error:>11.3g}{other:>11.3g}")
+    return [top, below, *rows]
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Lines of at most `width` - 1 columns, broken between words."""
+    return "\n".join(
+        textwrap.fill(line, width - 1, break_long_words=False, break_on_hyphens=False) for line in text.splitlines()
+    )
 
 
 def open_view() -> View:
@@ -202,74 +132,37 @@ def open_view() -> View:
     if not sys.stdout.isatty():
         return _Lines()
     try:
-        from rich.console import Group  # noqa: PLC0415  an extra
         from rich.live import Live  # noqa: PLC0415  an extra
-        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
     except ImportError:
         raise ConfigError("the live view is not installed: pip install 'eyestream[demo]'") from None
-    return _Live(Live(auto_refresh=False), Table, Group)
+    return _Live(Live(auto_refresh=False, vertical_overflow="crop"), Text)
 
 
 def summary(figures: Figures) -> str:
-    """What to take away from it."""
+    """What to take away from it, the table first; on a terminal no line is broken in the middle of a word."""
     assert figures.meta is not None
     assert figures.chunk is not None
-    return "\n".join(
-        [
-            "",
-            f"{figures.gaze.samples} samples of gaze went in, {figures.rows} rows were made of them, "
-            f"{len(figures.latencies_ms)} private chunks came out "
-            f"({figures.meta.mechanism}, {figures.n} rows each).",
-            f"epsilon {figures.chunk.epsilon:g} for each chunk, {figures.epsilon_session:g} for the session: losses "
-            "add up. The ledger was a temporary one.",
-            _claim(figures),
-            *_comparison(figures),
-            f"latency, last row of a chunk to the application: p50 {figures.latency_ms(50):.1f} ms, "
-            f"p99 {figures.latency_ms(99):.1f} ms.",
-        ]
-    )
+    said = [
+        f"{figures.gaze.samples} samples of gaze went in, {figures.rows} rows were made of them, "
+        f"{len(figures.latencies_ms)} private chunks came out ({figures.meta.mechanism}, {figures.n} rows each).",
+        f"epsilon {figures.chunk.epsilon:g} for each chunk, {figures.epsilon_session:g} for the session: losses "
+        "add up. The ledger was a temporary one.",
+        figures.claim,
+        f"latency, last row of a chunk to the application: p50 {figures.latency_ms(50):.1f} ms, "
+        f"p99 {figures.latency_ms(99):.1f} ms.",
+    ]
+    text = "\n".join(said)
+    wrapped = _wrapped(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text
+    return "\n".join(["", *_comparison(figures), wrapped])
 
 
 def _comparison(figures: Figures) -> list[str]:
     """The last chunk, raw, as published, and as the rival would have published it."""
-    rival, anchored = f"instead of {figures.rival.name} at the same epsilon", figures.anchor is not None
+    rival, anchored = f"{figures.rival.name} at the same epsilon", figures.anchor is not None
     steps = "raw -> less the session's first minute -> private" if anchored else "raw -> private"
-    lines = [f"last chunk, means: {steps} ({rival})"]
-    for name, raw, less, private, _, other in _cells(figures):
+    lines = ["last chunk, means:", f"  {steps}  ({rival})"]
+    for name, raw, less, private, _, other in figures.cells():
         known = f"{raw:9.4g} -> {less:9.4g}" if anchored else f"{raw:9.4g}"
         lines.append(f"  {name:24s} {known} -> {private:9.4g}   ({other:.4g})")
     return lines
-
-
-def _claim(figures: Figures) -> str:
-    assert figures.chunk is not None
-    return figures.chunk.guarantee.partition("\n")[0]
-
-
-def _cells(figures: Figures) -> list[tuple[str, float, float, float, float, float]]:
-    """(name, mean of the raw chunk, the same less its baseline, the private mean, its error, the rival's mean)."""
-    assert figures.chunk is not None
-    assert figures.meta is not None
-    assert figures.raw_mean is not None
-    assert figures.moved_mean is not None
-    assert figures.rival_mean is not None
-    means = figures.chunk.values.mean(axis=1)
-    return [
-        (
-            name,
-            float(figures.raw_mean[index]),
-            float(figures.moved_mean[index]),
-            float(means[index]),
-            float(figures.meta.noise_sd[index]),
-            float(figures.rival_mean[index]),
-        )
-        for index, name in enumerate(figures.names)
-        if name in SHOWN
-    ]
-
-
-def _mean(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(F,) mean of what is there in (F, n); NaN where nothing is."""
-    seen = np.isfinite(rows)
-    sums, counts = np.where(seen, rows, 0.0).sum(axis=1), seen.sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

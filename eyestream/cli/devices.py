@@ -32,11 +32,20 @@ def add_parser(subparsers: Any) -> None:
         description="Listen to a private broker as an application does, and print a line for each stream of each "
         "device: how it is, its mechanism, what is left of its budget, and the last chunk that came while we listened. "
         "Chunks are not kept by the broker: one comes each 16 to 64 s with the shipped calibrations. What a stream "
-        "says stays when its sidecar is gone; the line of the sidecar is then `offline, lost`.",
+        "says stays when its sidecar is gone: the line of the sidecar is then `offline, lost`, and a broker says that "
+        "5 s after a sidecar was killed. So the usual time tells the state of now. Behind each state stands how old "
+        "it is, where it changed while we listened; `kept` is what the broker had before.",
     )
-    parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help="listen for S seconds (default 2)")
+    parser.add_argument(
+        "--seconds", type=positive, default=SECONDS, metavar="S", help="listen for S seconds (default %(default)g)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     add_broker(parser)
+
+
+SECONDS = 6.5
+"""So long after a sidecar was killed its broker has said that it is lost (`WILL_DELAY_SECONDS`), with a second to
+spare."""
 
 
 @dataclass(slots=True)
@@ -48,6 +57,8 @@ class _Seen:
     mechanism: str = ""
     epsilon: float | None = None
     seconds: float = 0.0
+    said_at: float | None = None
+    """When the state came, on our clock; None: the broker had kept it."""
     budget: Budget | None = None
     chunk: int | None = None
     at: float = 0.0
@@ -84,7 +95,10 @@ async def _listen(endpoint: Endpoint, seconds: float, wait_s: float) -> dict[tup
     def deliver(message: Message) -> None:
         with contextlib.suppress(PayloadError):  # somebody else's topic
             topic = parse_topic(message.topic)
-            _note(seen.setdefault((topic.device, topic.stream), _Seen()), topic.leaf, message.payload)
+            one = seen.setdefault((topic.device, topic.stream), _Seen())
+            _note(one, topic.leaf, message.payload)
+            if topic.leaf == "status":
+                one.said_at = None if message.retain else time.monotonic()
 
     link = ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=deliver)
     async with link.beside(wait_s):
@@ -112,22 +126,29 @@ def _note(seen: _Seen, leaf: str, payload: bytes) -> None:
 
 def _as_words(device: str, stream: str, one: _Seen, now: float) -> str:
     if stream == SIDECAR_STREAM:
-        return f"{device:<20}  sidecar     {one.state}, {one.reason}"
-    parts = [f"{device:<20}  {stream:<10}  {one.state}, {one.reason or 'no word'}"]
+        return f"{device:<20}  sidecar     {one.state}, {one.reason} ({_age(one, now)})"
+    parts = [f"{device:<20}  {stream:<10}  {one.state}, {one.reason or 'no word'} ({_age(one, now)})"]
     if one.epsilon is None:
         parts.append("not described")
     else:
         parts.append(f"{one.mechanism}, epsilon {one.epsilon:g} a chunk")
         if one.budget is not None:
             parts.append("left: " + budget_words(one.budget, one.seconds, time.time()))
-    last = "no chunk while we listened"
+    rhythm = f": one comes every {duration(one.seconds)}" if one.seconds else ""
+    last = f"no chunk while we listened{rhythm}"
     parts.append(last if one.chunk is None else f"chunk {one.chunk} {duration(now - one.at)} ago")
     return "  ".join(parts)
+
+
+def _age(one: _Seen, now: float) -> str:
+    """How old its state is."""
+    return "kept" if one.said_at is None else f"{duration(now - one.said_at)} ago"
 
 
 def _as_json(device: str, stream: str, one: _Seen, now: float) -> str:
     told: dict[str, Any] = {"device": device, "stream": stream}
     told |= {name: getattr(one, name) for name in ("state", "reason", "mechanism", "epsilon", "chunk")}
+    told["state_seconds_ago"] = None if one.said_at is None else round(now - one.said_at, 1)
     told["seconds_ago"] = None if one.chunk is None else round(now - one.at, 1)
     told["left"] = one.budget and {
         "chunks": one.budget.chunks,

@@ -4,6 +4,7 @@ import argparse
 import csv
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,6 +16,7 @@ import numpy as np
 from eyestream.cli.options import add_profile, add_workers, check_targets
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError
+from eyestream.gaze.doubt import GAZE_DOUBTS
 from eyestream.gaze.profile import Profile
 from eyestream.offline.workers import done, workers
 from eyestream.rim.files import recordings
@@ -122,6 +124,8 @@ def _rows(profile: Profile, layout: Layout | None, path: Path) -> Recording:
     gaze = load_gaze(path, profile, layout)
     if gaze.head:
         print(f"{path}: also holds motion of the head ({', '.join(gaze.head)}), which nothing here protects")
+    if gaze.doubt is not None:
+        print(f"eyestream extract: warning: {path}: {GAZE_DOUBTS[gaze.doubt]}", file=sys.stderr)
     progress = Progress(str(path), len(gaze.samples), "samples")
     recording = extract(gaze, progress)
     progress.clear()

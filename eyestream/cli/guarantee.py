@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.rim.plan import load
+from eyestream.rim.plan.summary import summary
 
 __all__ = ["add_parser", "main"]
 
@@ -18,7 +19,7 @@ def add_parser(subparsers: Any) -> None:
         "guarantee",
         help="say in words what a configuration guarantees",
         description="Print what a configuration guarantees and what it does not: per chunk, gaze event, window, "
-        "session, hour and day. Applications receive the same text in `meta`.",
+        "session, hour and day. Ten lines come first. Applications receive the full text in `meta`.",
     )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
     parser.add_argument("--json", action="store_true", help="the claim of each stream for machines, one JSON object")
@@ -43,5 +44,8 @@ def main(options: argparse.Namespace) -> None:
     for name, guarantee in guarantees.items():
         if len(guarantees) > 1:
             print(f"stream {name}")
+        for topic, sentence in summary(streams[name]):
+            print(textwrap.fill(f"{topic + ' ':<16}{sentence}", width=100, subsequent_indent=" " * 16))
+        print("\nThe full text, which applications receive in `meta`:\n")
         for topic, sentence in guarantee.sentences():
             print(textwrap.fill(f"{topic + ' ':<16}{sentence}", width=100, subsequent_indent=" " * 16))

@@ -1,11 +1,12 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from eyestream.errors import ConfigError, LedgerError
+from eyestream.errors import ConfigError, LedgerError, meant
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
 from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
 from eyestream.privacy.purposes import words
@@ -14,9 +15,13 @@ from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, fitting, load
+from eyestream.rim.plan.summary import correlations
 from eyestream.rim.sources.registry import named_source
 
 __all__ = ["add_parser", "initialise", "main"]
+
+_USUAL = "unrecognised"
+"""The purpose that the default calibration and its epsilon are the answer to."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -72,11 +77,57 @@ def main(options: argparse.Namespace) -> None:
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
+    _check_new(options.directory)
+    if options.mechanism is None:
+        print(_purposes(), end="\n\n")
+        options.purpose = options.purpose or _asked()
     if options.purpose is not None:
         advice = advise(PURPOSES[options.purpose], load_table())
         initialise(options.directory, advice.for_purpose(fresh_configuration(), options.purpose))
         return
     initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT))
+
+
+def _purposes() -> str:
+    """A table of what an application gets for each purpose, of the saved figures."""
+    table = load_table()
+    lines = [
+        f"{'purpose':<14}{'first chunk':<13}{'then each':<11}{'of changes':<12}{'saccades':<10}{'blinks':<8}recognised"
+    ]
+    for purpose, wish in PURPOSES.items():
+        advice = advise(wish, table)
+        saccades, blinks, *_ = correlations(advice.expected).values()
+        cells = (
+            f"{purpose:<14}{f'after {advice.withheld_s + advice.delay_s:g} s':<13}{f'{advice.delay_s:g} s':<11}"
+            f"{advice.expected['distinct_own']:<12.2f}{saccades:<10.2f}{blinks:<8.2f}{advice.identity['rate']:.0%}"
+        )
+        lines.append(cells)
+    strangers, chance = table["people"] // 2, advice.identity["chance"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *(f"{purpose:<14}{words(purpose)}" for purpose in PURPOSES),
+            "",
+            "of changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
+            "correlation of the released rate with the true one. recognised: how many strangers the strongest of",
+            f"{len(table['attackers'])} attackers named right, of {strangers}; guessing names {chance:.0%}.",
+            "The corpus and all figures: `eyestream advise`.",
+        ]
+    )
+
+
+def _asked() -> str | None:
+    """The purpose that somebody at a terminal names; None: the default."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(f"No terminal and no --purpose: taking the default, `{_USUAL}` with its calibration pinned.")
+        return None
+    print(f"purpose ({', '.join(PURPOSES)}; Enter: {_USUAL}): ", end="", flush=True)
+    while (said := sys.stdin.readline().strip()) not in PURPOSES:
+        if not said:
+            return None
+        print(f"expected one of {', '.join(PURPOSES)}{meant(said, PURPOSES)}: ", end="", flush=True)
+    return said
 
 
 def initialise(directory: Path, text: str) -> None:
@@ -89,9 +140,8 @@ def initialise(directory: Path, text: str) -> None:
     LedgerError
         The ledger exists, or is missing beside its configuration.
     """
+    _check_new(directory)
     path = directory / "sidecar.toml"
-    if path.exists():
-        _refuse(path, config.load(path).sidecar.ledger)
     _write(path, text)
     plan = load(path)
     ledger = plan.settings.sidecar.ledger
@@ -141,8 +191,12 @@ def _upgrade(path: Path) -> None:
     print(f"before         {kept}")
 
 
-def _refuse(path: Path, ledger: Path) -> NoReturn:
-    """A pseudonym that was at work may have spent: whoever starts it from zero must say so."""
+def _check_new(directory: Path) -> None:
+    """Refuse a pseudonym that was at work: it may have spent, and whoever starts it from zero must say so."""
+    path = directory / "sidecar.toml"
+    if not path.exists():
+        return
+    ledger = config.load(path).sidecar.ledger
     if ledger.exists():
         raise LedgerError(f"{path} and {ledger} exist already; neither is ever overwritten")
     raise LedgerError(

@@ -8,13 +8,14 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import sys
 import threading
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from eyestream.errors import LinkError
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from threading import ExceptHookArgs
 
-__all__ = ["JsonLines", "hide_messages", "in_one_line", "one_line_faults", "start_log", "told"]
+__all__ = ["JsonLines", "Lines", "hide_messages", "in_one_line", "one_line_faults", "start_log", "told"]
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message."""
+    """One JSON object a line: time (UTC), level, logger, message; and the fields of an event, where it is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The object; no traceback, which might hold more than a message may."""
@@ -36,7 +37,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        return json.dumps(said)
+        return json.dumps(said | getattr(record, "fields", {}))
 
 
 class _ForJournal(logging.Formatter):
@@ -65,17 +66,47 @@ def _to_journal() -> bool:
     return (str(found.st_dev), str(found.st_ino)) == (device, inode)
 
 
+class Lines(logging.StreamHandler[TextIO]):
+    """Log lines on stderr, and on a terminal below them one that is written again and again, such as a countdown."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        """Let `text` stand below the lines; "": nothing. Elsewhere than on a terminal nothing is shown."""
+        if text != self._shown and self.stream.isatty():
+            self._shown = text[: shutil.get_terminal_size().columns - 1]
+            self.stream.write(_CLEAR + self._shown)
+            self.flush()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A line above what is shown."""
+        if not self._shown:
+            super().emit(record)
+            return
+        self.stream.write(_CLEAR)
+        super().emit(record)
+        self.stream.write(self._shown)
+        self.flush()
+
+
+_CLEAR = "\r\x1b[K"
+"""Back to the beginning of the line, and away with it (ECMA-48, EL)."""
+
+
 def start_log(
     level: int = logging.INFO,
     formatter: logging.Formatter = logging.Formatter("%(asctime)s %(levelname)s %(message)s"),  # noqa: B008  immutable
-) -> None:
+) -> Lines:
     """Log lines of eyestream on stderr, one line each."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = Lines()
     handler.setFormatter(_ForJournal(formatter) if _to_journal() else formatter)
     log = logging.getLogger("eyestream")
     log.handlers[:] = [handler]
     log.setLevel(level)
     log.propagate = False
+    return handler
 
 
 def one_line_faults() -> "asyncio.Future[None]":

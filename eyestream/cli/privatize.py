@@ -34,7 +34,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import whole
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.extraction import load_rows, stem
+from eyestream.rim.files.extraction import load_rows, refuse_nothing, stem
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 
@@ -117,6 +117,7 @@ def main(options: argparse.Namespace) -> None:
     check_targets(options.recordings, [_beside(target) for target in targets], what="claim", plural="claims")
     loaded = [load_rows(path, profile) for path in options.recordings]
     for recording in loaded:
+        refuse_nothing(recording)
         calibration.check_stream(recording.names, recording.rate_hz)
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)

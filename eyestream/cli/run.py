@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.log import JsonLines, one_line_faults, start_log
+from eyestream.cli.log import JsonLines, Lines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.rim.config import MetricsSettings
 from eyestream.rim.config import load as load_tables
 from eyestream.rim.ops.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.plan import Plan, load
@@ -50,17 +49,14 @@ def main(options: argparse.Namespace) -> None:
     notices: list[str] = []
     plan = load(options.config, notices.append)
     with _of(options.config), assemble(plan, lambda: int(time.time()) // 86_400) as made:
-        if plan.settings.log.format == "json":
-            start_log(formatter=JsonLines())
-        else:
-            start_log()
+        log = start_log(formatter=JsonLines()) if plan.settings.log.format == "json" else start_log()
         for line in notices:
             _LOG.warning(line)
         for reader in not_forbidden():
             _LOG.warning("this system does not forbid that %s reads the memory, which has raw rows in it", reader)
         _log_streams(plan)
         gc.freeze()  # what is there now stays: a full collection that looks at it takes 13 ms, a stall for all devices
-        asyncio.run(_run(made, options.config, plan.settings.metrics))
+        asyncio.run(_run(made, options.config, log))
 
 
 def _log_streams(plan: Plan) -> None:
@@ -84,9 +80,12 @@ def _of(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path}: {error}") from None
 
 
-async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> None:
+async def _run(made: Assembly, path: Path, log: Lines) -> None:
+    from eyestream.rim.sidecar.talk import Talk  # noqa: PLC0415  for who runs it
+
     fault = one_line_faults()
-    sidecar = made.sidecar
+    sidecar, window = made.sidecar, made.plan.settings.metrics
+    talk = Talk(made.plan, sidecar.pipeline, sidecar.left, log.show, lambda: sidecar.doubts)
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -111,6 +110,7 @@ async def _run(made: Assembly, path: Path, window: MetricsSettings | None) -> No
                 beside = (
                     group.create_task(_raised(fault), name="faults of callbacks"),
                     group.create_task(_reload(made, path, again, notifier), name="reload"),
+                    group.create_task(talk.run(), name="talk"),
                 )
                 await sidecar.run(stop)
                 for task in beside:

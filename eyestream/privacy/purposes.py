@@ -13,7 +13,7 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 
-__all__ = ["ANCHORED", "PURPOSES", "Choice", "Row", "Wish", "choose", "words"]
+__all__ = ["ANCHORED", "PURPOSES", "Choice", "Row", "Wish", "choose", "measured", "words"]
 
 Row = Mapping[str, Any]
 
@@ -125,6 +125,14 @@ def choose(wish: Wish, rows: Sequence[Row]) -> Choice:
     exact = wish.epsilon_per_minute * above["n"] / (60 * rate_hz)
     epsilon = math.floor(round(exact * 1e6, 3)) / 1e6  # as people write it, and not above what was asked
     return Choice(chosen, epsilon, int(above["n"]), rate_hz, expected, above)
+
+
+def measured(rows: Sequence[Row], calibration: str, epsilon_per_minute: float) -> tuple[Row, Row] | None:
+    """Utility of a shipped calibration at a price, and the row of the next larger one; None: it was not measured."""
+    minutes = [row["minute"] for row in rows if row["calibration"] == calibration]
+    if not minutes or not min(minutes) <= epsilon_per_minute <= max(minutes):
+        return None
+    return _between(rows, calibration, epsilon_per_minute)
 
 
 def _log(ratio: float) -> float:

@@ -91,6 +91,11 @@ class ReleaseOrder:
         return self._device.counters
 
     @property
+    def session(self) -> int | None:
+        """The tracker's session that is going on."""
+        return self._device.session
+
+    @property
     def waiting(self) -> int:
         """Chunks that are due and wait for an answer of the ledger."""
         return len(self._due)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.session import Counters as RowCounters
@@ -70,6 +71,8 @@ class Outcome:
     """Chunks that were released, withheld or lost, in order."""
     fault: str | None = None
     """The type of what a mechanism raised."""
+    rows: list[NDArray[np.float64]] = field(default_factory=list, repr=False)
+    """(F, n) of each chunk that the mechanism was given, raw: for a look after the payloads have left."""
 
     @property
     def payloads(self) -> list[bytes]:
@@ -139,6 +142,11 @@ class StreamRelease:
     def rows(self) -> RowCounters:
         """What became of the rows; live, to be read only."""
         return self._order.rows
+
+    @property
+    def session(self) -> int | None:
+        """The tracker's session that is going on."""
+        return self._order.session
 
     def next_due(self) -> float | None:
         """When `tick` has something to do if no row comes; None: nothing is awaited."""
@@ -233,6 +241,7 @@ class StreamRelease:
             self._private_session = self._new_session()
             self._session = self._mechanism.session()
             self._level, self._cost = 0, Charge.of(self._mechanism.epsilon, self._mechanism.delta)
+        outcome.rows.append(chunk.values)
         try:
             if self._session.awaits_baseline:
                 self._session.anchor(chunk.values)

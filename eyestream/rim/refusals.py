@@ -21,8 +21,10 @@ _WIRE = "docs/protocol.md has the format, tests/golden/ payloads to compare with
 REMEDIES: dict[str, str] = {
     "stale_session": "its session number must be larger than that of the session before. A tracker that counted in "
     "nanoseconds and now counts in milliseconds stays below: let it count in nanoseconds since 1970",
-    "mark": "its rows were released before, or describe the same gaze as some that were: begin a new session, with a "
-    "larger session number",
+    "mark": "rows that may have been released before a restart or a pause, or that describe the same gaze, are passed "
+    "over; later rows of the session are taken again. If none is, begin a new session, with a larger session number",
+    "rows": "the names, the units or the rate of its rows are not those of [[stream]]: compare the names and their "
+    "order, and rate_hz. What the tracker says of its rows must be what the calibration was made for",
     "wearer": "its rows name another wearer than their session did at its beginning: begin a session with each wearer",
     "schema": "the schema number of its messages is another than [[stream]] schema: set one to the other",
     "shape": "its rows have another number of features than [[stream]] names: make the two lists the same",
@@ -56,10 +58,17 @@ class Refusals:
     ----------
     remedies
         By reason; for one that is not in it, where the format is described.
+    event, words
+        What it is that is said, for machines and for people.
     """
 
-    def __init__(self, remedies: Mapping[str, str] = REMEDIES) -> None:
-        self._remedies = remedies
+    def __init__(
+        self,
+        remedies: Mapping[str, str] = REMEDIES,
+        event: str = "refused",
+        words: str = "its tracker is refused",
+    ) -> None:
+        self._remedies, self._event, self._words = remedies, event, words
         self._said: dict[tuple[StreamKey, str], _Said] = {}
 
     def note(self, key: StreamKey, reason: str, now: float) -> None:
@@ -70,4 +79,6 @@ class Refusals:
             return
         more = "" if said is None or not said.since else f", and {said.since} times since it was last said"
         self._said[key, reason] = _Said(now)
-        _LOG.warning("%s: its tracker is refused (%s)%s: %s", key, reason, more, self._remedies.get(reason, _WIRE))
+        told = {"event": self._event, "device": key.device, "stream": key.stream, "reason": reason}
+        remedy = self._remedies.get(reason, _WIRE)
+        _LOG.warning("%s: %s (%s)%s: %s", key, self._words, reason, more, remedy, extra={"fields": told})

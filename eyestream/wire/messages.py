@@ -6,7 +6,7 @@ decoders check, so that nothing is published that the other side must refuse. Th
 
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_RELEASE_BYTES, MAX_U64, REASONS, VERSION
 from eyestream.wire.gaze import decode_gaze, encode_gaze
-from eyestream.wire.raw import MAX_ROWS, MAX_WEARER, RawRows, decode_raw, encode_raw, rows_per_message
+from eyestream.wire.raw import MAX_ROWS, MAX_WEARER, ROWS, RawRows, decode_raw, encode_raw, rows_hash, rows_per_message
 from eyestream.wire.release import Meta, PrivateChunk, decode_meta, decode_private, encode_meta, encode_private
 from eyestream.wire.status import (
     CEILINGS,
@@ -31,6 +31,7 @@ __all__ = [
     "MAX_U64",
     "MAX_WEARER",
     "REASONS",
+    "ROWS",
     "STATES",
     "STATUS_REASONS",
     "VERSION",
@@ -54,5 +55,6 @@ __all__ = [
     "encode_private",
     "encode_raw",
     "encode_status",
+    "rows_hash",
     "rows_per_message",
 ]

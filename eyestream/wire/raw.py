@@ -1,6 +1,8 @@
 """`raw`: rows of a tracker."""
 
+import hashlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 import msgspec
@@ -11,13 +13,16 @@ from numpy.typing import NDArray
 from eyestream.wire.arrays import FLOAT32, FLOAT64, Shape, from_bin, to_bin
 from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, U64, Message, documented, open_envelope, refuse
 
-__all__ = ["MAX_ROWS", "MAX_WEARER", "RawRows", "decode_raw", "encode_raw", "rows_per_message"]
+__all__ = ["MAX_ROWS", "MAX_WEARER", "ROWS", "RawRows", "decode_raw", "encode_raw", "rows_hash", "rows_per_message"]
 
 MAX_ROWS = 4096
 """Most rows in one `raw` message."""
 
 MAX_WEARER = 2**32 - 1
 """The largest handle of a wearer."""
+
+ROWS = "rows"
+"""Name of the user property of MQTT 5 that a `raw` message may carry: the hash of what its rows are."""
 
 _OVERHEAD_BYTES = 128  # keys and numbers of the message, at their widest
 
@@ -63,6 +68,18 @@ class _Raw(Message, frozen=True):
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Raw)
+
+
+@cache
+def rows_hash(names: tuple[str, ...], units: tuple[str, ...], rate_hz: float) -> str:
+    """Of what rows are: 32 hexadecimal digits, the beginning of a SHA-256.
+
+    It is that of a text in UTF-8: a line for each name, an empty line, a line for each unit (none where the tracker
+    does not tell units), an empty line, and the rate as C's ``%.3g`` writes it, for a rate that
+    was measured is not exact. A newline stands between lines, and none after the last one.
+    """
+    text = "\n".join((*names, "", *units, "", f"{rate_hz:.3g}"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def rows_per_message(features: int) -> int:

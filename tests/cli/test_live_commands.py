@@ -254,7 +254,7 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     assert len(re.findall(r"^chunk \d of 2", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout
     assert "4.8-differential privacy" in done.stdout
-    assert "behind the 0.8 s of the session's first minute: they are withheld" in done.stdout
+    assert "The first comes after the 0.8 s of the session's first minute, which is withheld" in done.stdout
     assert "raw -> less the session's first minute -> private" in done.stdout
     done = eyestream("demo", "--seconds", 1, "--speed", 80)
     assert done.returncode == 2
@@ -268,6 +268,19 @@ def test_demo_without_its_extra_is_one_line(missing: str, words: list[str]) -> N
     assert done.returncode == 2
     assert "pip install 'eyestream[demo]'" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.long
+def test_devices_knows_that_a_sidecar_was_killed(deployment: Path, mosquitto: Mosquitto) -> None:
+    """Asked at once after the kill: it listens for longer than the last will is delayed."""
+    edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
+    with sidecar(deployment) as process:
+        said = eyestream("devices", "--broker", mosquitto.url, "--seconds", 3).stdout
+        assert re.search(r"^sidecar-\w+ +sidecar +online, ready \((kept|\d s ago)\)$", said, re.MULTILINE)
+        process.kill()
+        said = eyestream("devices", "--broker", mosquitto.url).stdout
+    assert re.search(r"^sidecar-\w+ +sidecar +offline, lost \(\d s ago\)$", said, re.MULTILINE)
+    assert re.search(r"no chunk while we listened: one comes every 32 s$", said, re.MULTILINE)
 
 
 def test_an_interrupted_demo_is_quiet() -> None:

@@ -163,7 +163,7 @@ SEAMS: dict[str, Seam] = {
     # Gaze to rows
     "front end hears of a tracker": Seam("eyestream.gaze.live:LiveFrontEnd", "stand", "self, now_s"),
     "tracker is asked every": Seam("eyestream.rim.sources.standing", "ASK_EVERY_S"),
-    "tracker stands": Seam("eyestream.rim.sources.standing:Standing", "keep", "self, listening, ask"),
+    "tracker stands": Seam("eyestream.rim.sources.standing:Standing", "keep", "self, listening, ask, found"),
     "gaze is handed on": Seam("eyestream.rim.sources.standing:Standing", "take", "self, records"),
     # Recordings
     "privatize releases": Seam(

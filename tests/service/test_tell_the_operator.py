@@ -52,6 +52,7 @@ def test_the_same_is_said_once_in_a_while_with_its_remedy(caplog: pytest.LogCapt
     assert REMEDIES.keys() | GAZE_REMEDIES.keys() <= REASONS | {
         "stale_session",
         "mark",
+        "rows",
         "wearer",
         "retained",
         "oversize",

@@ -12,7 +12,7 @@ from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["LONGEST_PAUSE_S", "extract", "load_rows", "stem"]
+__all__ = ["LONGEST_PAUSE_S", "extract", "load_rows", "refuse_nothing", "stem"]
 
 LONGEST_PAUSE_S = 86_400.0
 """A recording may be interrupted for a day at most; rows in the pause are NaN."""
@@ -54,6 +54,18 @@ def extract(
     t, values = np.concatenate([part.t for part in rows]), np.concatenate([part.values for part in rows])
     single = values.astype(np.float32).astype(np.float64)
     return Recording(t, single, entry.names, gaze.path, front_end=entry.mark(gaze.profile))
+
+
+def refuse_nothing(recording: Recording) -> None:
+    """Raise RecordingError for a recording in which every value is missing: a release would spend epsilon on nothing.
+
+    Who sees the refusal holds the recording. That the eye was never seen is in no release.
+    """
+    if not np.isfinite(recording.features).any():
+        raise RecordingError(
+            f"{recording.path}: every value of its {len(recording.t)} rows is missing, so nothing is released and "
+            "nothing spent. Are the unit and the columns of the profile those of the file?"
+        )
 
 
 def stem(path: Path) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eyestream.errors import RecordingError
+from eyestream.gaze.doubt import GazeDoubts
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ, Profile
 from eyestream.gaze.samples import Samples
@@ -73,6 +74,8 @@ class GazeRecording:
     head
         (n,) each: motion of the head by the names of a layout's columns, as the file has it. Nothing uses it, and
         nothing protects it: whoever publishes it beside private rows publishes it as it is.
+    doubt
+        Why it can hardly be gaze in the units of the profile, a word of `GAZE_DOUBTS`; None: it can.
     """
 
     samples: Samples
@@ -80,6 +83,7 @@ class GazeRecording:
     profile: Profile
     path: str
     head: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    doubt: str | None = None
 
 
 def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) -> GazeRecording:
@@ -166,7 +170,13 @@ def _recording(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecord
     labels = None
     if columns.labels is not None:
         labels = np.array([_LETTERS.get(text.strip().lower(), _OTHER) for text in columns.labels])
-    return GazeRecording(samples, labels, profile.at_rate(_rate_hz(path, profile, samples.t)), str(path))
+    profile = profile.at_rate(_rate_hz(path, profile, samples.t))
+    doubts = GazeDoubts(profile)
+    doubts.take(
+        columns.gaze, None if valid is None else np.nan_to_num(np.asarray(valid, dtype=np.float64)) > 0, samples
+    )
+    doubt = doubts.judge(len(samples) / profile.fixed_rate_hz)  # a recording may have pauses
+    return GazeRecording(samples, labels, profile, str(path), doubt=doubt)
 
 
 def _rate_hz(path: Path, profile: Profile, t: NDArray[np.float64]) -> float:

@@ -194,4 +194,5 @@ class StreamPlan:
             jump_chunks=stream.jump_chunks,
             release=stream.release,
             apart=rows_apart(spec) if self.mechanism.baseline_chunks else 0,
+            units=spec.units,
         )

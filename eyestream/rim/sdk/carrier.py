@@ -5,7 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from eyestream.rim.mqtt.transport import Link, RefusedError
+from eyestream.rim.mqtt.messages import NO_PROPERTIES
+from eyestream.rim.mqtt.transport import Link, Properties, RefusedError
 
 __all__ = ["Carrier"]
 
@@ -16,6 +17,7 @@ _LOG = logging.getLogger("eyestream.link")
 class _Pending:
     topic: str
     payload: bytes
+    more: Properties
     taken: "asyncio.Future[bool]"
 
 
@@ -26,11 +28,11 @@ class Carrier:
         self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
         self._refused = self.stands = False
 
-    async def hand_over(self, topic: str, payload: bytes) -> bool:
+    async def hand_over(self, topic: str, payload: bytes, more: Properties = NO_PROPERTIES) -> bool:
         """Whether the broker has taken it."""
         if not self.stands:
             return False
-        entry = _Pending(topic, payload, asyncio.get_running_loop().create_future())
+        entry = _Pending(topic, payload, more, asyncio.get_running_loop().create_future())
         await self._pending.put(entry)
         return await entry.taken
 
@@ -43,7 +45,7 @@ class Carrier:
             while True:
                 entry = await self._pending.get()
                 try:
-                    await link.publish(entry.topic, entry.payload, qos=1)
+                    await link.publish(entry.topic, entry.payload, qos=1, more=entry.more)
                 except RefusedError as refusal:
                     self._note(refusal)
                     _answer(entry, taken=False)

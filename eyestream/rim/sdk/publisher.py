@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from eyestream.errors import ConfigError, PayloadError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.messages import NO_PROPERTIES
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Message, RefusedError
+from eyestream.rim.mqtt.transport import Link, Message, Properties, RefusedError
 from eyestream.rim.sdk.carrier import Carrier
 from eyestream.rim.sdk.holding import Gaze, Rows
 from eyestream.wire import messages, topics
@@ -53,6 +54,9 @@ class Publisher:
         Feature names, in column order; none for a tracker that sends gaze alone.
     rate
         Rows a second (nominal); beside names.
+    units
+        Of the features, one each, as in the sidecar's calibration; none: not told. A hash of names, units and rate goes
+        with the rows where the broker speaks MQTT 5, and the sidecar refuses rows that are others than its own.
     stream
         Name of the stream, as in the sidecar's configuration.
     schema
@@ -88,6 +92,7 @@ class Publisher:
         names: list[str] | tuple[str, ...] = (),
         rate: float = 0.0,
         *,
+        units: list[str] | tuple[str, ...] = (),
         stream: str = topics.FEATURE_STREAM,
         schema: int = 1,
         wearer: int = 0,
@@ -97,10 +102,14 @@ class Publisher:
     ) -> None:
         if names and not 0 < rate < float("inf"):
             raise ConfigError("rate: expected rows a second, above 0")
+        if units and len(units) != len(names):
+            raise ConfigError(f"units: expected {len(names)}, one for each name, got {len(units)}")
         self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
         self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
         self._meta_topic = topics.meta_topic(device, stream)
         self._schema, self._wearer = schema, _handle(wearer)
+        said = ((messages.ROWS, messages.rows_hash(tuple(names), tuple(units), rate)),) if names else ()
+        self._more = Properties(user=said)
         self._asks, self._gaze_s = hold and bool(names), gaze_s
         self._chunk = 0
         self._rows, self._gaze = Rows(), Gaze()
@@ -190,7 +199,7 @@ class Publisher:
         first, block, times = self._rows.take(count)
         payload = messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer)
         self._begun = True
-        return await self._hand_over(self._topic, payload, count)
+        return await self._hand_over(self._topic, payload, count, self._more)
 
     async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
         """Take samples of gaze, and publish them when they span `gaze_s`; a lost eye is a sample of NaN.
@@ -244,11 +253,11 @@ class Publisher:
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
         self.next_seq, self._wearer, self._begun = 0, following, False
-        return await self._hand_over(self._topic, payload, 0)
+        return await self._hand_over(self._topic, payload, 0, self._more)
 
-    async def _hand_over(self, topic: str, payload: bytes, count: int) -> bool:
+    async def _hand_over(self, topic: str, payload: bytes, count: int, more: Properties = NO_PROPERTIES) -> bool:
         """Whether the broker has taken it; if not, `count` rows or samples are lost."""
-        taken = await self._carrier.hand_over(topic, payload)
+        taken = await self._carrier.hand_over(topic, payload, more)
         self.lost += 0 if taken else count
         return taken
 

@@ -11,6 +11,7 @@ the budget of a wearer is spent, what is withheld shows it, and the message says
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from itertools import islice
 
@@ -25,7 +26,9 @@ from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_U64, Budget, CeilingName, Status, encode_budget, encode_status
 from eyestream.wire.topics import budget_topic, sidecar_status_topic, status_topic
 
-__all__ = ["LAST_WILL", "BudgetBoard", "StatusBoard"]
+__all__ = ["LAST_WILL", "BudgetBoard", "StatusBoard", "log_condition"]
+
+_LOG = logging.getLogger("eyestream.release")
 
 _READY = Status("online", "ready")
 _RAW_LINK = Status("degraded", "raw_link")
@@ -46,6 +49,26 @@ _OF_CONDITION: dict[Condition, Status] = {
     "change": Status("exhausted", "session"),  # another chunk length or window: from the next session on
     "wearer": Status("exhausted", "session"),  # which ceiling it was would tell more about who wears the device
 }
+
+
+_RESUMES: dict[str, str] = {
+    "window": "with one of the next chunks",
+    "session": "with the tracker's next session",
+    "day": "at midnight UTC",
+    "lifetime": "never, unless [budget] lifetime_epsilon is raised",
+    "wearer": "with a session of another wearer, or at midnight UTC where it was a day's ceiling",
+}
+
+
+def log_condition(key: StreamKey, condition: Condition) -> None:
+    """That chunks are withheld is a warning; a window that lets some of them out would say so all the time."""
+    resumes = _RESUMES.get(condition)
+    fields = {"event": "condition", "device": key.device, "stream": key.stream, "condition": condition}
+    if resumes is None or condition == "window":
+        _LOG.info("%s: %s", key, condition, extra={"fields": fields})
+    else:
+        words = "%s: what the budget allows a %s is spent; releases go on %s"
+        _LOG.warning(words, key, condition, resumes, extra={"fields": fields})
 
 
 class StatusBoard:
@@ -130,6 +153,8 @@ class BudgetBoard:
             for device in plan.settings.device
         }
         self._topics = {key: budget_topic(*key) for keys in self._streams.values() for key in keys}
+        self.left: dict[StreamKey, Left] = {}
+        """What was said last of each stream; to be read only."""
         self._due: dict[str, None] = {}
         for device in self._streams:
             self._say_of(device, today())
@@ -168,6 +193,7 @@ class BudgetBoard:
             first, *_ = left_of(odometer, ceilings.device, charges, today, stream=key.stream, own=own)
             if self._condition(key) in _UNTIL_NEXT_SESSION and first.chunks:
                 first = Left("session", 0, "the tracker's next session")
+            self.left[key] = first
             self._say(self._topics[key], _payload(first))
 
 

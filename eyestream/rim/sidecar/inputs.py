@@ -97,6 +97,12 @@ class SourceRunner:
         """Whether the source of a stream is there; a stream without one has nothing that could be away."""
         return key not in self._away
 
+    @property
+    def doubts(self) -> dict[StreamKey, str]:
+        """What is doubtful of the last minute, by stream: for the log of the tracker's side, and for nobody else."""
+        feeders = ((key, source) for key, source in self._sources.items() if isinstance(source, Feeder))
+        return {key: feeder.doubt for key, feeder in feeders if feeder.doubt is not None}
+
     async def run(self) -> None:
         """Run all until cancelled, or until each has come to its end."""
         linked: dict[int, list[tuple[StreamKey, Feeder]]] = {}
@@ -132,11 +138,16 @@ class SourceRunner:
         """Run a source, rows or gaze, for as long as it has any; what it delivers says that it is there."""
         backoff, loop = Backoff(), asyncio.get_running_loop()
         stood: float | None = None
+        said: set[str] = set()  # of this outage: it may be away, and then back as something that is refused
         streams = ", ".join(map(str, keys))
+        fields = {"streams": [str(key) for key in keys]}
 
         def note(item: Item) -> None:
             nonlocal stood
             stood = loop.time() if stood is None else stood
+            if said:
+                said.clear()
+                _LOG.warning("source of %s: is back", streams, extra={"fields": {"event": "source_back"} | fields})
             self._note(keys, away=False)
             deliver(item)
 
@@ -144,8 +155,12 @@ class SourceRunner:
             try:
                 await run(note)
             except LinkError as error:
-                if keys[0] not in self._away:
-                    _LOG.warning("source of %s: %s; trying again until it is back", streams, error)
+                if str(error) not in said:
+                    said.add(str(error))
+                    told = {"event": "source_away", "reason": str(error)} | fields
+                    _LOG.warning(
+                        "source of %s: %s; trying again until it is back", streams, error, extra={"fields": told}
+                    )
                 self._note(keys, away=True)
                 if stood is not None and loop.time() - stood > STEADY_SECONDS:
                     backoff.reset()

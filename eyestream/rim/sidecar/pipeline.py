@@ -10,6 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, PayloadError
@@ -18,10 +21,11 @@ from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.ports import Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.refusals import Refusals
+from eyestream.rim.sidecar.boards import log_condition
 from eyestream.rim.sidecar.spending import Spending, SpendingLedger
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows, decode_raw
+from eyestream.wire.messages import RawRows, decode_raw, rows_hash
 from eyestream.wire.topics import private_topic, raw_topic
 
 __all__ = ["Arrival", "Counters", "Pipeline", "RowArrival"]
@@ -31,11 +35,12 @@ _LOG = logging.getLogger("eyestream.release")
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A raw message and when it came, on the loop's clock."""
+    """A raw message and when it came, on the loop's clock; `rows` is what its tracker says of its rows, if it does."""
 
     topic: str
     payload: bytes
     at: float
+    rows: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +71,8 @@ class _Served:
 
     stream: StreamRelease
     topic: str
+    rows: frozenset[str]
+    """`rows_hash` of its rows, with their units and without."""
     condition: Condition = "ready"
     level: int = 0
 
@@ -110,6 +117,8 @@ class Pipeline:
         self._requests: list[Request] = []
         self._messages = Counters()
         self._refusals = Refusals()
+        self.look: Callable[[StreamKey, NDArray[np.float64]], None] = lambda key, values: None
+        """Is given the raw rows (F, n) of each chunk after it has left: what it finds is for the log alone."""
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
         self.disputed: frozenset[str] = frozenset()
@@ -118,7 +127,8 @@ class Pipeline:
     def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> _Served:
         refused = self._ledger.mark(settings.key)
         stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused, levels=self._levels)
-        return _Served(stream, private_topic(*settings.key))
+        rows = {rows_hash(settings.names, units, settings.rate_hz) for units in ((), settings.units)}
+        return _Served(stream, private_topic(*settings.key), frozenset(rows))
 
     @property
     def keys(self) -> list[StreamKey]:
@@ -143,6 +153,11 @@ class Pipeline:
     def rows(self, key: StreamKey) -> RowCounters:
         """What became of the rows of one stream: live, to be read only."""
         return self._served[key].stream.rows
+
+    def progress(self, key: StreamKey) -> tuple[int | None, int, int]:
+        """Of one stream: the tracker's session that is going on, rows that came in, and chunks that were released."""
+        stream = self._served[key].stream
+        return stream.session, stream.rows.rows, stream.counters.released
 
     def spent(self, device: str) -> Odometer | None:
         """What a device has spent by chunks of which something has become; None: nothing."""
@@ -183,6 +198,9 @@ class Pipeline:
             rows = decode_raw(arrival.payload, settings.features, settings.schema)
         except PayloadError as error:
             self.reject(error.reason, arrival.topic, arrival.at)
+            return
+        if arrival.rows is not None and arrival.rows not in served.rows:
+            self.reject("rows", arrival.topic, arrival.at)
             return
         self._messages.taken += 1
         known = served.stream.rows
@@ -241,6 +259,8 @@ class Pipeline:
         """Hand payloads on, first of all: somebody waits for them; then note what is asked, and when to look again."""
         for payload in outcome.payloads:
             self._publish(served.topic, payload)
+        for values in outcome.rows:
+            self.look(served.stream.key, values)
         if served.level != served.stream.level:
             served.level = served.stream.level
             _LOG.warning(
@@ -255,26 +275,8 @@ class Pipeline:
             _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
         if served.condition != served.stream.condition:
             served.condition = served.stream.condition
-            _say(served.stream.key, served.condition)
+            log_condition(served.stream.key, served.condition)
             self._changed()
-
-
-_RESUMES: dict[str, str] = {
-    "window": "with one of the next chunks",
-    "session": "with the tracker's next session",
-    "day": "at midnight UTC",
-    "lifetime": "never, unless [budget] lifetime_epsilon is raised",
-    "wearer": "with a session of another wearer, or at midnight UTC where it was a day's ceiling",
-}
-
-
-def _say(key: StreamKey, condition: Condition) -> None:
-    """That chunks are withheld is a warning; a window that lets some of them out would say so all the time."""
-    resumes = _RESUMES.get(condition)
-    if resumes is None or condition == "window":
-        _LOG.info("%s: %s", key, condition)
-    else:
-        _LOG.warning("%s: what the budget allows a %s is spent; releases go on %s", key, condition, resumes)
 
 
 def _by_key(

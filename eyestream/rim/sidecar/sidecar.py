@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.remaining import Left
 from eyestream.rim.ledger.moving import client_id, ledger_name
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
@@ -160,6 +161,16 @@ class Sidecar:
     def private_stands(self) -> bool:
         """Whether the link to the private broker is up."""
         return self._sender.stands
+
+    @property
+    def left(self) -> Mapping[StreamKey, Left]:
+        """What is left of the budget of each stream, live, as applications are told."""
+        return self._budgets.left
+
+    @property
+    def doubts(self) -> dict[StreamKey, str]:
+        """What is doubtful of what the sources in this process bring, by stream: for the log alone."""
+        return self._sources.doubts
 
     @property
     def links(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from eyestream.rim.buffer import DropOldest
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, RowArrival
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES, RawRows
+from eyestream.wire.messages import MAX_PAYLOAD_BYTES, ROWS, RawRows
 
 __all__ = ["Worker"]
 
@@ -57,7 +57,7 @@ class Worker:
         elif message.retain:
             self._pipeline.reject("retained", message.topic, now)
         else:
-            self._take(Arrival(message.topic, message.payload, now))
+            self._take(Arrival(message.topic, message.payload, now, dict(message.more.user).get(ROWS)))
 
     def receive_rows(self, key: StreamKey, rows: RawRows) -> None:
         """From a source in this process, in the event loop."""

@@ -93,7 +93,7 @@ class CoreSource:
                     raise LinkError("Pupil Capture was started again")
 
             standing = Standing(self._device, deliver, self.refused)
-            await standing.keep(self._listen(socket, standing.take), ask)
+            await standing.keep(self._listen(socket, standing.take), ask, f"Pupil Capture at {self._host}:{self._port}")
 
     async def _listen(self, socket: Any, deliver: DeliverGaze) -> None:
         while True:

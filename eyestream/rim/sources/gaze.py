@@ -9,6 +9,7 @@ that is away, or silent, gives rows of NaN.
 import asyncio
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.gaze.doubt import GazeDoubts
 from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
@@ -35,6 +37,9 @@ _BATCH = 256
 
 _MOST = 4 * _BATCH
 """When so many samples wait, they do not wait for the time of their batch."""
+
+
+_MINUTE_S = 60.0
 
 
 def pulse_s(profile: Profile, entry: FrontEndEntry = USUAL) -> float:
@@ -132,6 +137,7 @@ class GazeFeeder(Feeder):
         self._over = asyncio.Event()
         self._number, self._session = -1, 0
         self.live = LiveFrontEnd(profile, answers, entry)
+        self._doubts, self._judged_at = GazeDoubts(profile), math.inf
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
@@ -189,10 +195,22 @@ class GazeFeeder(Feeder):
     def _work(self) -> None:
         """Hand what waits to the front end; records of one form together."""
         parts, self._inbox, self._held = self._inbox, [], 0
+        self._judge(bool(parts))
         for _, group in itertools.groupby(parts, key=lambda part: _form(part[1])):
             arrivals, records = zip(*group, strict=True)
-            samples = self.samples_of(_joined(records))
+            joined = _joined(records)
+            samples = self.samples_of(joined)
+            self._doubts.take(joined.gaze, None if joined.valid is None else joined.valid > 0.0, samples)
             self.live.take(samples, np.repeat(arrivals, [len(part.time) for part in records]))
+
+    def _judge(self, came: bool) -> None:
+        """Once a minute from the first gaze on: whether the gaze of that minute can be what the profile says."""
+        now = self._now()
+        if came and math.isinf(self._judged_at):
+            self._judged_at = now + _MINUTE_S
+        elif now >= self._judged_at:
+            self.doubt = self._doubts.judge(_MINUTE_S + now - self._judged_at)
+            self._judged_at = now + _MINUTE_S
 
     def samples_of(self, records: GazeColumns) -> Samples:
         """Records in degrees and mm, on the tracker's clock."""

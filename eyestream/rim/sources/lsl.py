@@ -10,11 +10,12 @@ sends has no part in that.
 """
 
 import asyncio
+import logging
 import os
 import threading
 from collections import Counter, deque
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,6 +28,8 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.rim.sources.standing import Standing
 
 __all__ = ["LSL", "LslSource", "outlet_of", "pylsl_module"]
+
+_LOG = logging.getLogger("eyestream.source")
 
 RESOLVE_S = 1.0
 PULL_S = 0.25
@@ -69,6 +72,7 @@ class LslSource:
             if options.gaze or options.pupil or options.valid is not None:
                 raise ConfigError("[source.options]: expected a preset, or channels, and not both")
             self._wanted = RELAYS[options.preset].wanted
+        self._before: _Found | None = None
 
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
@@ -77,17 +81,49 @@ class LslSource:
         thread = threading.Thread(target=puller.work, name="lsl", daemon=True)
         thread.start()
         try:
-            uid = await puller.began
-            await standing.keep(puller.ended, lambda: asyncio.to_thread(self._ask, uid))
+            found = await puller.began
+            self._note_twin(found)
+            await standing.keep(puller.ended, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
         finally:
             puller.stop()
             while thread.is_alive():  # noqa: ASYNC110  a thread has no event; it ends within a pull
                 await asyncio.sleep(0.01)
 
+    def _words(self, found: "_Found") -> str:
+        """Name, rate and unit, as the outlet tells them, or as the profile has them."""
+        rate = f"{found.rate_hz:g} samples a second" if found.rate_hz else "no rate of its own"
+        return f"outlet {self._options.name!r} on {found.host}: {rate}, gaze in {self._profile.gaze_unit}"
+
+    def _note_twin(self, found: "_Found") -> None:
+        """Say that another outlet took the place of the one before, or that nobody can tell: it has no `source_id`."""
+        before, self._before = self._before, found
+        if before is None or before.uid == found.uid:
+            return
+        if (before.host, before.source_id) != (found.host, found.source_id) or not found.source_id:
+            fields = {"event": "source_replaced", "device": self._device}
+            _LOG.warning(
+                "source of %s: outlet %r is another one than before, on %s (source_id %r). If it is another tracker, "
+                "name the right one by source_id in [source.options]",
+                self._device,
+                self._options.name,
+                found.host,
+                found.source_id,
+                extra={"fields": fields},
+            )
+
     def _ask(self, uid: str) -> None:
         """In a thread: LinkError where the outlet does not answer."""
         if not pylsl_module().resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
             raise LinkError(f"outlet {self._options.name!r}: does not answer")
+
+
+class _Found(NamedTuple):
+    """An outlet that was taken: its own name, and what it tells of itself."""
+
+    uid: str
+    host: str
+    source_id: str
+    rate_hz: float
 
 
 class _Puller:
@@ -105,8 +141,8 @@ class _Puller:
         self._loop, self._deliver = loop, deliver
         self._pulled: deque[GazeColumns] = deque()
         self._stopping = threading.Event()
-        self.began: asyncio.Future[str] = loop.create_future()
-        """The outlet's own name, when it is taken; fails with LinkError when it is not."""
+        self.began: asyncio.Future[_Found] = loop.create_future()
+        """The outlet, when it is taken; fails with LinkError when it is not."""
         self.ended: asyncio.Future[None] = loop.create_future()
         """Fails with LinkError when the outlet is lost."""
 
@@ -135,7 +171,8 @@ class _Puller:
                 channels = taking(outlet, self._profile, self._wanted)
             except ValueError as error:
                 raise LinkError(f"outlet {self._options.name!r}: {error}") from None
-            self._call(lambda: self._begin(found.uid()))
+            taken = _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz)
+            self._call(lambda: self._begin(taken))
             self._loop_of(inlet, channels)
         finally:
             inlet.close_stream()
@@ -175,10 +212,10 @@ class _Puller:
         while self._pulled and not self.ended.done():
             self._deliver(self._pulled.popleft())
 
-    def _begin(self, uid: str) -> None:
+    def _begin(self, found: _Found) -> None:
         """In the loop: the outlet is taken."""
         if not self.began.done():
-            self.began.set_result(uid)
+            self.began.set_result(found)
 
     def _say(self, error: LinkError) -> None:
         def fail() -> None:

@@ -1,6 +1,7 @@
 """``kind = "mqtt"``: gaze that a tracker publishes at ``eyestream/v1/<device>/gaze/raw`` of the raw broker."""
 
 import asyncio
+import logging
 from collections import Counter
 from typing import Annotated
 
@@ -19,6 +20,9 @@ from eyestream.wire.messages import decode_gaze
 from eyestream.wire.topics import GAZE_STREAM, gaze_topic
 
 __all__ = ["MQTT", "MqttSource"]
+
+
+_LOG = logging.getLogger("eyestream.source")
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +55,8 @@ class MqttSource:
 
         async with connect(self._endpoint, client_id=None, deliver=take, clean_session=True, will=None) as link:
             await link.subscribe_all([self._topic], 0)
+            fields = {"event": "source_found", "device": self._key.device}
+            _LOG.info("source of %s: listens at %s", self._key.device, self._topic, extra={"fields": fields})
             deliver(NOTHING)
             await asyncio.Event().wait()
 

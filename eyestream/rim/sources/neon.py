@@ -81,7 +81,7 @@ class NeonSource:
             local = writer.get_extra_info("sockname")[0]
             async with ports(stream, local) as rtp_port:
                 await session.play(described, rtp_port)
-                await standing.keep(session.hear(), lambda: session.ask(described.address))
+                await standing.keep(session.hear(), lambda: session.ask(described.address), f"the phone at {host}")
 
 
 class _Stream(asyncio.DatagramProtocol):

@@ -35,7 +35,14 @@ class Source(Protocol):
 
 
 class Feeder(ABC):
-    """Makes rows of what it is given: the link to a tracker, and the rows by the clock, run beside each other."""
+    """Makes rows of what it is given: the link to a tracker, and the rows by the clock, run beside each other.
+
+    Attributes
+    ----------
+    doubt : why what came in the last minute can hardly be what it should be, a word for the log; None: it can.
+    """
+
+    doubt: str | None = None
 
     @abstractmethod
     async def run(self, deliver: Callable[[Any], None]) -> None:

@@ -47,7 +47,7 @@ class Standing:
         self._told = True
         self._deliver(records)
 
-    async def keep(self, listening: Awaitable[None], ask: Callable[[], Awaitable[None]]) -> None:
+    async def keep(self, listening: Awaitable[None], ask: Callable[[], Awaitable[None]], found: str) -> None:
         """Listen for as long as the tracker answers, and say so each time that it does.
 
         Parameters
@@ -56,12 +56,16 @@ class Standing:
             Brings gaze to `take`; ends, or raises LinkError, when the tracker hangs up.
         ask
             Returns when the tracker has answered; raises LinkError in bounded time when it has not.
+        found
+            What the tracker is, in words for the log.
 
         Raises
         ------
         LinkError
             As `listening`; as `ask`, when it raises twice in a row.
         """
+        fields = {"event": "source_found", "device": self._device, "found": found}
+        _LOG.info("source of %s: found %s", self._device, found, extra={"fields": fields})
         listener = asyncio.ensure_future(listening)
         try:
             while not listener.done():

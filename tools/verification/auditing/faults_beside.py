@@ -97,7 +97,7 @@ def _() -> list[Patch]:
         self.heard = asyncio.get_running_loop().time()
         take(self, records)
 
-    async def watching(self: Any, listening: Any, ask: Any) -> None:
+    async def watching(self: Any, listening: Any, ask: Any, found: str) -> None:
         loop = asyncio.get_running_loop()
         self.heard = loop.time()
 
@@ -106,7 +106,7 @@ def _() -> list[Patch]:
             if loop.time() - self.heard > _SILENCE_S:
                 raise LinkError("no gaze")
 
-        await keep(self, listening, asked)
+        await keep(self, listening, asked, found)
 
     return [("gaze is handed on", noting), ("tracker stands", watching)]
 

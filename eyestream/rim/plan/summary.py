@@ -1,0 +1,85 @@
+"""A stream in ten lines, for who has a minute: what comes out and when, how much of it can be used, who is recognised.
+
+What was measured comes from the saved figures that `eyestream advise` answers with. Half of the people of a corpus were
+calibrated on, and the others released, so the figures are of strangers. Nothing is said of a calibration or a price
+that was not measured.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eyestream.privacy.purposes import measured
+from eyestream.privacy.scopes import duration
+from eyestream.rim.config.purposes import load_table
+from eyestream.rim.plan.stream import StreamPlan
+
+__all__ = ["correlations", "summary"]
+
+_COMES_THROUGH = {
+    "rate_saccades": "saccades",
+    "blink_rate": "blinks",
+    "mean_fixation_duration": "fixation duration",
+    "mean_saccade_amplitude": "amplitude",
+    "mean_mean_diameter": "pupil",
+}
+"""Features that a summary names, and what it calls them."""
+
+_LEVELS = "come through, and tell people apart"
+_NO_LEVELS = "none: how someone differs from other people is subtracted. Changes over time remain"
+
+
+def summary(stream: StreamPlan) -> list[tuple[str, str]]:
+    """(topic, sentence) pairs, each of a line or two."""
+    spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
+    second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
+    described = f", which describes {spec.window_s:g} s of gaze" if spec.window_s else ""
+    behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
+    lines = [
+        (
+            "comes out",
+            f"{spec.features} features at {spec.rate_hz:g} rows a second, {duration(stream.chunk_s)} at once",
+        ),
+        (
+            "first chunk",
+            f"{duration(first_s)} after the first row{described}; then one every {duration(stream.chunk_s)}",
+        ),
+        ("lasts", stream.lasting),
+        (
+            "protects",
+            f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{behind}; {minute:g} a minute, "
+            "and the sum grows as long as chunks come",
+        ),
+        ("levels", _NO_LEVELS if stream.withheld_s else _LEVELS),
+    ]
+    table = load_table()
+    found = measured(table["rows"], stream.settings.privacy.calibration, round(minute, 6))
+    if found is None:
+        lines.append(("signal", "not measured for this calibration at this epsilon: `eyestream study` measures it"))
+    else:
+        expected, above = found
+        lines += [
+            ("signal", _signal(expected)),
+            ("correlations", ", ".join(f"{label} {of:.2f}" for label, of in correlations(expected).items())),
+            ("recognised", _recognised(above, table)),
+            ("measured on", f"{table['people']} people, of whom half were calibrated on: {table['corpus']}"),
+        ]
+    lines.append(("not protected", "that the device is in use, when, and for how long; all else is in the full text"))
+    return lines
+
+
+def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
+    """Between what was released of a stranger and the truth, of chunk means, by what a summary calls each feature."""
+    return {label: float(expected["features"][name]["correlation"]) for name, label in _COMES_THROUGH.items()}
+
+
+def _signal(expected: Mapping[str, Any]) -> str:
+    """How much comes through."""
+    return f"{expected['distinct_own']:.2f} of how a stranger's features change over time (1: all, 0: nothing)"
+
+
+def _recognised(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+    """How many people were named right."""
+    return (
+        f"{above['rate']:.0%} of {above['people'] // 2} strangers by the strongest of {len(table['attackers'])} "
+        f"attackers ({above['attacker']}); guessing names {above['chance']:.0%}"
+    )

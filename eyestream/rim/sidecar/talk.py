@@ -1,0 +1,229 @@
+"""What an operator reads while a sidecar runs: a line for each change that people wait for, then one line a minute.
+
+A clock looks once a second at what every stream has come to. Each line is made of sessions, of numbers of rows and
+chunks, and of what the ledger has left. No value of a row enters, nor whether one is missing: a row of NaN is a row.
+
+One kind of line is an exception: that rows can hardly be what they should be. It has a word of a fixed list, and the
+clock says it, once a minute at most.
+
+How many rows came tells whether the tracker sent them, and a doubt tells something about the rows. So the lines belong
+to the log, which stays on the tracker's side. Nothing of them goes to the private broker.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.privacy.remaining import Left
+from eyestream.privacy.scopes import duration
+from eyestream.release.doubt import DOUBTS, RowDoubts
+from eyestream.rim.plan import Plan
+from eyestream.rim.refusals import Refusals
+from eyestream.rim.sidecar.pipeline import Pipeline
+from eyestream.streams import StreamKey
+
+__all__ = ["LOOK_S", "MINUTE_S", "Talk"]
+
+_LOG = logging.getLogger("eyestream.talk")
+
+LOOK_S = 1.0
+MINUTE_S = 60.0
+
+_MOST_NAMED = 3
+"""Streams that one line names; of more it says how many."""
+
+_LONGEST_S = 1e12
+_SLOWEST, _FASTEST = 0.5, 1.25
+_SILENT_S = 5.0
+_DOUBTFUL = "its rows are doubtful; chunks are released all the same, and cost epsilon"
+_SCOPES = {"window": "now", "session": "of this session", "day": "of this day", "lifetime": "of all time"}
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was said of one stream."""
+
+    session: int | None = None
+    rows: int = 0
+    released: int = 0
+    due: float | None = None
+    """When the first chunk of the session is due; None: it is out, or there is no session."""
+    grew_at: float = 0.0
+    """When a row was seen last."""
+    minute: tuple[int | None, int] = None, 0
+    """Session and rows when the last minute was over."""
+    doubt: str | None = None
+    doubtful_s: float = 0.0
+    """What the last chunks have in common, and how many seconds they are."""
+
+
+class Talk:
+    """Says what has changed since it last looked.
+
+    Parameters
+    ----------
+    plan
+        Of the configuration.
+    pipeline
+        At work.
+    left
+        What is left of the budget of each stream, live.
+    show
+        Takes the countdown, one line that replaces the one before; "": there is nothing to count.
+    doubts
+        Gives a word of `GAZE_DOUBTS` for each stream whose gaze of the last minute is doubtful.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        pipeline: Pipeline,
+        left: Mapping[StreamKey, Left],
+        show: Callable[[str], None] = lambda text: None,
+        doubts: Callable[[], Mapping[StreamKey, str]] = dict,
+    ) -> None:
+        self._pipeline, self._left, self._show, self._doubts = pipeline, left, show, doubts
+        self._rows = Refusals(DOUBTS, "doubt", _DOUBTFUL)
+        self._expected = {name: RowDoubts(stream.mechanism.calibration) for name, stream in plan.streams.items()}
+        self._rate_hz = {key: stream.spec.rate_hz for key, (_, stream) in plan.served.items()}
+        pipeline.look = self._look_at_rows
+        self._chunk_s = {key: stream.chunk_s for key, (_, stream) in plan.served.items()}
+        self._first_s = {key: stream.withheld_s + stream.chunk_s for key, (_, stream) in plan.served.items()}
+        self._told = {key: _Told() for key in plan.served}
+        self._minute_at: float | None = None
+        self._before = (0, 0, 0)
+        for stream in plan.streams.values():
+            keys = [key for key in plan.served if key.stream == stream.name]
+            window = f"; a row describes {stream.spec.window_s:g} s of gaze" if stream.spec.window_s else ""
+            _say("waiting", keys, f"waiting for the first row of {_names(keys)}{window}")
+
+    @cached_property
+    def _gaze(self) -> Refusals:
+        from eyestream.gaze.doubt import GAZE_DOUBTS  # noqa: PLC0415  for who has gaze
+
+        return Refusals(GAZE_DOUBTS, "doubt", _DOUBTFUL)
+
+    async def run(self) -> NoReturn:
+        """Look again and again until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                self.look(loop.time())
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self._show("")
+
+    def look(self, now: float) -> None:
+        """Say what has changed, the minute when it is over, and how long it is to the next first chunk."""
+        began, over, chunked = self._changes(now)
+        for first_s, keys in sorted(began.items()):
+            words = f"{_names(keys)}: first row; first chunk in {duration(first_s)}"
+            _say("first_row", keys, words, first_chunk_s=first_s)
+        if chunked:
+            _say("first_chunk", chunked, f"{_names(chunked)}: first chunk of this session")
+        if over:
+            _say("session_over", over, f"{_names(over)}: the session is over; waiting for the next first row")
+        self._minute_at = now + MINUTE_S if self._minute_at is None else self._minute_at
+        if now >= self._minute_at:
+            self._minute_at += MINUTE_S
+            self._say_minute()
+            self._say_doubts(now)
+        self._show(self._countdown(now))
+
+    def _changes(self, now: float) -> tuple[dict[float, list[StreamKey]], list[StreamKey], list[StreamKey]]:
+        """Streams with a first row, by the seconds to their first chunk; with a session that is over; with a chunk."""
+        began: dict[float, list[StreamKey]] = defaultdict(list)
+        over, chunked = [], []
+        for key, told in self._told.items():
+            session, rows, released = self._pipeline.progress(key)
+            if session is not None and session != told.session:
+                began[self._first_s[key]].append(key)
+                told.due = now + self._first_s[key]
+            elif session is None and told.session is not None:
+                over.append(key)
+            if told.due is not None and released > told.released:
+                chunked.append(key)
+                told.due = None
+            if session is None:
+                told.due = None
+            if rows > told.rows:
+                told.grew_at = now
+            told.session, told.rows, told.released = session, rows, released
+        return began, over, chunked
+
+    def _look_at_rows(self, key: StreamKey, rows: NDArray[np.float64]) -> None:
+        """Of one chunk, after it has left."""
+        told, doubt = self._told[key], self._expected[key.stream].of(rows)
+        told.doubtful_s = self._chunk_s[key] + (told.doubtful_s if doubt == told.doubt else 0.0)
+        told.doubt = doubt
+
+    def _say_doubts(self, now: float) -> None:
+        """What was doubtful for a minute; the clock decides when that is said."""
+        for key, told in self._told.items():
+            session, rows = told.minute
+            if told.session is not None and told.session == session:
+                share = (told.rows - rows) / (self._rate_hz[key] * MINUTE_S)
+                silent = now - told.grew_at > _SILENT_S
+                if share > _FASTEST or (share < _SLOWEST and not silent):
+                    self._rows.note(key, "rate", now)
+            told.minute = told.session, told.rows
+            if told.doubt is not None and told.doubtful_s >= MINUTE_S:
+                self._rows.note(key, told.doubt, now)
+        for key, doubt in self._doubts().items():
+            self._gaze.note(key, doubt, now)
+
+    def _countdown(self, now: float) -> str:
+        """To the first chunk that is expected next."""
+        waiting = sorted((told.due, key) for key, told in self._told.items() if told.due is not None)
+        if not waiting:
+            return ""
+        due, key = waiting[0]
+        more = f" ({len(waiting) - 1} more wait)" if len(waiting) > 1 else ""
+        when = f"in {duration(due - now)}" if due - now >= 1.0 else "is due"
+        return f"first chunk of {key} {when}{more}"
+
+    def _say_minute(self) -> None:
+        """Sums over the streams; of the budgets the least."""
+        counters, rows_of = self._pipeline.counters, [self._pipeline.rows(key) for key in self._told]
+        refused = counters.rejected.total() + sum(one.rows - one.accepted for one in rows_of)
+        now = (sum(one.rows for one in rows_of), counters.released, refused)
+        rows, chunks, rejected = (new - old for new, old in zip(now, self._before, strict=True))
+        self._before = now
+        keys = [key for key, one in self._told.items() if one.session is not None]
+        if not (keys or rows or rejected):
+            return
+        words = f"last minute: {_count(rows, 'row')}, {_count(chunks, 'chunk')}, {rejected} rejected"
+        if len(self._told) > 1:
+            words += f", {len(keys)} of {_count(len(self._told), 'stream')} at work"
+        seconds, key = min(((self._seconds_left(key), key) for key in keys or self._told), default=(0.0, None))
+        fields: dict[str, object] = {"rows": rows, "chunks": chunks, "rejected": rejected}
+        if key is not None and seconds < _LONGEST_S:
+            scope = self._left[key].scope
+            whose = f" ({key})" if len(self._told) > 1 else ""
+            words += f"; {duration(seconds)} of releases left {_SCOPES[scope]}{whose}"
+            fields |= {"left_s": round(seconds), "left_of": scope}
+        _say("minute", keys, words, **fields)
+
+    def _seconds_left(self, key: StreamKey) -> float:
+        return self._left[key].chunks * self._chunk_s[key]
+
+
+def _say(event: str, keys: Sequence[StreamKey], words: str, **fields: object) -> None:
+    """One line; as JSON it has the event and its fields too."""
+    _LOG.info(words, extra={"fields": {"event": event, "streams": [str(key) for key in keys], **fields}})
+
+
+def _names(keys: Sequence[StreamKey]) -> str:
+    named = ", ".join(map(str, keys[:_MOST_NAMED]))
+    return named if len(keys) <= _MOST_NAMED else f"{named} and {len(keys) - _MOST_NAMED} more"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
