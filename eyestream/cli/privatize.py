@@ -27,6 +27,7 @@ from eyestream.privacy.whole import chunk_count
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import load_rows, stem
+from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
@@ -50,6 +51,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
     add_profile(parser)
     parser.add_argument("--calibration", required=True, metavar="FILE", help="file, or name of a shipped calibration")
+    parser.add_argument(
+        "--participants",
+        type=Path,
+        metavar="FILE.tsv",
+        help="for a calibration with a history: a table with the columns participant_id and recording, which says "
+        "whose sessions the recordings are; without it all are of one person, in the order given",
+    )
     parser.add_argument("--mechanism", metavar="PLACE", help="package.module:NAME of a mechanism that lives elsewhere")
     add_own_options(parser)
     parser.add_argument(
@@ -114,6 +122,13 @@ def main(options: argparse.Namespace) -> None:
         print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
         print(said)
+    if calibration.remembering is not None:
+        print(
+            "the recordings of a person are sessions, in this order; of every "
+            f"{calibration.remembering.sessions} the first is withheld: its rows are NaN, and cost nothing"
+        )
+    elif options.participants is not None:
+        raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
     with _releases(options, calibration, loaded) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
@@ -144,21 +159,32 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ConfigError("--lifetime-mode goes with --lifetime-epsilon")
 
 
+def _people(options: argparse.Namespace) -> list[str]:
+    """Whose each recording is; nothing where all are of one person."""
+    if options.participants is None:
+        return []
+    return [one.person for one in load_labels(options.participants, "participant_id", options.recordings)]
+
+
 @contextlib.contextmanager
 def _releases(
     options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
 ) -> Iterator[Iterator[Released]]:
     """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
+        if calibration.remembering is not None:
+            raise ConfigError("--whole: not for a calibration with a history, whose ranges are of residual rows")
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     given: dict[str, Any] = {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
     build_at = functools.partial(build, calibration, **own_options(options) | given)
     mechanism, correlated = kept_low(options, calibration, loaded, build_at)
     if options.ledger is None:
-        made = privatize(loaded, calibration, mechanism, every=options.every)
+        made = privatize(loaded, calibration, mechanism, every=options.every, people=_people(options))
         yield (_under_class(released, correlated) for released in made)
         return
+    if options.participants is not None:
+        raise ConfigError("--ledger books one person's device: it is not for --participants")
     key, today, ceilings = (
         StreamKey(options.device, FEATURE_STREAM),
         int(time.time()) // 86_400,
@@ -220,6 +246,8 @@ def _check_room(
     """What does not fit as a whole is refused before any of it is spent."""
     charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
     chunks = [chunk_count(len(recording.t), mechanism.n) - mechanism.baseline_chunks for recording in loaded]
+    if mechanism.sessions:
+        del chunks[:: mechanism.sessions]
     wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:

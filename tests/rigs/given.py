@@ -59,6 +59,7 @@ class Given:
     """
 
     epsilon, delta = 0.5, 0.0
+    sessions = 0
 
     def __init__(self, n: int, baseline_chunks: int) -> None:
         self.n, self.baseline_chunks = n, baseline_chunks

@@ -32,6 +32,7 @@ class Relay:
     """
 
     name, delta, n, k, gain, baseline_chunks = "relay", 0.0, 1, (), None, 0
+    sessions, same_rows = 0, True
     promised = NoClaim("the noise comes from a test source")
     guarantee = promised.statement
     protection = additive_protection("none")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
@@ -115,8 +116,12 @@ def privatize(
     booking: Booking | None = None,
     *,
     every: int = 1,
+    people: Sequence[str] = (),
 ) -> Iterator[Released]:
     """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
+
+    Where a history is taken off, the recordings are sessions in the order in which they come: of the person that
+    `people` names for each, or all of one person.
 
     Every kind of claim is taken (`eyestream.privacy.claims.kinds`), and a `booking` only for differential privacy.
 
@@ -142,17 +147,21 @@ def privatize(
     mark = None if booking is None else booking.ledger.mark(key)
     first = 0 if mark is None else mark.session + 1
     settings, levels = _settings(key, calibration), 1 if booking is None else booking.levels
-    planned = [
-        RecordingRelease(settings, mechanism, session, recording.features, levels, every=every)
-        for session, recording in enumerate(recordings, start=first)
-    ]
+    planned, last = [], dict[str, RecordingRelease]()
+    for session, recording in enumerate(recordings, start=first):
+        person = people[session - first] if people else ""
+        one = RecordingRelease(
+            settings, mechanism, session, recording.features, levels, every=every, before=last.get(person)
+        )
+        last[person] = one
+        planned.append(one)
     counted = isinstance(mechanism.claim, DifferentialPrivacy)
     made = guarantee_of_recording(mechanism, calibration, levels)  # a level that cannot be is said before the booking
     answers = [_granted(one.requests, booking) for one in planned]
     for recording, one, own in zip(recordings, planned, answers, strict=True):
         charges = [answer.spent for answer in own if answer.spent is not None]
         rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        yield _released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -173,7 +182,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         made = guarantee_of_recording(mechanism, calibration)
         charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        yield _released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
 
 
 def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretch, ...]:
@@ -188,9 +197,9 @@ def _stretches(mechanism: Mechanism, answers: Sequence[Granted]) -> tuple[Stretc
 
 def _released(
     recording: Recording,
-    calibration: Calibration,
+    mechanism: Mechanism,
     guarantee: Guarantee,
-    rows: np.ndarray,
+    rows: NDArray[np.float64],
     *,
     stretches: tuple[Stretch, ...] | None,
     charges: Sequence[Charge],
@@ -199,8 +208,12 @@ def _released(
     differential privacy is claimed.
     """
     counted = stretches is not None
+    private = replace(recording, t=np.arange(len(rows)) / mechanism.calibration.rate_hz, features=rows)
+    if not mechanism.same_rows:
+        schema = mechanism.schema
+        private = Recording(schema.step_s * np.arange(len(rows), dtype=np.float64), rows, schema.names, recording.path)
     return Released(
-        recording=replace(recording, t=np.arange(len(recording.t)) / calibration.rate_hz, features=rows),
+        recording=private,
         chunks=len(charges),
         epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS if counted else None,
         delta=sum(charge.delta for charge in charges) / DELTA_UNITS if counted else None,

@@ -150,6 +150,7 @@ class Recorder:
 
     epsilon, delta = EPSILON, 0.0
     baseline_chunks = 0
+    sessions = 0
     awaits_baseline, state = False, None
 
     def __init__(self) -> None:
