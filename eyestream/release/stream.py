@@ -244,7 +244,11 @@ class StreamRelease:
         self._level, self._cost = 0, Charge.of(self._mechanism.epsilon, self._mechanism.delta)
         if not self._mechanism.sessions:
             return self._mechanism.session()
-        session = self._mechanism.session_after(self._last.get(wearer))
+        return self._remembered(wearer, self._last.get(wearer))
+
+    def _remembered(self, wearer: int, before: Session | None) -> Session:
+        """The session after `before`, from which the wearer's next one goes on."""
+        session = self._mechanism.session_after(before)
         if wearer in self._last or len(self._last) < MOST_WEARERS:
             self._last[wearer] = session
         return session
@@ -254,6 +258,8 @@ class StreamRelease:
         self._begin_if_first(chunk.span)
         if self._session is None:
             self._session = self._open(chunk.wearer)
+        if self._mechanism.sessions and granted.spent is None and not self._session.awaits_baseline:
+            self._session = self._remembered(chunk.wearer, None)  # it was asked for before histories were forgotten
         try:
             if self._session.awaits_baseline:
                 self._session.anchor(chunk.values)
