@@ -49,7 +49,7 @@ def main(options: argparse.Namespace) -> None:
         os.kill(found, signal.SIGUSR1)
     except OSError as error:
         raise ConfigError(f"process {found}, which holds {ledger}, cannot be told: {error.strerror}") from None
-    print(f"process {found} was told to forget what earlier sessions told of wearers; its log says when it has")
+    print(f"process {found} was told to forget what earlier sessions told of wearers. Its log says when it has")
 
 
 def holder(lines: Iterable[str], inode: int) -> int | None:

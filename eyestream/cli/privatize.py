@@ -124,8 +124,8 @@ def main(options: argparse.Namespace) -> None:
         print(said)
     if calibration.remembering is not None:
         print(
-            "the recordings of a person are sessions, in this order; of every "
-            f"{calibration.remembering.sessions} the first is withheld: its rows are NaN, and cost nothing"
+            "the recordings of a person are sessions, in this order. Of every "
+            f"{calibration.remembering.sessions} sessions the first is withheld: its rows are NaN and cost nothing"
         )
     elif options.participants is not None:
         raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")

@@ -1,6 +1,8 @@
 """Task words live: from raw rows on a broker to an application, and every way through a small world."""
 
+import asyncio
 import itertools
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,7 @@ from tests.tasks.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, 
 
 Array = NDArray[np.float64]
 EPSILON = 9.0
+EXAMPLE = Path(__file__).parents[2] / "examples" / "tasks" / "tasks.py"
 SETTINGS = DeviceSettings("hmd-1", "features", 1, NAMES, RATE_HZ, N, 1.0, 60.0, 16, apart=0)
 
 
@@ -231,3 +234,32 @@ async def test_from_raw_rows_to_an_application(mosquitto: Mosquitto, tmp_path: P
     odds = posterior(found, {"browse": 1.0, "play": 1.0, "read": 1.0})
     assert sum(odds.values()) == pytest.approx(1.0)
     assert odds == pytest.approx(posterior(found))
+
+
+async def test_the_example_prints_words_and_what_they_say_together(
+    mosquitto: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = runpy.run_path(str(EXAMPLE))
+    calibrations.save(calibration(), tmp_path / "words.npz")
+    settings = settings_for(
+        mosquitto.url,
+        tmp_path,
+        raw_url=mosquitto.url,
+        names=NAMES,
+        rate_hz=RATE_HZ,
+        window_s=1.0,
+        privacy=PrivacySettings(str(tmp_path / "words.npz"), EPSILON),
+    )
+    with assemble(resolved(settings), lambda: 20_000) as made:
+        async with at_work(made.sidecar), Publisher(mosquitto.url, "hmd-1", NAMES, RATE_HZ) as publisher:
+            await until(lambda: made.sidecar.raw_stands and made.sidecar.private_stands)
+            watching = asyncio.create_task(example["watch"](mosquitto.url, "hmd-1", "features", 2))
+            for one in people(1, 9)[0][:2]:
+                assert await publisher.send(one.rows.features)
+                await publisher.end_session()
+                await asyncio.sleep(0.5)
+            async with asyncio.timeout(20):
+                await watching
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert all(line.split()[2] in TASKS and "session: " in line for line in lines)
