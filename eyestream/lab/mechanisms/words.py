@@ -75,7 +75,7 @@ class WordTrial:
 
 
 def _few(k: int | None, epsilon: float) -> int:
-    return 40_000 if epsilon < 1 else 8_000
+    return 8_000
 
 
 def _many(k: int | None, epsilon: float) -> int:
