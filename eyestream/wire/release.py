@@ -75,7 +75,7 @@ class Meta:
     rate_hz, n
         Rows a second and rows a chunk.
     mechanism
-        ``lpa``, ``fpa``, ``cfpa``, ``dcfpa`` or ``klt``.
+        ``lpa``, ``fpa``, ``cfpa``, ``dcfpa``, ``klt`` or ``task-words``.
     k
         Coefficients kept: one number for each feature (0: a declared constant), a single number where the features are
         coded jointly, empty where nothing is cut.
