@@ -106,9 +106,7 @@ class Mechanism:
     name, protection, domain : of the class: what calibrations call it, what its guarantee rests on, and what it takes.
     calibration : made for this mechanism.
     epsilon, delta, loss : of one chunk, all features together.
-    same_rows : of the class: whether a release has the features and rows of its chunk, as most have. Else `schema` says
-        what it has, and figures of the core are of these.
-    noise_sd : (F,) expected standard deviation of the noise in a released value; 0 for constants.
+    noise_sd : one number for each released feature: expected standard deviation of the noise in it; 0 for constants.
     sessions : of a pseudonym, whose history is taken off its rows, the first one withheld; 0: there is no history.
     n, features : chunk length and number of features, constants included.
     k : coefficients kept of each feature, 0 for constants; one number where the features are coded jointly; empty where
@@ -119,7 +117,6 @@ class Mechanism:
     name: ClassVar[str]
     protection: ClassVar[Protection]
     domain: ClassVar[InputDomain] = Rows()
-    same_rows: ClassVar[bool] = True
 
     def __init__(
         self, frame: Frame, core: Core, noise: Noise | None = None, options: Mapping[str, object] | None = None
@@ -135,11 +132,10 @@ class Mechanism:
         kept = dict(zip(frame.active.tolist(), core.k, strict=False))
         coded_apart = len(core.k) == len(frame.active)
         self.k = tuple(kept.get(feature, 0) for feature in range(frame.features)) if coded_apart else core.k
-        self.noise_sd = frame.whole(core.noise_sd) if self.same_rows else core.noise_sd
+        self.noise_sd = frame.whole(core.noise_sd) if self.domain.keeps else core.noise_sd
         self.sessions = 0 if frame.calibration.remembering is None else frame.calibration.remembering.sessions
         self._faded: dict[int, Mechanism] = {}
-        shape = None if self.same_rows else self.schema.shape
-        self._workspaces = Workspaces(lambda: (Page(frame, shape), core.step()))
+        self._workspaces = Workspaces(lambda: (self._page(), core.step()))
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_workspaces" in self.__dict__:
@@ -299,9 +295,12 @@ class Mechanism:
         look_back = getattr(self.core, "hindsight", None)
         if look_back is None:
             return None
-        pages = [Page(self.frame) for _ in states]
+        pages = [self._page() for _ in states]
         look_back(states, [page.released for page in pages])
         return [page.complete() for page in pages]
+
+    def _page(self) -> Page:
+        return Page(self.frame, None if self.domain.keeps else self.schema.shape)
 
     def shaped(self, chunk: Array) -> Array:
         """The chunk itself; raises ValueError when it is not (F, n)."""

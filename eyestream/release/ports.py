@@ -74,11 +74,6 @@ class Mechanism(Protocol):
         ...
 
     @property
-    def same_rows(self) -> bool:
-        """Whether a release has the features and rows of its chunk; else `schema` says what it has."""
-        ...
-
-    @property
     def schema(self) -> OutputSchema:
         """What a release is."""
         ...

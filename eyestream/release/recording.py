@@ -121,10 +121,8 @@ class RecordingRelease:
 
     def _nothing(self) -> Array:
         """Rows of which nothing is released yet."""
-        if self._mechanism.same_rows:
-            return np.full(self._shape, np.nan)
         features, rows = self._mechanism.schema.shape
-        return np.full((-(-self._shape[0] // self._n) * rows, features), np.nan)
+        return np.full((-(-self._shape[0] * rows // self._n), features), np.nan)
 
     def _looked_back(self, mechanism: Mechanism, states: Sequence[Array | None]) -> list[Array] | None:
         return mechanism.hindsight(states) if self._every == 1 else None

@@ -209,7 +209,7 @@ def _released(
     """
     counted = stretches is not None
     private = replace(recording, t=np.arange(len(rows)) / mechanism.calibration.rate_hz, features=rows)
-    if not mechanism.same_rows:
+    if not mechanism.domain.keeps:
         schema = mechanism.schema
         private = Recording(schema.step_s * np.arange(len(rows), dtype=np.float64), rows, schema.names, recording.path)
     return Released(

@@ -78,7 +78,7 @@ def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
         raise ConfigError(f"mechanism {called} has no claim: expected one of `eyestream.privacy.claims.kinds`")
     if not isinstance(schema, OutputSchema):
         raise ConfigError(f"mechanism {called} has a wrong schema: expected an OutputSchema, not {schema!r}")
-    if not mechanism.same_rows:
+    if not mechanism.domain.keeps:
         _same_length(mechanism, calibration)
         return
     shape = (len(calibration.names), calibration.n)

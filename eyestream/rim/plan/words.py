@@ -73,7 +73,7 @@ def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str,
             found.append(f"{epsilon} is so small that the ceiling of a {scope.unit} lasts {lasting} of releases")
     noise = np.asarray(mechanism.noise_sd)
     width = np.ones(len(noise))
-    if mechanism.same_rows:
+    if mechanism.domain.keeps:
         width = np.asarray(mechanism.calibration.hi) - np.asarray(mechanism.calibration.lo)
     if (released := (width > 0) & (noise > 0)).any():
         chunks = float(np.median(noise[released] / width[released]) * 10.0) ** 2

@@ -35,7 +35,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.words.tables import WordTables
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.protection import Protection
-from eyestream.privacy.release_type import InputDomain, OutputSchema, Rows
+from eyestream.privacy.release_type import InputDomain, OutputSchema, Summaries
 from eyestream.privacy.tasks.decision import DecisionLaw, decide
 
 __all__ = ["TaskWords"]
@@ -74,8 +74,7 @@ class TaskWords(Mechanism):
     """One word a chunk: which of K public tasks it is taken for."""
 
     name = "task-words"
-    domain: ClassVar[InputDomain] = Rows(powers_of_two=True)
-    same_rows = False
+    domain: ClassVar[InputDomain] = Summaries()
     protection = Protection(
         law="k-ary randomised response on one word, the task that a public judge takes the chunk for: each other word "
         "has the same probability, which epsilon fixes",
