@@ -141,7 +141,7 @@ def test_forgetting_begins_new_pseudonyms_at_once() -> None:
     for number in range(2):
         life.session(rows_of(0.0, seed=number), 3)
     assert len(life.released) == 2
-    held = life.stream._last[3].taken_off
+    held = life.stream._last[3].taken_off  # type: ignore[attr-defined]
     life.stream.forget()
     assert np.isnan(held._history.first).all()  # type: ignore[union-attr]
     life.session(rows_of(0.0, seed=3), 3)
