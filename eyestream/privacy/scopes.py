@@ -218,7 +218,7 @@ def _reaching(scope: Scope, deployment: Deployment, streams: tuple[Beside, ...])
     most = max(stream.sessions for stream in streams)
     if most:
         [pseudonym] = _pseudonym(most, deployment)
-        why = f"with what it tells by the history of later sessions; {pseudonym.why}"
+        why = f"it enters the history of the later sessions of its pseudonym too: {pseudonym.why}"
         carried = replace(pseudonym, unit=scope.unit, why=why)
         return carried, replace(scope, unit=f"{scope.unit}, in its own session")
     return _both(scope, deployment) if any(stream.anchored for stream in streams) else (scope,)
@@ -232,7 +232,7 @@ def _pseudonym(sessions: int, deployment: Deployment) -> tuple[Scope, ...]:
         None if ceiling is None else (sessions - 1) * ceiling
         for ceiling in (deployment.session_epsilon, deployment.session_delta)
     )
-    return (limited("pseudonym", (epsilon, delta), f"the sum over its {sessions - 1} released sessions"),)
+    return (limited("pseudonym", (epsilon, delta), f"the sum over the {sessions - 1} released sessions"),)
 
 
 def _both(scope: Scope, deployment: Deployment) -> tuple[Scope, Scope]:

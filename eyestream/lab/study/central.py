@@ -37,7 +37,7 @@ from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import whole_chunks
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import names
+from eyestream.privacy.mechanisms.registry import entry_of, names
 from eyestream.privacy.whole import release_rows
 
 __all__ = ["MODELS", "TARGETS", "cells", "choose_k", "measure", "people_needed", "projected", "release_of_mean"]
@@ -73,6 +73,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     return [
         Cell("central", {"mechanism": mechanism, "n": n, "epsilon": epsilon, "seed": 0})
         for mechanism in names()
+        if entry_of(mechanism).study
         for n in plan.attack_chunks[:1]
         for epsilon in plan.epsilons
     ]
