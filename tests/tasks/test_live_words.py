@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.errors import ConfigError
-from eyestream.privacy.charge import EPSILON_UNITS
+from eyestream.errors import ConfigError, ShardError
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.stream import StreamRelease
@@ -22,6 +22,7 @@ from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sdk.words import posterior
+from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
 from eyestream.testing.noise import FixedNoise
@@ -263,3 +264,28 @@ async def test_the_example_prints_words_and_what_they_say_together(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert all(line.split()[2] in TASKS and "session: " in line for line in lines)
+
+
+def test_what_was_asked_for_before_forgetting_is_not_released() -> None:
+    """The ledger's answer comes after histories were forgotten: the chunk is spent, and nothing leaves of it."""
+    life = Life()
+    life.session(rows_of(0.0, 1, seed=1), 3)
+    outcome = life.stream.feed(RawRows(7, 0, rows_of(0.0, 1, seed=2), end=True, wearer=3), 7.0)
+    assert [request.unreleased for request in outcome.requests] == [False]
+    life.stream.forget()
+    assert life.stream.answer([Granted(request) for request in outcome.requests]).payloads == []
+    life._session = 8
+    for number in range(4):
+        life.session(rows_of(0.0, 1, seed=number), 3)
+    assert [session for session, _ in life.released] == [10, 11]
+    assert life.stream.counters.dropped == {}
+
+
+def test_a_shard_keeps_no_history(tmp_path: Path) -> None:
+    create_shard(tmp_path, 0, 1, created=0)
+    streams = [(SETTINGS, build(calibration(), EPSILON))]
+    with (
+        pytest.raises(ShardError, match="hmd-1/features: a shard keeps no history of wearers"),
+        opened_shard(tmp_path, 0, 1, streams, ceilings=Ceilings(), today=lambda: 1),
+    ):
+        raise AssertionError("it was let in")

@@ -207,3 +207,14 @@ def test_recordings_of_a_person_are_sessions_in_order() -> None:
     np.testing.assert_array_equal(
         found[2].recording.features, [live.release(chunk)[:, 0] for chunk in chunks_of(one[1])]
     )
+
+
+def test_a_lifetime_that_fades_goes_on_with_the_same_history() -> None:
+    session = second_session(4.0, FixedNoise(0))
+    half = build(calibration(), 4.0, noise=FixedNoise(0)).faded(1)
+    moved = half.continue_session(session)
+    chunk = chunks_of(people(1, 9)[0][1])[0]
+    keep = math.exp(2.0) / (math.exp(2.0) + 2)
+    assert moved.taken_off is session.taken_off
+    assert float(moved.release(chunk).max()) == pytest.approx(keep)
+    assert half.noise_sd[0] > build(calibration(), 4.0).noise_sd[0]
