@@ -206,31 +206,32 @@ class Page:
     Parameters
     ----------
     frame
-        Of the mechanism.
+        What is taken in.
     shape
-        Of a release, where it has features and rows of its own; None: those of the chunk.
+        Of what is released, where it has features and rows of its own; None: those of the frame.
 
     Attributes
     ----------
-    released : (A, n) or `shape`, where what is released is written to.
+    released : (A, n), or of `shape`, where the release is written to.
     """
 
     def __init__(self, frame: Frame, shape: tuple[int, int] | None = None) -> None:
         calibration, active = frame.calibration, frame.active
         self._active = active
         self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], frame.n)
+        if shape is not None:
+            self._order, self._rows = np.arange(shape[0]), room(shape)
+            self.released = self._rows
+            return
         constants = np.flatnonzero(calibration.constant)
         self._order = np.argsort(np.concatenate([active, constants]))
         self._rows = wide(calibration.fill[np.concatenate([active, constants])][:, None], frame.n)
         self.released = self._rows[: len(active)]
-        if shape is not None:
-            self._order, self._rows = np.arange(shape[0]), room(shape)
-            self.released = self._rows
 
     def admit(self, chunk: Array) -> Array:
         """(A, n) the features of a chunk (F, n) that are released, imputed and clamped; overwritten by the next."""
         return self._domain.admit(chunk.take(self._active, axis=0))
 
     def complete(self) -> Array:
-        """(F, n) or `shape`: a new array of `released`, with the constants in their places."""
+        """A new array of `released`, with the constants in their places."""
         return self._rows.take(self._order, axis=0)

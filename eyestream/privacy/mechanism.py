@@ -60,7 +60,11 @@ class Step(Protocol):
 
 
 class Core(Protocol):
-    """What is particular to a mechanism. Public figures alone, never changed."""
+    """What is particular to a mechanism. Public figures alone, never changed.
+
+    Where the domain does not keep features and rows, it has `schema`, an `OutputSchema`, too: releases are of its
+    shape, and `noise_sd` is of its features.
+    """
 
     @property
     def delta(self) -> Fraction:
@@ -148,7 +152,10 @@ class Mechanism:
 
     @property
     def schema(self) -> OutputSchema:
-        """What is released of a chunk: the features of the calibration, as many rows as came in."""
+        """What is released of a chunk: what the core says, or features and rows as they came in."""
+        own: OutputSchema | None = getattr(self.core, "schema", None)
+        if own is not None:
+            return own
         of = self.calibration
         return OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
 
@@ -206,7 +213,7 @@ class Mechanism:
 
         Returns
         -------
-        (F, n), a new array.
+        A new array of the shape of `schema`; (F, n) unless the domain says otherwise.
 
         Raises
         ------
@@ -309,7 +316,7 @@ class Mechanism:
         return chunk
 
     def release_turn(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
-        """A released chunk (F, n) and the state after it."""
+        """A released chunk, of the shape of `schema`, and the state after it."""
         self.shaped(chunk)
         workspace = self._workspaces.take()
         page, step = workspace

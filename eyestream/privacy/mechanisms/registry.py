@@ -78,30 +78,17 @@ def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
         raise ConfigError(f"mechanism {called} has no claim: expected one of `eyestream.privacy.claims.kinds`")
     if not isinstance(schema, OutputSchema):
         raise ConfigError(f"mechanism {called} has a wrong schema: expected an OutputSchema, not {schema!r}")
-    if not mechanism.domain.keeps:
-        _same_length(mechanism, calibration)
-        return
     shape = (len(calibration.names), calibration.n)
-    if (schema.shape, schema.names) != (shape, calibration.names):
+    if mechanism.domain.keeps and (schema.shape, schema.names) != (shape, calibration.names):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: {schema.shape} of {', '.join(schema.names)} is declared, and "
             f"{shape} of {', '.join(calibration.names)} is released"
         )
-    if not same_rate(1 / schema.step_s, calibration.rate_hz):
+    step_s = calibration.n / calibration.rate_hz / schema.shape[1]
+    if not same_rate(1 / schema.step_s, 1 / step_s):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: a step of {schema.step_s:g} s is declared, and rows are "
-            f"{1 / calibration.rate_hz:g} s apart"
-        )
-
-
-def _same_length(mechanism: Mechanism, calibration: Calibration) -> None:
-    """Refuse releases with rows of their own that are not as long as a chunk, or whose errors are of other features."""
-    schema, seconds = mechanism.schema, calibration.n / calibration.rate_hz
-    if not same_rate(schema.shape[1] * schema.step_s, seconds) or mechanism.noise_sd.shape != schema.shape[:1]:
-        raise ConfigError(
-            f"mechanism {mechanism.name} has a wrong schema: {schema.shape[1]} rows {schema.step_s:g} s apart of "
-            f"{schema.shape[0]} features are declared, a chunk is {seconds:g} s long, and {len(mechanism.noise_sd)} "
-            "features have an expected error"
+            f"{step_s:g} s apart"
         )
 
 
@@ -125,9 +112,9 @@ DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
 PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
-PRODUCT["task-words"] = "eyestream.privacy.mechanisms.words:ENTRY"
 """Where the entry of each mechanism of the product is."""
 
+PRODUCT |= {"task-words": "eyestream.privacy.mechanisms.words:ENTRY"}
 _WHOLE = "eyestream.privacy.mechanisms.fpa:FPA"
 _ENTRIES: dict[str, Entry] = {}
 

@@ -157,11 +157,12 @@ class StreamPlan:
     def meta(self) -> Meta:
         """The description that applications read, the same for every device; raises ConfigError as `claim`."""
         mechanism, schema = self.mechanism, self.mechanism.schema
+        rows = schema.shape[1]
         return Meta(
             names=schema.names,
             units=schema.units,
-            rate_hz=self.spec.rate_hz * schema.shape[1] / mechanism.n,
-            n=schema.shape[1],
+            rate_hz=self.spec.rate_hz * rows / mechanism.n,
+            n=rows,
             mechanism=mechanism.name,
             k=mechanism.k,
             epsilon=mechanism.epsilon,

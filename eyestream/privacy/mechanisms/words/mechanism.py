@@ -60,6 +60,8 @@ class _Core:
         self.chances = np.where(np.eye(count) > 0, keep, other)  # row: of each task, given the released word
         own = keep * (keep - 1) ** 2 + (1 - keep) * (other - 1) ** 2
         rest = (1 - keep) * keep**2 + (count - 2 + keep) * other**2
+        step_s = frame.n / frame.calibration.rate_hz
+        self.schema = OutputSchema(self.judge.tasks, ("probability",) * count, (count, 1), step_s)
         self.noise_sd: Array = np.full(count, math.sqrt((own + rest) / count))
 
     def step(self) -> "_Core":
@@ -97,11 +99,3 @@ class TaskWords(Mechanism):
         judge = self.core.judge  # type: ignore[attr-defined]
         level = Page(self.frame).admit(residual).mean(axis=1)
         return str(judge.tasks[judge.word(level)])
-
-    @property
-    def schema(self) -> OutputSchema:
-        """The chance of each task, once a chunk."""
-        tables = self.calibration.tables
-        assert isinstance(tables, WordTables)
-        count = len(tables.names)
-        return OutputSchema(tables.names, ("probability",) * count, (count, 1), self.n / self.calibration.rate_hz)
