@@ -79,6 +79,8 @@ def _check_room(
     """What does not fit as a whole is refused before any of it is spent."""
     charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
     chunks = [chunk_count(rows, mechanism.n) - mechanism.baseline_chunks for rows in lengths]
+    if mechanism.sessions:
+        del chunks[:: mechanism.sessions]
     wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:

@@ -12,11 +12,14 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus
 from eyestream.privacy.mechanisms.entry import Entry, referred
-from eyestream.privacy.mechanisms.registry import declared_range, entry_of, names
+from eyestream.privacy.mechanisms.registry import declared_range, entries, entry_of, names
+from eyestream.privacy.release_type import Rows
+from eyestream.privacy.tasks.directions import LabelledSession
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.extraction import load_rows
+from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
 
 __all__ = ["add_parser", "main"]
@@ -43,6 +46,20 @@ def add_parser(subparsers: Any) -> None:
         "--mechanism",
         metavar="NAME",
         help=f"what it is for: {', '.join(names())}, or package.module:NAME of one that lives elsewhere",
+    )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE.tsv",
+        help="a table with the columns participant_id, recording and --task: make a judge of tasks (task-words), for "
+        "purpose tasks. Several recordings of each person; needs no --mechanism",
+    )
+    parser.add_argument("--task", metavar="COLUMN", help="with --labels: the column that says what somebody did")
+    parser.add_argument(
+        "--pseudonym",
+        type=int,
+        metavar="N",
+        help="with --labels: sessions of a pseudonym, the withheld first one included (default 10)",
     )
     parser.add_argument("--chunk", type=int, metavar="N", help="rows a chunk: 32, 64, 128 or so")
     parser.add_argument(
@@ -102,6 +119,9 @@ def main(options: argparse.Namespace) -> None:
     if options.adapt is not None:
         _adapt(options)
         return
+    if options.labels is not None or options.task is not None or options.pseudonym is not None:
+        _label(options)
+        return
     if options.mechanism is None or options.chunk is None:
         raise ConfigError("expected --mechanism and --chunk, or --adapt BASE")
     entry = _entry(options.mechanism)
@@ -141,10 +161,8 @@ def _adapt(options: argparse.Namespace) -> None:
     given = {
         name: getattr(options, name) for name in ("mechanism", "chunk", "coverage", "k", "shed_identity", "constant")
     }
-    given |= {name: getattr(options, name) or None for name in ("anchored", "linear", "range", "option")}
-    for name, value in given.items():
-        if value is not None:
-            raise ConfigError(f"--{name.replace('_', '-')} is not for --adapt, which takes all but the maps from BASE")
+    given |= {name: getattr(options, name) for name in ("labels", "task", "pseudonym")}
+    _refuse_others(options, given, "--adapt, which takes all but the maps from BASE")
     base = calibrations.load(options.adapt)
     adapt = referred(entry_of(base.mechanism).adapt)
     if adapt is None:
@@ -161,6 +179,42 @@ def _adapt(options: argparse.Namespace) -> None:
     )
     if kept:
         print(f"features that did not vary or were not there, with the map of {options.adapt}: {', '.join(kept)}")
+
+
+def _refuse_others(options: argparse.Namespace, given: dict[str, Any], what: str) -> None:
+    """Raise ConfigError for an option that was given and is not for `what`."""
+    given |= {name: getattr(options, name) or None for name in ("anchored", "linear", "range", "option")}
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(f"--{name.replace('_', '-')} is not for {what}")
+
+
+def _label(options: argparse.Namespace) -> None:
+    """A judge of tasks."""
+    if options.labels is None or options.task is None or options.chunk is None:
+        raise ConfigError("expected --labels FILE.tsv, --task COLUMN and --chunk N together")
+    given = {name: getattr(options, name) for name in ("mechanism", "coverage", "k", "shed_identity")}
+    _refuse_others(options, given, "--labels")
+    if not Rows().takes(options.chunk):
+        raise ConfigError(f"--chunk must be {Rows().length}, not {options.chunk}")
+    known = load_labels(options.labels, options.task, options.recordings)
+    profile = load_profile(options.profile) if options.profile else None
+    people: dict[str, list[LabelledSession]] = {}
+    for path, one in zip(options.recordings, known, strict=True):
+        people.setdefault(one.person, []).append(LabelledSession(one.label, load_rows(path, profile)))
+    entry = next(entry for entry in entries() if entry.labelled is not None)
+    given = {"sessions": options.pseudonym, "declared": options.constant, "description": options.about}
+    calibration, notes = referred(entry.labelled)(
+        list(people.values()), options.chunk, **{name: value for name, value in given.items() if value is not None}
+    )
+    _save(calibration, options.out)
+    tasks = sorted({one.label for one in known})
+    print(
+        f"{options.out}: {calibration.mechanism}, chunks of {options.chunk} rows, {len(tasks)} words "
+        f"({', '.join(tasks)}), {len(known)} recordings of {len(people)} people, hash {calibration.content_hash}"
+    )
+    for line in notes:
+        print(line)
 
 
 def _entry(named: str) -> Entry:

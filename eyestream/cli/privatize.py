@@ -35,6 +35,7 @@ from eyestream.privacy.mechanisms.registry import whole
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import load_rows, refuse_nothing, stem
+from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 
@@ -57,6 +58,13 @@ def add_parser(subparsers: Any) -> None:
     )
     add_profile(parser)
     parser.add_argument("--calibration", metavar="FILE", help="file, or name of a shipped calibration")
+    parser.add_argument(
+        "--participants",
+        type=Path,
+        metavar="FILE.tsv",
+        help="for a calibration with a history: a table with the columns participant_id and recording, which says "
+        "whose sessions the recordings are; without it all are of one person, in the order given",
+    )
     add_own_options(parser)
     parser.add_argument("--epsilon", type=positive, metavar="E", help="of a chunk, all features together")
     privatize_corpus.add_options(parser)
@@ -126,6 +134,15 @@ def main(options: argparse.Namespace) -> None:
         print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
     for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
         print(said)
+    if calibration.remembering is not None:
+        print(
+            "the recordings of a person are sessions, in this order. Of every "
+            f"{calibration.remembering.sessions} sessions the first is withheld: its rows are NaN and cost nothing"
+        )
+        if options.cluster is not None or options.jobs is not None:
+            raise ConfigError("--jobs, --cluster: not for a calibration with a history, whose sessions have an order")
+    elif options.participants is not None:
+        raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
     first = first_row(options, calibration, loaded)
     if options.cluster is not None or options.jobs is not None:
         _batch(options, calibration, loaded, targets, first)
@@ -163,17 +180,29 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ConfigError("--lifetime-mode goes with --lifetime-epsilon")
 
 
+def _people(options: argparse.Namespace) -> list[str]:
+    """Whose each recording is; nothing where all are of one person."""
+    if options.participants is None:
+        return []
+    return [one.person for one in load_labels(options.participants, "participant_id", options.recordings)]
+
+
 @contextlib.contextmanager
 def _releases(
     options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], first: int
 ) -> Iterator[Iterator[Released]]:
     """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
+        if calibration.remembering is not None:
+            raise ConfigError("--whole: not for a calibration with a history, whose ranges are of residual rows")
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
+    if options.ledger is not None and options.participants is not None:
+        raise ConfigError("--ledger books one person's device: it is not for --participants")
     mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
     with booked(options, calibration, loaded, mechanism, first) as booking:
-        made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first)
+        people = _people(options)
+        made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first, people=people)
         yield (_under_class(released, correlated) for released in made)
 
 

@@ -98,6 +98,7 @@ async def _run(made: Assembly, path: Path, log: Lines) -> None:
         loop.add_signal_handler(number, leave)
     again = asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, again.set)
+    loop.add_signal_handler(signal.SIGUSR1, _forget, made)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
             from eyestream.rim.ops.metrics import pages, serve  # noqa: PLC0415  for who asks for the window
@@ -117,6 +118,12 @@ async def _run(made: Assembly, path: Path, log: Lines) -> None:
                     task.cancel()
         finally:
             watch.cancel()
+
+
+def _forget(made: Assembly) -> None:
+    """At SIGUSR1, which `eyestream forget` sends."""
+    made.sidecar.pipeline.forget()
+    _LOG.warning("what earlier sessions told of wearers is forgotten: everybody begins a new pseudonym")
 
 
 async def _raised(fault: "asyncio.Future[None]") -> None:

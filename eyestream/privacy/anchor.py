@@ -192,6 +192,12 @@ class Baseline:
         baseline._settle()
         return baseline
 
+    def erase(self) -> None:
+        """Overwrite it with nothing: every feature is missing."""
+        self._sum.fill(0)
+        self._count.fill(0)
+        self._settle()
+
     def _settle(self) -> None:
         """What is to be added to a value, in grid steps: NaN where the baseline has none."""
         mean = self._sum // np.maximum(self._count, 1)

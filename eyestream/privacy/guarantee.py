@@ -10,7 +10,7 @@ from dataclasses import replace
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.claims import machine, words
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts
+from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, Pseudonyms
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
@@ -48,7 +48,13 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
     made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
-        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
+        scopes=scopes_of(
+            mechanism.loss,
+            mechanism.n,
+            deployment,
+            anchored=mechanism.calibration.anchor is not None,
+            sessions=mechanism.sessions,
+        ),
         streams=tuple(other.name for other in deployment.beside),
         window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
         session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
@@ -64,6 +70,7 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         promise=mechanism.promised,
         scopes=(),
         baseline_chunks=0 if calibration.anchor is None else calibration.anchor.chunks,
+        pseudonyms=Pseudonyms(mechanism.sessions) if mechanism.sessions else None,
         gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,
         mechanism=mechanism.name,

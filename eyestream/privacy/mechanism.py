@@ -15,11 +15,12 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.errors import SnapshotError
 from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.building import building
 from eyestream.privacy.charge import faded
@@ -29,6 +30,9 @@ from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.protection import Protection
 from eyestream.privacy.release_type import InputDomain, OutputSchema, Rows
 from eyestream.privacy.session import Session, unpacked, unpacked_anchored
+
+if TYPE_CHECKING:
+    from eyestream.privacy.tasks.history import OverHistory
 
 __all__ = ["Core", "Mechanism", "Session", "Step"]
 
@@ -56,7 +60,11 @@ class Step(Protocol):
 
 
 class Core(Protocol):
-    """What is particular to a mechanism. Public figures alone, never changed."""
+    """What is particular to a mechanism. Public figures alone, never changed.
+
+    Where the domain does not keep features and rows, it has `schema`, an `OutputSchema`, too: releases are of its
+    shape, and `noise_sd` is of its features.
+    """
 
     @property
     def delta(self) -> Fraction:
@@ -102,7 +110,8 @@ class Mechanism:
     name, protection, domain : of the class: what calibrations call it, what its guarantee rests on, and what it takes.
     calibration : made for this mechanism.
     epsilon, delta, loss : of one chunk, all features together.
-    noise_sd : (F,) expected standard deviation of the noise in a released value; 0 for constants.
+    noise_sd : one number for each released feature: expected standard deviation of the noise in it; 0 for constants.
+    sessions : of a pseudonym, whose history is taken off its rows, the first one withheld; 0: there is no history.
     n, features : chunk length and number of features, constants included.
     k : coefficients kept of each feature, 0 for constants; one number where the features are coded jointly; empty where
         nothing is cut.
@@ -127,9 +136,10 @@ class Mechanism:
         kept = dict(zip(frame.active.tolist(), core.k, strict=False))
         coded_apart = len(core.k) == len(frame.active)
         self.k = tuple(kept.get(feature, 0) for feature in range(frame.features)) if coded_apart else core.k
-        self.noise_sd = frame.whole(core.noise_sd)
+        self.noise_sd = frame.whole(core.noise_sd) if self.domain.keeps else core.noise_sd
+        self.sessions = 0 if frame.calibration.remembering is None else frame.calibration.remembering.sessions
         self._faded: dict[int, Mechanism] = {}
-        self._workspaces = Workspaces(lambda: (Page(frame), core.step()))
+        self._workspaces = Workspaces(lambda: (self._page(), core.step()))
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_workspaces" in self.__dict__:
@@ -142,7 +152,10 @@ class Mechanism:
 
     @property
     def schema(self) -> OutputSchema:
-        """What is released of a chunk: the features of the calibration, as many rows as came in."""
+        """What is released of a chunk: what the core says, or features and rows as they came in."""
+        own: OutputSchema | None = getattr(self.core, "schema", None)
+        if own is not None:
+            return own
         of = self.calibration
         return OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
 
@@ -150,6 +163,7 @@ class Mechanism:
     def claim(self) -> Claim:
         """What the mechanism promises of one released chunk. One that keeps no differential privacy says another."""
         which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
+        which = "one chunk, given the earlier sessions of its pseudonym," if self.sessions else which
         return DifferentialPrivacy(
             self.loss,
             f"{which} of {self.n} row{'s' * (self.n > 1)} of one device, all features together, replace-one, local "
@@ -199,15 +213,17 @@ class Mechanism:
 
         Returns
         -------
-        (F, n), a new array.
+        A new array of the shape of `schema`; (F, n) unless the domain says otherwise.
 
         Raises
         ------
         ValueError
-            when the shape is another, or the calibration takes a baseline off: only a session has one.
+            when the shape is another, or the calibration takes a baseline or a history off: only a session has one.
         """
         if self.calibration.anchor is not None:
             raise ValueError("a calibration with a baseline releases the chunks of sessions alone")
+        if self.sessions:
+            raise ValueError("a calibration with a history releases the chunks of a pseudonym's sessions alone")
         return self.release_turn(chunk, 0, self.core.start)[0]
 
     def session(self, snapshot: bytes | None = None) -> "Session":
@@ -221,14 +237,28 @@ class Mechanism:
         Raises
         ------
         SnapshotError
-            when the snapshot is damaged, of another version, or of another mechanism.
+            when the snapshot is damaged, of another version, or of another mechanism, or sessions have a history.
         """
         anchor = self.calibration.anchor
+        if self.sessions:
+            if snapshot is not None:
+                raise SnapshotError("sessions that take a history off are not kept")
+            return self.session_after(None)
         if snapshot is None:
             return Session(self, 0, self.core.start, None if anchor is None else Baseline(anchor))
         if anchor is None:
             return Session(self, *unpacked(snapshot, self.identity, self.core.start))
         return Session(self, *unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
+
+    def session_after(self, before: "Session | None") -> "Session":
+        """The next session of a pseudonym; None: the first one of a new pseudonym.
+
+        Which sessions are released is a matter of their number alone (`eyestream.privacy.tasks`).
+        """
+        remembering = self.calibration.remembering
+        assert remembering is not None
+        past = None if before is None else cast("OverHistory", before.taken_off)
+        return Session(self, 0, self.core.start, remembering.session(past))
 
     def faded(self, level: int) -> "Mechanism":
         """The same mechanism with the epsilon of a level of a lifetime that fades (`eyestream.privacy.charge`).
@@ -272,9 +302,12 @@ class Mechanism:
         look_back = getattr(self.core, "hindsight", None)
         if look_back is None:
             return None
-        pages = [Page(self.frame) for _ in states]
+        pages = [self._page() for _ in states]
         look_back(states, [page.released for page in pages])
         return [page.complete() for page in pages]
+
+    def _page(self) -> Page:
+        return Page(self.frame, None if self.domain.keeps else self.schema.shape)
 
     def shaped(self, chunk: Array) -> Array:
         """The chunk itself; raises ValueError when it is not (F, n)."""
@@ -283,7 +316,7 @@ class Mechanism:
         return chunk
 
     def release_turn(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
-        """A released chunk (F, n) and the state after it."""
+        """A released chunk, of the shape of `schema`, and the state after it."""
         self.shaped(chunk)
         workspace = self._workspaces.take()
         page, step = workspace

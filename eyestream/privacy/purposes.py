@@ -13,9 +13,12 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 
-__all__ = ["ANCHORED", "PURPOSES", "Choice", "Row", "Wish", "choose", "measured", "words"]
+__all__ = ["ANCHORED", "PURPOSES", "TASKS", "Choice", "Row", "Wish", "choose", "chunk_price", "measured", "words"]
 
 Row = Mapping[str, Any]
+
+TASKS = "tasks"
+"""A purpose whose calibration is the operator's: nobody else knows which tasks there are."""
 
 ANCHORED = "anchored"
 """In the names of calibrations that take a baseline off each session."""
@@ -54,6 +57,7 @@ _WORDS = {
     "adapt": "to adapt to what the wearer does now",
     "trends": "behaviour over minutes, of people who are known anyway",
     "unrecognised": "behaviour over minutes, of people whom the application should hardly recognise",
+    TASKS: "which task a wearer does, without the level that tells who it is",
 }
 
 
@@ -122,8 +126,7 @@ def choose(wish: Wish, rows: Sequence[Row]) -> Choice:
         )
     chosen = max(sorted(names), key=lambda name: float(between[name][0][key]))
     (expected, above), rate_hz = between[chosen], rate[chosen]
-    exact = wish.epsilon_per_minute * above["n"] / (60 * rate_hz)
-    epsilon = math.floor(round(exact * 1e6, 3)) / 1e6  # as people write it, and not above what was asked
+    epsilon = chunk_price(wish.epsilon_per_minute, above["n"], rate_hz)
     return Choice(chosen, epsilon, int(above["n"]), rate_hz, expected, above)
 
 
@@ -133,6 +136,11 @@ def measured(rows: Sequence[Row], calibration: str, epsilon_per_minute: float) -
     if not minutes or not min(minutes) <= epsilon_per_minute <= max(minutes):
         return None
     return _between(rows, calibration, epsilon_per_minute)
+
+
+def chunk_price(minute: float, n: int, rate_hz: float) -> float:
+    """Epsilon of a chunk of `n` rows at so much a minute: as people write it, and not above what was asked."""
+    return math.floor(round(minute * n / (60 * rate_hz) * 1e6, 3)) / 1e6
 
 
 def _log(ratio: float) -> float:

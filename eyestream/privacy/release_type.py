@@ -1,6 +1,7 @@
 """What a mechanism takes, and what it gives: declared by its class, checked before anything is booked.
 
-A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1).
+A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1). A domain
+that `keeps` its features and rows is released as such; another one as its mechanism's schema says.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration
 
-__all__ = ["Category", "Corpora", "GazeSlot", "InputDomain", "OutputSchema", "Rows"]
+__all__ = ["Category", "Corpora", "GazeSlot", "InputDomain", "OutputSchema", "Rows", "Summaries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Rows:
     """
 
     live: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
     powers_of_two: bool = True
 
     @property
@@ -42,10 +44,18 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Summaries(Rows):
+    """Chunks of rows, of which something is released that has features and rows of its own."""
+
+    keeps: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
 class Category:
     """One category a slot: chunks of one row of one feature, which is a whole number 0 .. K - 1."""
 
     live: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
     length: ClassVar[str] = "1"
 
     def takes(self, n: int) -> bool:
@@ -67,6 +77,7 @@ class GazeSlot:
     """The gaze samples of one slot, (m, 2) in degrees, m as it comes. No door takes it yet."""
 
     live: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
     length: ClassVar[str] = "1"
 
     def takes(self, n: int) -> bool:
@@ -84,6 +95,7 @@ class Corpora:
     """A corpus of recordings, whole; offline alone. It has no chunks, and no calibration of them."""
 
     live: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
     length: ClassVar[str] = "none"
 
     def takes(self, n: int) -> bool:

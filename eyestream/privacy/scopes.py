@@ -8,6 +8,9 @@ of the others lie between them (`eyestream.privacy.accountant`).
 Where a baseline is taken off each session (`eyestream.privacy.anchor`), what lies in the baseline enters every chunk of
 its session. So of an event, a second and a window only the session's sum is a bound, and beside it stands what holds of
 those that enter no baseline. A session of the tracker may have several baselines; no event and no second enters two.
+Where a history of earlier sessions is taken off (`eyestream.privacy.tasks`), what lies in a session enters every
+release of its pseudonym's later sessions. A pseudonym has N sessions, of which the first is withheld, and each is
+within the session's ceiling: so N - 1 times that ceiling is a bound of whatever lies in it.
 """
 
 import math
@@ -47,12 +50,14 @@ class Beside:
     n : rows of a chunk.
     loss : of one chunk.
     anchored : whether a baseline is taken off its sessions.
+    sessions : of a pseudonym, where a history is taken off them; 0: there is none.
     """
 
     stream: StreamSpec
     n: int
     loss: Loss
     anchored: bool = False
+    sessions: int = 0
 
     @property
     def name(self) -> str:
@@ -111,18 +116,18 @@ class Scope:
     seconds: float | None = None
 
 
-def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = False) -> tuple[Scope, ...]:
-    """Of chunks of `n` rows that cost `loss` each; `anchored`: a baseline is taken off each session."""
+def scopes_of(
+    loss: Loss, n: int, deployment: Deployment, *, anchored: bool = False, sessions: int = 0
+) -> tuple[Scope, ...]:
+    """Of chunks of `n` rows that cost `loss` each; `anchored`, `sessions`: what is taken off, as in `Beside`."""
     events = (("gaze event", 0.0, "one blink or saccade"), ("second of gaze", 1.0, "one second"))
-    streams = (Beside(deployment.stream, n, loss, anchored), *deployment.beside)
+    streams = (Beside(deployment.stream, n, loss, anchored, sessions), *deployment.beside)
     together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
     touched = [_touched(streams[0], deployment, *event) for event in events]
     window = [_window(loss, deployment)]
-    if anchored:
-        touched = [found for scope in touched for found in _both(scope, deployment)]
-    if any(stream.anchored for stream in streams):
-        together = [found for scope in together for found in _both(scope, deployment)]
-        window = list(_both(window[0], deployment))
+    touched = [found for scope in touched for found in _reaching(scope, deployment, streams[:1])]
+    together = [found for scope in together for found in _reaching(scope, deployment, streams)]
+    window = list(_reaching(window[0], deployment, streams))
     hourly = sum(float(s.loss.epsilon) * 3600 * s.stream.rate_hz / s.n for s in streams)
     hourly *= _window_share(streams, deployment)
     day, levels = deployment.day_epsilon, level_seconds(loss, n, deployment)
@@ -136,6 +141,7 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, *, anchored: bool = Fa
         *together,
         *window,
         limited("session", (deployment.session_epsilon, deployment.session_delta), what, session),
+        *_pseudonym(sessions, deployment),
         limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
         limited(
             "day",
@@ -205,6 +211,28 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours = minutes // 60
     return f"{hours} h {minutes % 60:02d} min" if hours < 48 else f"{hours // 24} days"
+
+
+def _reaching(scope: Scope, deployment: Deployment, streams: tuple[Beside, ...]) -> tuple[Scope, ...]:
+    """What bounds a unit, and what it costs by itself, where baselines or histories carry it further."""
+    most = max(stream.sessions for stream in streams)
+    if most:
+        [pseudonym] = _pseudonym(most, deployment)
+        why = f"it enters the history of the later sessions of its pseudonym too: {pseudonym.why}"
+        carried = replace(pseudonym, unit=scope.unit, why=why)
+        return carried, replace(scope, unit=f"{scope.unit}, in its own session")
+    return _both(scope, deployment) if any(stream.anchored for stream in streams) else (scope,)
+
+
+def _pseudonym(sessions: int, deployment: Deployment) -> tuple[Scope, ...]:
+    """All that a pseudonym of so many sessions releases, of which the first is withheld; nothing without histories."""
+    if not sessions:
+        return ()
+    epsilon, delta = (
+        None if ceiling is None else (sessions - 1) * ceiling
+        for ceiling in (deployment.session_epsilon, deployment.session_delta)
+    )
+    return (limited("pseudonym", (epsilon, delta), f"the sum over the {sessions - 1} released sessions"),)
 
 
 def _both(scope: Scope, deployment: Deployment) -> tuple[Scope, Scope]:

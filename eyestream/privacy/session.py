@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from eyestream.errors import SnapshotError
 from eyestream.privacy.anchor import Anchor, Baseline
 
-__all__ = ["VERSION", "Releasing", "Session", "packed", "unpacked", "unpacked_anchored"]
+__all__ = ["VERSION", "Releasing", "Session", "TakenOff", "packed", "unpacked", "unpacked_anchored"]
 
 Array = NDArray[np.float64]
 
@@ -109,6 +109,27 @@ class Releasing(Protocol):
         ...
 
 
+class TakenOff(Protocol):
+    """What of raw rows is taken off a session: the baseline of its first chunks, or the history of earlier sessions."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether chunks may be released now."""
+        ...
+
+    def take(self, chunk: Array, /) -> None:
+        """A chunk (F, n) of which nothing is released."""
+        ...
+
+    def off(self, chunk: Array, /) -> Array:
+        """What of a chunk is released."""
+        ...
+
+    def erase(self) -> None:
+        """Overwrite it, with whatever is never released."""
+        ...
+
+
 class Session:
     """The chunks of one session, in order: each release may make the next one better.
 
@@ -116,12 +137,13 @@ class Session:
     restoring an old one costs usefulness, never privacy: every release draws fresh noise. For one thread at a time.
 
     Where the calibration takes a baseline off, the session's first chunks go to `anchor` and are never released, and
-    the baseline is raw data: a snapshot then is a secret as the rows are.
+    the baseline is raw data: a snapshot then is a secret as the rows are. Where it takes a history off, `anchor` gets
+    all chunks of a pseudonym's first session, and there are no snapshots.
     """
 
     __slots__ = ("_baseline", "_busy", "_mechanism", "_state", "_turn")
 
-    def __init__(self, mechanism: Releasing, turn: int, state: Array | None, baseline: Baseline | None = None) -> None:
+    def __init__(self, mechanism: Releasing, turn: int, state: Array | None, baseline: TakenOff | None = None) -> None:
         self._mechanism, self._turn, self._state, self._baseline = mechanism, turn, state, baseline
         self._busy = threading.Lock()
 
@@ -182,8 +204,26 @@ class Session:
         return Session(mechanism, 0, start, self._baseline)
 
     def snapshot(self) -> bytes:
-        """The session so far, for `Mechanism.session`: what released values tell, and its baseline where it has one."""
+        """The session so far, for `Mechanism.session`: what released values tell, and its baseline where it has one.
+
+        Raises
+        ------
+        RuntimeError
+            Where it takes a history off, which is not kept (`docs/decisions/0015-histories-are-not-kept.md`).
+        """
+        if self._baseline is not None and not isinstance(self._baseline, Baseline):
+            raise RuntimeError("a session that takes a history off has no snapshot")
         return packed(self._mechanism.identity, self._turn, self._state, self._baseline)
+
+    def erase(self) -> None:
+        """Overwrite what is taken off its rows: nothing may be released of it any more."""
+        if self._baseline is not None:
+            self._baseline.erase()
+
+    @property
+    def taken_off(self) -> TakenOff | None:
+        """What is taken off its rows. Raw data."""
+        return self._baseline
 
     @property
     def state(self) -> Array | None:

@@ -26,6 +26,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import VERSION, ChunkState, decode, encode
 from eyestream.privacy.charge import Charge
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
+from eyestream.privacy.wearers import MOST_WEARERS
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.wire.messages import RawRows
 
@@ -59,6 +60,9 @@ class ReleaseOrder:
         Chunks at the beginning of each session of which nothing is released: they are asked for without a charge.
     every
         Behind them one chunk in so many is released, the first one included; the others are asked for likewise.
+    sessions
+        Of a pseudonym, by count: nothing is released of the first session of each wearer, of the one after so many
+        more, and so on. 0: there are no pseudonyms.
 
     Attributes
     ----------
@@ -73,6 +77,7 @@ class ReleaseOrder:
         *,
         baseline: int = 0,
         every: int = 1,
+        sessions: int = 0,
     ) -> None:
         self.settings = settings
         self.key = settings.key
@@ -84,6 +89,9 @@ class ReleaseOrder:
         self._answers: dict[RowSpan, Granted | Withheld] = {}
         self._asked: RowSpan | None = None
         self._failed = False
+        self._sessions = sessions
+        self._passed: dict[int, int] = {}
+        self._withheld = sessions > 0
 
     @property
     def rows(self) -> Counters:
@@ -126,6 +134,11 @@ class ReleaseOrder:
         self._answers.clear()
         return self._settle()
 
+    def forget(self) -> None:
+        """Begin a new pseudonym of every wearer: of the rest of the session that goes on, nothing is released."""
+        self._passed.clear()
+        self._withheld = self._sessions > 0
+
     def close(self, now: float) -> list[Effect]:
         """End the session, as at the end of the process: what is reserved is released, the rest is dropped."""
         self._add(self._device.close(now))
@@ -146,16 +159,25 @@ class ReleaseOrder:
 
     @classmethod
     def restored(
-        cls, settings: DeviceSettings, charge: Prices, data: bytes, *, baseline: int = 0, every: int = 1
+        cls,
+        settings: DeviceSettings,
+        charge: Prices,
+        data: bytes,
+        *,
+        baseline: int = 0,
+        every: int = 1,
+        sessions: int = 0,
     ) -> "tuple[ReleaseOrder, list[Effect]]":
-        """The state whose `snapshot` it was, and what it asks the ledger again; `baseline` and `every` as they were.
+        """The state whose `snapshot` it was, and what it asks the ledger again; what is withheld as it was.
+
+        Pseudonyms are not in it: every wearer has a new one.
 
         Raises
         ------
         ValueError
             It is no snapshot, or one of another stream.
         """
-        state, order = decode(data, _State), cls(settings, charge, baseline=baseline, every=every)
+        state, order = decode(data, _State), cls(settings, charge, baseline=baseline, every=every, sessions=sessions)
         order._device = Device.restore(settings, state.device)
         order._due.extend(chunk_of(chunk, settings) for chunk in state.due)
         order.due_count, order._failed = state.due_count, state.failed
@@ -195,8 +217,20 @@ class ReleaseOrder:
         for span in [*(chunk.span for chunk in self._due), *self._device.coming]:
             if self._asked is None or _place(self._asked) < _place(span):
                 self._asked = span
+                if span.index == 0:
+                    self._withheld = self._first_of_pseudonym(span.wearer)
                 effects.append(Reserve(self._request(span)))
         return effects
+
+    def _first_of_pseudonym(self, wearer: int) -> bool:
+        """Count a session of `wearer`; whether it is withheld."""
+        if not self._sessions:
+            return False
+        if wearer not in self._passed and len(self._passed) >= MOST_WEARERS:
+            return True  # who is not remembered is never released
+        passed = self._passed.get(wearer, 0)
+        self._passed[wearer] = (passed + 1) % self._sessions
+        return passed == 0
 
     def _request(self, span: RowSpan) -> Request:
         return Request(
@@ -207,7 +241,7 @@ class ReleaseOrder:
             chunk=self.settings.n,
             charge=self._charge,
             wearer=span.wearer,
-            unreleased=span.index < self._baseline or (span.index - self._baseline) % self._every > 0,
+            unreleased=self._withheld or span.index < self._baseline or (span.index - self._baseline) % self._every > 0,
             later=self._later,
         )
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.release_type import OutputSchema
 from eyestream.privacy.reservation import LedgerPort as Ledger
 
 __all__ = ["Ledger", "Mechanism", "Session"]
@@ -30,6 +31,10 @@ class Session(Protocol):
 
     def anchor(self, chunk: NDArray[np.float64], /) -> None:
         """Take one of the session's first chunks (F, n) into its baseline."""
+        ...
+
+    def erase(self) -> None:
+        """Overwrite the history that is taken off it, where there is one."""
         ...
 
     @property
@@ -66,6 +71,20 @@ class Mechanism(Protocol):
     @property
     def baseline_chunks(self) -> int:
         """Chunks at the beginning of each session that make its baseline, and of which nothing is released."""
+        ...
+
+    @property
+    def schema(self) -> OutputSchema:
+        """What a release is."""
+        ...
+
+    @property
+    def sessions(self) -> int:
+        """Of a pseudonym, whose history is taken off its rows, the first one withheld; 0: there is no history."""
+        ...
+
+    def session_after(self, before: Any, /) -> Session:
+        """The session after `before` of the same pseudonym, where there are histories; None: the first one."""
         ...
 
     def session(self, snapshot: bytes | None = None) -> Session:

@@ -10,7 +10,7 @@ from eyestream.privacy.charge import Charge, levels_of
 from eyestream.privacy.reservation import Granted, Request, Withheld, refuse_above
 from eyestream.release.effects import Release, Reserve
 from eyestream.release.order import ReleaseOrder
-from eyestream.release.ports import Mechanism
+from eyestream.release.ports import Mechanism, Session
 from eyestream.wire.messages import MAX_ROWS, RawRows
 
 __all__ = ["RecordingRelease"]
@@ -35,6 +35,9 @@ class RecordingRelease:
         Of the ledger's lifetime (`eyestream.privacy.charge`); 1: it does not fade.
     every
         One chunk in so many is released, and nothing of the others: a schedule that the data have no part in.
+    before
+        Where a history is taken off: the release of the person's session before this one, which must have been
+        released; None: this is the first one, of which nothing is.
     """
 
     def __init__(
@@ -46,10 +49,20 @@ class RecordingRelease:
         levels: int = 1,
         *,
         every: int = 1,
+        before: "RecordingRelease | None" = None,
     ) -> None:
         self._mechanism, self._shape, self._every = mechanism, rows.shape, every
+        self._before = before
+        self._place: int = 0 if before is None or not mechanism.sessions else (before._place + 1) % mechanism.sessions
+        self._session: Session | None = None
         charges = levels_of(mechanism.epsilon, mechanism.delta, levels)
-        self._order = ReleaseOrder(settings, charges, baseline=mechanism.baseline_chunks, every=every)
+        self._order = ReleaseOrder(
+            settings,
+            charges,
+            baseline=mechanism.baseline_chunks,
+            every=every,
+            sessions=0 if self._place else mechanism.sessions,
+        )
         self._n = settings.n
         self.requests: list[Request] = []
         """One for each chunk, to be asked before `release`; those of which nothing is released cost nothing."""
@@ -60,10 +73,11 @@ class RecordingRelease:
             self.requests += [effect.request for effect in effects if isinstance(effect, Reserve)]
 
     def release(self, answers: Sequence[Granted | Withheld]) -> Array:
-        """Private rows (m, F) under the ledger's `answers` to all `requests`.
+        """Private rows (m, F) under the ledger's `answers` to all `requests`; a chunk each where rows are of their own.
 
         Every chunk is estimated from all releases of the session on its level where the mechanism can do that, and no
-        chunk is left out. Rows of the session's baseline, and of chunks that are left out, are NaN.
+        chunk is left out. Rows of the session's baseline, of a withheld session, and of chunks that are left out, are
+        NaN.
 
         Raises
         ------
@@ -74,8 +88,8 @@ class RecordingRelease:
         """
         if len(answers) != len(self.requests) or not all(isinstance(answer, Granted) for answer in answers):
             raise ValueError("expected a reservation for every chunk of the recording")
-        level, mechanism, session = 0, self._mechanism, self._mechanism.session()
-        released = np.full(self._shape, np.nan)
+        level, mechanism, session = 0, self._mechanism, self._begun()
+        released = self._nothing()
         starts: list[int] = []
         chunks: list[Array] = []
         states: list[Array | None] = []
@@ -96,12 +110,26 @@ class RecordingRelease:
             chunks.append(session.release(effect.chunk.values))
             states.append(session.state)
         self._write(released, starts, self._looked_back(mechanism, states) or chunks)
+        self._session = session
         return released
+
+    def _begun(self) -> Session:
+        """The session, which goes on from the one before where a history is taken off."""
+        if not self._mechanism.sessions:
+            return self._mechanism.session()
+        return self._mechanism.session_after(None if self._before is None else self._before._session)
+
+    def _nothing(self) -> Array:
+        """Rows of which nothing is released yet."""
+        features, rows = self._mechanism.schema.shape
+        return np.full((-(-self._shape[0] * rows // self._n), features), np.nan)
 
     def _looked_back(self, mechanism: Mechanism, states: Sequence[Array | None]) -> list[Array] | None:
         return mechanism.hindsight(states) if self._every == 1 else None
 
     def _write(self, released: Array, starts: Sequence[int], chunks: Sequence[Array]) -> None:
         for start, chunk in zip(starts, chunks, strict=True):
-            part = released[start : start + self._n]
+            rows = chunk.shape[1]
+            first = start // self._n * rows
+            part = released[first : first + rows]
             part[:] = chunk[:, : len(part)].T

@@ -19,6 +19,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import decode, encode
 from eyestream.privacy.charge import Charge, levels_of
 from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld, refuse_above
+from eyestream.privacy.wearers import MOST_WEARERS
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.release.order import ReleaseOrder
 from eyestream.release.ports import Mechanism, Session
@@ -129,9 +130,12 @@ class StreamRelease:
         self._new_session = new_session
         self._cost = Charge.of(mechanism.epsilon, mechanism.delta)
         self._charges = levels_of(mechanism.epsilon, mechanism.delta, levels)
-        self._order = ReleaseOrder(settings, self._charges, refused, baseline=mechanism.baseline_chunks)
+        self._order = ReleaseOrder(
+            settings, self._charges, refused, baseline=mechanism.baseline_chunks, sessions=mechanism.sessions
+        )
         self._session: Session | None = None
         self._private_session = 0
+        self._last: dict[int, Session] = {}  # of each wearer, where the next session takes its history off; raw
 
     @property
     def key(self) -> StreamKey:
@@ -168,6 +172,15 @@ class StreamRelease:
         """The ledger cannot be written: from now on nothing is released any more."""
         return self._carry_out(self._order.fail())
 
+    def forget(self) -> None:
+        """Overwrite what earlier sessions of wearers told: every wearer begins a new pseudonym."""
+        self._order.forget()
+        for session in self._last.values():
+            session.erase()
+        self._last.clear()
+        if self._mechanism.sessions:
+            self._session = self._mechanism.session_after(None)  # of the rest of this session nothing is released
+
     def close(self, now: float) -> Outcome:
         """End the session: what is reserved is released, the rest is dropped."""
         return self._carry_out(self._order.close(now))
@@ -200,7 +213,11 @@ class StreamRelease:
         if not 0 <= state.level < len(self._charges):
             raise ValueError("expected a snapshot of a stream with as many levels")
         order, effects = ReleaseOrder.restored(
-            self.settings, self._charges, state.order, baseline=self._mechanism.baseline_chunks
+            self.settings,
+            self._charges,
+            state.order,
+            baseline=self._mechanism.baseline_chunks,
+            sessions=self._mechanism.sessions,
         )
         mechanism = self._mechanism.faded(state.level)
         self._session = None if state.session is None else mechanism.session(state.session)
@@ -218,29 +235,46 @@ class StreamRelease:
                 case Release(chunk, granted):
                     outcome.settled.append(Settled(chunk.span, self._release(chunk, granted, outcome)))
                 case Withhold(span, obstacle):
-                    self._begin_if_first(span.index)
+                    self._begin_if_first(span)
                     counters.withheld[obstacle] += 1
                     outcome.settled.append(Settled(span))
                     if obstacle != "rows":  # a chunk of an earlier life says nothing of this one
                         self.condition = obstacle
                 case Drop(span, reason):
-                    self._begin_if_first(span.index)
+                    self._begin_if_first(span)
                     counters.dropped[reason] += 1
                     outcome.settled.append(Settled(span))
         return outcome
 
-    def _begin_if_first(self, index: int) -> None:
+    def _begin_if_first(self, span: RowSpan) -> None:
         """A chunk of index 0 begins another session for those who listen, released or not."""
-        if index == 0:
+        if span.index == 0:
             self._session = None
+            if self._mechanism.sessions:  # it counts for its pseudonym, whatever becomes of its chunks
+                self._session = self._open(span.wearer)
+
+    def _open(self, wearer: int) -> Session:
+        """Another session."""
+        self._private_session = self._new_session()
+        self._level, self._cost = 0, Charge.of(self._mechanism.epsilon, self._mechanism.delta)
+        if not self._mechanism.sessions:
+            return self._mechanism.session()
+        return self._remembered(wearer, self._last.get(wearer))
+
+    def _remembered(self, wearer: int, before: Session | None) -> Session:
+        """The session after `before`, from which the wearer's next one goes on."""
+        session = self._mechanism.session_after(before)
+        if wearer in self._last or len(self._last) < MOST_WEARERS:
+            self._last[wearer] = session
+        return session
 
     def _release(self, chunk: DueChunk, granted: Granted, outcome: Outcome) -> bytes | None:
         """The bytes to publish; None: nothing leaves of the chunk."""
-        self._begin_if_first(chunk.index)
+        self._begin_if_first(chunk.span)
         if self._session is None:
-            self._private_session = self._new_session()
-            self._session = self._mechanism.session()
-            self._level, self._cost = 0, Charge.of(self._mechanism.epsilon, self._mechanism.delta)
+            self._session = self._open(chunk.wearer)
+        if self._mechanism.sessions and granted.spent is None and not self._session.awaits_baseline:
+            self._session = self._remembered(chunk.wearer, None)  # it was asked for before histories were forgotten
         outcome.rows.append(chunk.values)
         try:
             if self._session.awaits_baseline:
@@ -268,13 +302,14 @@ class StreamRelease:
         return session
 
     def _payload(self, session: Session, chunk: DueChunk) -> bytes:
+        values = session.release(chunk.values).astype(np.float32)
         return encode_private(
             PrivateChunk(
                 session=self._private_session,
                 chunk=chunk.index,
                 t0=chunk.t0,
-                dt=1.0 / self.settings.rate_hz,
-                values=session.release(chunk.values).astype(np.float32),
+                dt=self.settings.chunk_s / values.shape[1],
+                values=values,
                 epsilon=self.epsilon,
                 delta=self._mechanism.delta,
                 at=chunk.at,

@@ -55,9 +55,9 @@ def test_it_comes_to_what_is_advised(tmp_path: Path, purpose: str, minute: float
         ("epsilon_per_minute = 18", "purpose: missing beside epsilon_per_minute"),
         (
             'purpose = "trend"\nepsilon_per_minute = 18',
-            "expected one of adapt, trends, unrecognised; did you mean trends?",
+            "expected one of adapt, tasks, trends, unrecognised; did you mean trends?",
         ),
-        ("purpose = 7\nepsilon_per_minute = 18", "expected one of adapt, trends, unrecognised"),
+        ("purpose = 7\nepsilon_per_minute = 18", "expected one of adapt, tasks, trends, unrecognised"),
         ('purpose = "trends"\nepsilon_per_minute = true', "epsilon_per_minute: expected a number"),
         ('purpose = "trends"\nepsilon_per_minute = "18"', "epsilon_per_minute: expected a number"),
         (

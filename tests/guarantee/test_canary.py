@@ -45,6 +45,26 @@ def test_a_pass_through_is_found_on_the_wire(mosquitto: Mosquitto, tmp_path: Pat
     assert not canary.hits(b"".join(ended.written["files"]()))
 
 
+class WrittenHistory(Plant):
+    def code(self) -> str:
+        lines = (
+            "from eyestream.privacy.tasks.history import OverHistory",
+            "take = OverHistory.take",
+            "OverHistory.take = lambda s, c: (open('history', 'ab').write(c.astype('<f4').tobytes()), take(s, c))[1]",
+        )
+        return "\n".join((*lines, ""))
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_history_that_is_written_is_found(written: bool, mosquitto: Mosquitto, tmp_path: Path) -> None:
+    canary, plant = Canary(128, 52, 7), WrittenHistory("OverHistory.off") if written else None
+    life = Life("histories", "./words.npz", plant=plant, before=2, chunks=2)
+    ended = live(life, tmp_path / "life", mosquitto.port, free_port(), canary, trace=False)
+    assert ended.wrong == []
+    assert bool(canary.hits(b"".join(ended.written["files"]()))) is written
+    assert not canary.hits(b"".join(ended.written["links"]()))
+
+
 @pytest.mark.parametrize("kind", ["<f4", ">f4", "<f8", ">f8"])
 @pytest.mark.parametrize("shift", range(3))
 def test_the_search_finds_every_form_at_every_place(kind: str, shift: int) -> None:

@@ -157,6 +157,7 @@ class CountingMechanism:
 
     epsilon, delta = 0.5, 0.0
     baseline_chunks = 0
+    sessions = 0
 
     def session(self, snapshot: bytes | None = None) -> CountingSession:
         return CountingSession(0 if snapshot is None else snapshot[0])

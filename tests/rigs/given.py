@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.privacy.anchor import Anchor, Baseline
+from eyestream.privacy.release_type import OutputSchema
 
 __all__ = ["Given", "Stretch", "reached"]
 
@@ -45,6 +46,9 @@ class Stretch:
         self.released.append((chunk if self._baseline is None else self._baseline.off(chunk)).tobytes())
         return np.zeros_like(chunk)
 
+    def erase(self) -> None:
+        """There is no history."""
+
     def snapshot(self) -> bytes:
         """Nobody asks for it."""
         raise AssertionError("this mechanism has no snapshots")
@@ -59,6 +63,8 @@ class Given:
     """
 
     epsilon, delta = 0.5, 0.0
+    sessions = 0
+    schema = OutputSchema(("x",), ("1",), (1, 1), 1.0)
 
     def __init__(self, n: int, baseline_chunks: int) -> None:
         self.n, self.baseline_chunks = n, baseline_chunks
@@ -68,6 +74,10 @@ class Given:
         """Another one."""
         self.stretches.append(Stretch(self.baseline_chunks))
         return self.stretches[-1]
+
+    def session_after(self, before: Stretch | None, /) -> Stretch:
+        """There is no history."""
+        return self.session()
 
     def faded(self, level: int) -> "Given":
         """The same on every level."""

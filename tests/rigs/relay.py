@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.claims.kinds import Loss, NoClaim
 from eyestream.privacy.protection import additive_protection
-from eyestream.privacy.release_type import OutputSchema
+from eyestream.privacy.release_type import OutputSchema, Rows
 
 __all__ = ["LOST", "Relay"]
 
@@ -32,6 +32,7 @@ class Relay:
     """
 
     name, delta, n, k, gain, baseline_chunks = "relay", 0.0, 1, (), None, 0
+    sessions, domain = 0, Rows(powers_of_two=False)
     promised = NoClaim("the noise comes from a test source")
     guarantee = promised.statement
     protection = additive_protection("none")

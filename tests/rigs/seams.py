@@ -99,6 +99,13 @@ SEAMS: dict[str, Seam] = {
     "KLT step": Seam(
         "eyestream.privacy.mechanisms.klt.core:JointStep", "release", "self, admitted, noise, turn, state, out"
     ),
+    # What is taken off the sessions of a pseudonym
+    "OverHistory.off": Seam(
+        "eyestream.privacy.tasks.history:OverHistory", "off", "self, chunk", ("_history", "_level")
+    ),
+    "OverHistory.complete": Seam("eyestream.privacy.tasks.history:OverHistory", "complete"),
+    "History.after": Seam("eyestream.privacy.tasks.history:History", "after", "self, level, stated"),
+    "order's first of a pseudonym": Seam(_ORDER, "_first_of_pseudonym", "self, wearer", ("_passed",)),
     # What is said and asked of a mechanism
     "options checked": Seam("eyestream.privacy.mechanisms.entry:Entry", "checked", "self, options"),
     "words of KLT": Seam("eyestream.privacy.mechanisms.klt:KLT", "protection"),
@@ -169,7 +176,7 @@ SEAMS: dict[str, Seam] = {
     "privatize releases": Seam(
         "eyestream.offline.datasets.privatize",
         "_released",
-        "recording, calibration, guarantee, rows, *, stretches, charges",
+        "recording, mechanism, guarantee, rows, *, stretches, charges",
     ),
     # The order of effects
     "order collects": Seam(_ORDER, "_collect", "self, chunks", ("_add", "_ask", "_answers", "_due", "_settle")),
@@ -178,7 +185,10 @@ SEAMS: dict[str, Seam] = {
     "order fails": Seam(_ORDER, "fail", "self", ("_answers", "_due", "_settle")),
     "order closes": Seam(_ORDER, "close", "self, now", ("_add", "_device", "_answers", "_due", "_settle")),
     "order restored": Seam(
-        _ORDER, "restored", "settings, charge, data, *, baseline, every", ("_due", "_device", "_answers", "_asked")
+        _ORDER,
+        "restored",
+        "settings, charge, data, *, baseline, every, sessions",
+        ("_due", "_device", "_answers", "_asked"),
     ),
     "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
     "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),

@@ -172,6 +172,7 @@ class CountingMechanism:
 
     epsilon, delta = 0.5, 0.0
     baseline_chunks = 0
+    sessions = 0
 
     def __init__(self, noise: Callable[[NDArray[np.float64]], float] = lambda chunk: secrets.randbits(20)) -> None:
         self._noise = noise

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.errors import CalibrationError, SnapshotError
+from eyestream.errors import CalibrationError
 from eyestream.lab.study.linking.pseudonyms import raw_levels, residual_map
 from eyestream.privacy.tasks.history import History, Remembering, SessionLevel
-from eyestream.privacy.tasks.stored import packed, unpacked
 
 Array = NDArray[np.float64]
 F, N = 3, 8
@@ -232,46 +231,10 @@ def test_a_stated_task_enters_the_residual_and_not_the_history() -> None:
     )
 
 
-# Bytes, and their end
-
-
-def test_a_history_goes_on_from_its_bytes() -> None:
-    given = sessions(np.random.default_rng(12), 4)
-    public = replace(PUBLIC, trust=1.0, drift=0.1)
-    history = History.begun(public)
-    for chunks in given:
-        restored = unpacked(packed(history), public)
-        assert restored.sessions == history.sessions
-        if not history.withholds:
-            np.testing.assert_array_equal(restored.off(chunks[0]), history.off(chunks[0]))
-        history = restored.after(level_of(chunks, public))
-
-
-def test_foreign_and_damaged_bytes_are_refused() -> None:
-    history = History.begun(PUBLIC).after(level_of(np.ones((1, F, N))))
-    good = packed(history)
-    with pytest.raises(SnapshotError, match="no history"):
-        unpacked(b"eyes" + good[4:], PUBLIC)
-    with pytest.raises(SnapshotError, match="version 2"):
-        unpacked(good[:4] + b"\x02" + good[5:], PUBLIC)
-    for place in (8, 24, 40, len(good) - 1):
-        with pytest.raises(SnapshotError):
-            unpacked(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :], PUBLIC)
-    with pytest.raises(SnapshotError, match="damaged"):
-        unpacked(good[:-9], PUBLIC)
-    for other in (replace(PUBLIC, drift=0.1), replace(PUBLIC, sessions=7), replace(PUBLIC, spread=2 * PUBLIC.spread)):
-        with pytest.raises(SnapshotError, match="another calibration"):
-            unpacked(good, other)
-    with pytest.raises(SnapshotError, match="do not hold"):
-        unpacked(packed(replace(history, offset=np.full(F, np.inf))), PUBLIC)
-
-
-def test_an_erased_history_holds_nothing_and_is_not_taken_back() -> None:
+def test_an_erased_history_holds_nothing() -> None:
     history = History.begun(PUBLIC).after(level_of(np.full((1, F, N), 7.25)))
     history.erase()
     assert np.isnan([history.first, history.offset, history.square, history.error]).all()
-    with pytest.raises(SnapshotError, match="do not hold"):
-        unpacked(packed(history), PUBLIC)
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,11 @@ PRIVATE = {"v": 1, "session": 0x9E3779B97F4A7C15, "chunk": 3, "t0": 6.0, "dt": 0
 META = {"v": 1, "names": NAMES, "units": ["1/s", "1/s", "1/min"], "rate_hz": 2.0, "n": 4, "mechanism": "cfpa",
         "k": [1, 2, 0], "epsilon": 4.8, "delta": 0.0, "noise_sd": floats([[12.5, 3.25, 0.0]]),
         "guarantee": "epsilon 4.8 for each chunk of 4 rows", "calibration": "00" * 32}  # fmt: skip
+WORDS = [[0.0625], [0.875], [0.0625]]
+WORD = PRIVATE | {"t0": 96.0, "dt": 32.0, "shape": [3, 1], "values": floats(WORDS), "epsilon": 2.625}
+WORD_META = META | {"names": ["browse", "read", "write"], "units": ["probability"] * 3, "rate_hz": 0.03125, "n": 1,
+                    "mechanism": "task-words", "k": [], "epsilon": 2.625, "noise_sd": floats([[0.25, 0.25, 0.25]]),
+                    "guarantee": "epsilon 2.625 for each chunk of 64 rows"}  # fmt: skip
 STATUS = {"v": 1, "state": "online", "reason": "ready"}
 OWNER = {"v": 1, "ledger": "0123456789abcdef" * 2, "devices": ["hmd-1", "hmd-2"]}
 BUDGET = {"v": 1, "chunks": 96, "ceiling": "session"}
@@ -176,6 +181,10 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
     out["owner"] = ({"kind": "owner", "what": "the devices of a sidecar", "holds": OWNER}, pack(OWNER))
     meta = {**META, "noise_sd": [12.5, 3.25, 0.0]}
     out["meta"] = ({"kind": "meta", "what": "what an application must know", "holds": meta}, pack(META))
+    words = {"kind": "private", "what": "a released word: how likely each task is", "holds": shown(WORD, WORDS)}
+    out["private-word"] = (words, pack(WORD))
+    of_words = {"kind": "meta", "what": "a stream of words", "holds": {**WORD_META, "noise_sd": [0.25, 0.25, 0.25]}}
+    out["meta-words"] = (of_words, pack(WORD_META))
     out["status"] = ({"kind": "status", "what": "all is well", "holds": STATUS}, pack(STATUS))
     out["status-last-will"] = ({"kind": "status", "what": "a sidecar's last will", "holds": LAST_WILL}, pack(LAST_WILL))
     out["budget"] = ({"kind": "budget", "what": "96 more chunks in this session", "holds": BUDGET}, pack(BUDGET))

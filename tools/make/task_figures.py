@@ -24,7 +24,8 @@ from eyestream.gaze.samples import Samples
 from eyestream.lab.study.linking.galleries import name_pseudonyms
 from eyestream.lab.study.linking.sessions import SeenSession, link_sessions
 from eyestream.privacy.calibration.corpus import whole_chunks
-from eyestream.privacy.mechanisms import KLT
+from eyestream.privacy.mechanisms import KLT, build
+from eyestream.privacy.mechanisms.words.calibrate import calibrate_words
 from eyestream.privacy.tasks.decision import DecisionLaw, Judge, SpanMean, decide
 from eyestream.privacy.tasks.directions import (
     LabelledSession,
@@ -83,8 +84,8 @@ class Trial:
         calibration = calibrate_tasks(self.orders, N, self.remembering)
         self.kept = np.flatnonzero(~calibration.constant)
         self.mechanism = KLT(calibration, epsilon, noise=SeededNoise(1))
-        self.judge = self.judged(N)
-        self.law, self.noise = DecisionLaw(len(self.judge.tasks), epsilon), SeededNoise(2)
+        known = [pseudonym(given, p, CALIBRATION[0]) for p in calibrating]
+        self.words = build(calibrate_words(known, N, sessions=SESSIONS), epsilon, noise=SeededNoise(2))
 
     def judged(self, rows: int | None) -> Judge:
         """A judge of spans of so many rows."""
@@ -100,10 +101,17 @@ class Trial:
             yield SeenSession(str(person), residual.task, np.array(chunks))
 
     def worded(self, person: int, sessions: Sequence[LabelledSession]) -> Iterator[SeenSession]:
-        """One decision word a chunk, as a unit vector."""
-        for residual in residual_rows(sessions, N, self.remembering):
-            words = [decide(self.judge, self.law, level, self.noise) for level in levels_of(residual, N)]
-            yield SeenSession(str(person), residual.task, np.eye(len(self.judge.tasks))[words][:, :, None])
+        """One decision word a chunk, as a unit vector: what a sidecar releases."""
+        last = None
+        for one in sessions:
+            last = self.words.session_after(last)
+            chunks = whole_chunks(one.rows.features, N)
+            if last.awaits_baseline:
+                for chunk in chunks:
+                    last.anchor(chunk)
+                continue
+            words = [int(last.release(chunk).argmax()) for chunk in chunks]
+            yield SeenSession(str(person), one.task, np.eye(len(self.words.schema.names))[words][:, :, None])
 
     def raw(self, person: int, sessions: Sequence[LabelledSession]) -> Iterator[SeenSession]:
         """The same sessions as they are, what attackers find without any protection."""
@@ -142,18 +150,29 @@ def levels_of(residual: ResidualRows, rows: int | None) -> Iterator[Array]:
         yield mean.level
 
 
-def decided(trial: Trial, people: Sequence[int], epsilon: float, rows: int | None) -> dict[str, float]:
-    """Share of decision words, and of sessions by their most frequent word, that are right; a word each `rows` rows."""
-    judge = trial.judged(rows)
+def decided(trial: Trial, people: Sequence[int]) -> dict[str, float]:
+    """Share of the words of chunks, and of sessions by their most frequent word, that are right."""
+    names, chunks, sessions = trial.words.schema.names, [], []
+    for person in people:
+        for seed in RELEASED:
+            for seen in trial.worded(person, pseudonym(trial.given, person, seed)):
+                said = seen.chunks[:, :, 0].argmax(axis=1)
+                chunks.append(np.mean([names[word] == seen.task for word in said]))
+                sessions.append(names[int(np.bincount(said).argmax())] == seen.task)
+    return {"words": float(np.mean(chunks)), "recording": float(np.mean(sessions))}
+
+
+def decided_once(trial: Trial, people: Sequence[int], epsilon: float) -> dict[str, float]:
+    """Share of sessions whose one decision word is right."""
+    judge = trial.judged(None)
     law, noise = DecisionLaw(len(judge.tasks), epsilon), SeededNoise(2)
-    words, sessions = [], []
+    sessions = []
     for person in people:
         for seed in RELEASED:
             for residual in residual_rows(pseudonym(trial.given, person, seed), N, trial.remembering):
-                said = [decide(judge, law, level, noise) for level in levels_of(residual, rows)]
-                words.append(np.mean([judge.tasks[word] == residual.task for word in said]))
-                sessions.append(judge.tasks[int(np.bincount(said).argmax())] == residual.task)
-    return {"words": float(np.mean(words)), "recording": float(np.mean(sessions))}
+                [said] = [decide(judge, law, level, noise) for level in levels_of(residual, None)]
+                sessions.append(judge.tasks[said] == residual.task)
+    return {"recording": float(np.mean(sessions))}
 
 
 def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -> dict[str, object]:
@@ -175,8 +194,8 @@ def look(given: Recordings, calibrating: Sequence[int], people: Sequence[int]) -
                 "two pseudonyms": link_sessions(halves, others),
                 "named": name_pseudonyms([(group[::2], group[1::2]) for group in halves]),
             }
-    for name, rows, epsilons in (("a session", None, (2.0, 4.0, 9.6)), ("a chunk", N, (4.8, 9.6))):
-        figures[f"decision {name}"] = {epsilon: decided(trial, people, epsilon, rows) for epsilon in epsilons}
+        figures[f"decision a chunk {per_minute}"] = decided(trial, people)
+    figures["decision a session"] = {epsilon: decided_once(trial, people, epsilon) for epsilon in (2.0, 4.0, 9.6)}
     return figures
 
 

@@ -35,11 +35,13 @@ from tools.verification.auditing import (
     faults_beside,
     faults_flow,
     faults_gaze,
+    faults_history,
     faults_ledger,
     faults_noise,
     faults_release,
     flow_checks,
     gaze_checks,
+    history_checks,
     ledger_checks,
     level_checks,
     noise_checks,
@@ -60,9 +62,19 @@ _CHECKS = (
     claim_checks,
     beside_checks,
     gaze_checks,
+    history_checks,
 )
 # Importing these fills FAULTS.
-_FAULTS = (faults_release, faults_noise, faults_ledger, faults_flow, faults_baseline, faults_beside, faults_gaze)
+_FAULTS = (
+    faults_release,
+    faults_noise,
+    faults_ledger,
+    faults_flow,
+    faults_baseline,
+    faults_beside,
+    faults_gaze,
+    faults_history,
+)
 
 FAULTY_CASES = {
     "epsilon cfpa k=1": Case("cfpa", 2, 1, 1.0, 200_000),

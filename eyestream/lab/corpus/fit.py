@@ -107,6 +107,11 @@ def all_in_all(fits: Sequence[FeatureFit]) -> bool:
 def _behind_baseline(calibration: Calibration, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """(m', F): the rows (m, F) of one session as the mechanism gets them, without those of its baseline."""
     anchor = calibration.anchor
+    if calibration.remembering is not None:
+        raise CalibrationError(
+            "the calibration takes a history off: its ranges are of what is left of several sessions, not of one "
+            "recording. eyestream calibrate --labels says how often its words are right"
+        )
     if anchor is None:
         return rows
     baseline, first = Baseline(anchor), anchor.chunks * calibration.n

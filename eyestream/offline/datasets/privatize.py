@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
@@ -125,11 +126,15 @@ def privatize(
     *,
     every: int = 1,
     first_row: int = 0,
+    people: Sequence[str] = (),
 ) -> Iterator[Released]:
     """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
 
     Of rows before number `first_row` nothing is released: chunks, and a baseline where one is taken, begin there. It is
     public (`eyestream.offline.datasets.worth` derives what choosing it tells).
+
+    Where a history is taken off, the recordings are sessions in the order in which they come: of the person that
+    `people` names for each, or all of one person.
 
     Every kind of claim is taken (`eyestream.privacy.claims.kinds`), and a `booking` only for differential privacy.
 
@@ -147,13 +152,14 @@ def privatize(
     LedgerError
         The ledger cannot be written.
     """
-    first, answers = book(recordings, calibration, mechanism, booking, every=every, first_row=first_row)
+    first, answers = book(recordings, calibration, mechanism, booking, every=every, first_row=first_row, people=people)
     key, levels = (_NOBODY, 1) if booking is None else (booking.key, booking.levels)
-    for session, (recording, own) in enumerate(zip(recordings, answers, strict=True), start=first):
-        yield release_one(
-            recording, calibration, mechanism, own,
-            key=key, session=session, levels=levels, every=every, first_row=first_row,
-        )  # fmt: skip
+    planned = _planned(
+        recordings, calibration, mechanism,
+        key=key, first=first, levels=levels, every=every, first_row=first_row, people=people,
+    )  # fmt: skip
+    for recording, one, own in zip(recordings, planned, answers, strict=True):
+        yield _made(recording, calibration, mechanism, one, own, levels=levels, first_row=first_row)
 
 
 _NOBODY = StreamKey("recording", "features")
@@ -167,6 +173,7 @@ def book(
     *,
     every: int = 1,
     first_row: int = 0,
+    people: Sequence[str] = (),
 ) -> tuple[int, list[list[Granted] | None]]:
     """Reserve every chunk of every recording: the session of the first one, and what was granted to each.
 
@@ -181,12 +188,34 @@ def book(
     mark = booking.ledger.mark(booking.key)
     first = 0 if mark is None else mark.session + 1
     guarantee_of_recording(mechanism, calibration, booking.levels)  # a level that cannot be is said before the booking
-    settings = _settings(booking.key, calibration)
-    planned = (
-        RecordingRelease(settings, mechanism, session, recording.features[first_row:], booking.levels, every=every)
-        for session, recording in enumerate(recordings, start=first)
-    )
+    planned = _planned(
+        recordings, calibration, mechanism,
+        key=booking.key, first=first, levels=booking.levels, every=every, first_row=first_row, people=people,
+    )  # fmt: skip
     return first, [_granted(one.requests, booking) for one in planned]
+
+
+def _planned(
+    recordings: Sequence[Recording],
+    calibration: Calibration,
+    mechanism: Mechanism,
+    *,
+    key: StreamKey,
+    first: int,
+    levels: int,
+    every: int,
+    first_row: int,
+    people: Sequence[str],
+) -> Iterator[RecordingRelease]:
+    """The releases of sessions from number `first` on; a history goes from one of a person to their next."""
+    settings, last = _settings(key, calibration), dict[str, RecordingRelease]()
+    for place, recording in enumerate(recordings):
+        person = people[place] if people else ""
+        rows, before = recording.features[first_row:], last.get(person)
+        one = RecordingRelease(settings, mechanism, first + place, rows, levels, every=every, before=before)
+        if mechanism.sessions:
+            last[person] = one
+        yield one
 
 
 def release_one(
@@ -201,19 +230,32 @@ def release_one(
     every: int = 1,
     first_row: int = 0,
 ) -> Released:
-    """Release a recording under what `book` answered; it must be done once for each answer."""
-    shown = recording.features[first_row:]
-    one = RecordingRelease(_settings(key, calibration), mechanism, session, shown, levels, every=every)
+    """Release a recording under what `book` answered, without any history; to be done once for each answer."""
+    (one,) = _planned(
+        [recording], calibration, mechanism,
+        key=key, first=session, levels=levels, every=every, first_row=first_row, people=(),
+    )  # fmt: skip
+    return _made(recording, calibration, mechanism, one, answers, levels=levels, first_row=first_row)
+
+
+def _made(
+    recording: Recording,
+    calibration: Calibration,
+    mechanism: Mechanism,
+    one: RecordingRelease,
+    answers: list[Granted] | None,
+    *,
+    levels: int,
+    first_row: int,
+) -> Released:
     own = [Granted(request) for request in one.requests] if answers is None else answers
     charges = [answer.spent for answer in own if answer.spent is not None]
     counted = isinstance(mechanism.claim, DifferentialPrivacy)
     made = guarantee_of_recording(mechanism, calibration, levels)
-    rows, stretches = (
-        np.full_like(recording.features, np.nan),
-        _stretches(mechanism, own, first_row) if counted else None,
+    stretches = _stretches(mechanism, own, first_row) if counted else None
+    return _released(
+        recording, mechanism, made, one.release(own), stretches=stretches, charges=charges, first_row=first_row
     )
-    rows[first_row:] = one.release(own)
-    return _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -234,7 +276,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         made = guarantee_of_recording(mechanism, calibration)
         charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        yield _released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
 
 
 def _stretches(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> tuple[Stretch, ...]:
@@ -249,19 +291,27 @@ def _stretches(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> 
 
 def _released(
     recording: Recording,
-    calibration: Calibration,
+    mechanism: Mechanism,
     guarantee: Guarantee,
-    rows: np.ndarray,
+    rows: NDArray[np.float64],
     *,
     stretches: tuple[Stretch, ...] | None,
     charges: Sequence[Charge],
+    first_row: int = 0,
 ) -> Released:
-    """`charges`: one for each chunk that is released; their sum is exact. `stretches`: None where no
-    differential privacy is claimed.
+    """`rows`: what is released from row `first_row` on. `charges`: one for each chunk that is released; their sum is
+    exact. `stretches`: None where no differential privacy is claimed.
     """
-    counted = stretches is not None
+    counted, rate = stretches is not None, mechanism.calibration.rate_hz
+    if mechanism.domain.keeps:
+        rows = np.concatenate([np.full((first_row, rows.shape[1]), np.nan), rows])
+        private = replace(recording, t=np.arange(len(rows)) / rate, features=rows)
+    else:
+        schema = mechanism.schema
+        t = first_row / rate + schema.step_s * np.arange(len(rows), dtype=np.float64)
+        private = Recording(t, rows, schema.names, recording.path)
     return Released(
-        recording=replace(recording, t=np.arange(len(recording.t)) / calibration.rate_hz, features=rows),
+        recording=private,
         chunks=len(charges),
         epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS if counted else None,
         delta=sum(charge.delta for charge in charges) / DELTA_UNITS if counted else None,

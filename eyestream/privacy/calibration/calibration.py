@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
 from eyestream.spectrum import most_coefficients
 from eyestream.streams import FrontEndMark, same_rate
 from eyestream.version import VERSION
+
+if TYPE_CHECKING:
+    from eyestream.privacy.tasks.history import Remembering
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product", "recording_hash", "row_fingerprints"]
 
@@ -120,6 +124,9 @@ class Calibration:
     """What made the rows out of gaze; None where nobody told: files of version 0.1.0, rows of a tracker's own."""
     anchor: Anchor | None = None
     """What is public of the baseline that is taken off each session's rows; None: they are taken as they are."""
+    remembering: "Remembering | None" = None
+    """What is public of the histories whose level and spread are taken off a wearer's sessions; None: there are none.
+    Ranges, fill and tables then are of residual rows."""
 
     def __post_init__(self) -> None:
         features = len(self.names)
@@ -138,14 +145,21 @@ class Calibration:
         if self.fingerprints.dtype != np.uint64 or self.fingerprints.ndim != 1:
             raise CalibrationError("the fingerprints of the calibration are not a list of 64-bit numbers")
         self.tables.check(features, self.n)
-        if self.anchor is not None:
-            self.anchor.check(features, self.n)
+        self._check_taken_off(features)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
         if self.n < 1:
             raise CalibrationError(f"a chunk has at least one row, not {self.n}")
         if self.k is not None and not 1 <= self.k <= most_coefficients(self.n):
             raise CalibrationError(f"k must lie between 1 and {most_coefficients(self.n)}, not {self.k}")
+
+    def _check_taken_off(self, features: int) -> None:
+        if self.anchor is not None:
+            self.anchor.check(features, self.n)
+        if self.remembering is not None:
+            self.remembering.check(features)
+            if self.anchor is not None:
+                raise CalibrationError("a calibration takes off a baseline or a history, not both")
 
     def __repr__(self) -> str:
         shape = f"{len(self.names)} features, chunks of {self.n} rows at {self.rate_hz:g} Hz"
@@ -170,12 +184,18 @@ class Calibration:
         if self.anchor is not None:
             yield "anchor.shift", self.anchor.shift
             yield "anchor.centre", self.anchor.centre
+        if self.remembering is not None:
+            yield "history.shift", self.remembering.shift
+            yield "history.spread", self.remembering.spread
 
     def header(self) -> dict[str, object]:
         """Everything but the arrays, as JSON knows it."""
         told: dict[str, object] = {} if self.front_end is None else {"front_end": asdict(self.front_end)}
         if self.anchor is not None:
             told["baseline_chunks"] = self.anchor.chunks
+        if self.remembering is not None:
+            public = self.remembering
+            told["history"] = {"sessions": public.sessions, "drift": public.drift, "trust": public.trust}
         return told | {
             "schema_version": SCHEMA_VERSION,
             "mechanism": self.mechanism,

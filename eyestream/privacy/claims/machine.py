@@ -28,6 +28,7 @@ def claim(made: Facts) -> dict[str, object]:
         "streams_beside": list(made.streams),
         "unit": {"rows": made.n, "seconds": made.seconds, "features": made.features},
         "baseline_chunks": made.baseline_chunks,
+        **({} if made.pseudonyms is None else {"pseudonyms": made.pseudonyms.claim()}),
         "purpose": made.purpose,
         "error": made.error,
         "scopes": [

@@ -18,6 +18,7 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
         *([] if made.purpose is None else [("purpose", made.purpose)]),
         ("unit", _unit(made)),
         *([("baseline", _baseline(made))] if made.baseline_chunks else []),
+        *([] if made.pseudonyms is None else [("pseudonym's history", made.pseudonyms.words())]),
         ("chunk", made.loss.figures()),
         ("odds", _odds(made)),
         *([("streams", _streams(made))] if made.streams else []),

@@ -100,6 +100,10 @@ class Entry:
     adapt
         A calibration for another tracker from the one that is there, or a reference to it: called with a calibration,
         a `Corpus` of the other tracker, and what the recordings are. None: there is no such thing.
+    labelled
+        A calibration from sessions of people whose tasks are known, or a reference to it: called with lists of
+        `LabelledSession`, a number of rows and, by name, sessions, declared and description. It gives what is to be
+        said of it, too. None: there is no such thing.
     beginning
         How a new configuration and the demo begin with it; None: they do not offer it.
     shown_by
@@ -122,6 +126,7 @@ class Entry:
     study: tuple[StudyForm, ...] = ()
     declare: Callable[[Calibration, int], Calibration] | str | None = None
     adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
+    labelled: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     beginning: Beginning | None = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     correlation: Any = None

@@ -79,15 +79,16 @@ def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
     if not isinstance(schema, OutputSchema):
         raise ConfigError(f"mechanism {called} has a wrong schema: expected an OutputSchema, not {schema!r}")
     shape = (len(calibration.names), calibration.n)
-    if (schema.shape, schema.names) != (shape, calibration.names):
+    if mechanism.domain.keeps and (schema.shape, schema.names) != (shape, calibration.names):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: {schema.shape} of {', '.join(schema.names)} is declared, and "
             f"{shape} of {', '.join(calibration.names)} is released"
         )
-    if not same_rate(1 / schema.step_s, calibration.rate_hz):
+    step_s = calibration.n / calibration.rate_hz / schema.shape[1]
+    if not same_rate(1 / schema.step_s, 1 / step_s):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: a step of {schema.step_s:g} s is declared, and rows are "
-            f"{1 / calibration.rate_hz:g} s apart"
+            f"{step_s:g} s apart"
         )
 
 
@@ -113,6 +114,7 @@ DEFAULT = "klt"
 PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
 """Where the entry of each mechanism of the product is."""
 
+PRODUCT |= {"task-words": "eyestream.privacy.mechanisms.words:ENTRY"}
 _WHOLE = "eyestream.privacy.mechanisms.fpa:FPA"
 _ENTRIES: dict[str, Entry] = {}
 

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 
-__all__ = ["History", "Remembering", "SessionLevel"]
+__all__ = ["History", "OverHistory", "Remembering", "SessionLevel"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -79,6 +79,15 @@ class Remembering:
         if not (0 <= self.drift < np.inf and self.trust >= 0):
             raise CalibrationError("drift must be 0 or more and finite, trust 0 or more")
 
+    def check(self, features: int) -> None:
+        """Raise CalibrationError when it is not for so many features."""
+        if len(self.shift) != features:
+            raise CalibrationError(f"the history of the calibration is not of {features} features")
+
+    def session(self, before: "OverHistory | None" = None) -> "OverHistory":
+        """The session after `before`; None: the first one of a new pseudonym."""
+        return OverHistory(History.begun(self) if before is None else before.after())
+
     def steps(self, values: Array) -> Array:
         """(F, ..) values rounded down to whole steps of the grid; 0 where a value is not finite."""
         held = np.where(np.isfinite(values), values, 0.0)
@@ -116,6 +125,11 @@ class SessionLevel:
         self._sum = self._sum + apart.sum(axis=1)
         self._squares = self._squares + (apart * apart).sum(axis=1)
         self._count = self._count + there.sum(axis=1)
+
+    def erase(self) -> None:
+        """Overwrite it with nothing."""
+        for array in (self._reference, self._sum, self._squares, self._count):
+            array.fill(0.0)
 
     def figures(self) -> tuple[Array, Array]:
         """(F,) level in whole grid steps, and mean square of a row about it; NaN of features without a value."""
@@ -217,3 +231,42 @@ class History:
             told = 1 / self.error
             ratio = (trust + told * self.square / usual) / (trust + told)
         return np.sqrt(np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0))
+
+
+class OverHistory:
+    """One session over the history before it. Raw data; not for two threads at once.
+
+    Parameters
+    ----------
+    history
+        Of the pseudonym's earlier sessions.
+    """
+
+    __slots__ = ("_history", "_level")
+
+    def __init__(self, history: History) -> None:
+        self._history, self._level = history, SessionLevel(history.remembering)
+
+    @property
+    def complete(self) -> bool:
+        """Whether chunks of the session may be released: it is not the first of its pseudonym."""
+        return not self._history.withholds
+
+    def take(self, chunk: Array) -> None:
+        """A chunk (F, n) of a session of which nothing is released."""
+        self._level.take(chunk)
+
+    def off(self, chunk: Array) -> Array:
+        """The residual rows of a chunk (F, n), by the earlier sessions alone; the later ones know the chunk."""
+        residual = self._history.off(chunk)
+        self._level.take(chunk)
+        return residual
+
+    def after(self) -> History:
+        """What the pseudonym's next session is taken off by."""
+        return self._history.after(self._level)
+
+    def erase(self) -> None:
+        """Overwrite what it holds."""
+        self._history.erase()
+        self._level.erase()

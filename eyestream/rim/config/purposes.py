@@ -22,11 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError, meant
-from eyestream.privacy.purposes import PURPOSES, Row, Wish, choose
+from eyestream.privacy.purposes import PURPOSES, TASKS, Row, Wish, choose
 
 __all__ = ["answered", "load_table", "within_window"]
 
 _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
+_USUAL = {
+    name: f"{wish.epsilon_per_minute:g} is what `eyestream init --purpose` writes" for name, wish in PURPOSES.items()
+}
 _INSTEAD = ("calibration", "epsilon", "mechanism")
 
 
@@ -80,19 +83,27 @@ def _answer(privacy: dict[str, Any], rows: list[Row], where: str) -> dict[str, A
     purpose, minute = privacy.get("purpose"), privacy.get("epsilon_per_minute")
     if purpose is None:
         raise ConfigError(f"{where} purpose: missing beside epsilon_per_minute; a calibration goes with epsilon")
-    if not isinstance(purpose, str) or purpose not in PURPOSES:
-        near = meant(purpose, PURPOSES) if isinstance(purpose, str) else ""
-        raise ConfigError(f"{where} purpose: expected one of {', '.join(sorted(PURPOSES))}{near}")
+    known = sorted({*PURPOSES, TASKS})
+    if not isinstance(purpose, str) or purpose not in known:
+        near = meant(purpose, known) if isinstance(purpose, str) else ""
+        raise ConfigError(f"{where} purpose: expected one of {', '.join(known)}{near}")
     for key in _INSTEAD:
-        if key in privacy:
+        if key in privacy and (purpose, key) != (TASKS, "calibration"):
             raise ConfigError(f"{where} purpose: it stands for calibration and epsilon; take out {key}, or the purpose")
     if minute is None:
         raise ConfigError(
             f"{where} epsilon_per_minute: missing beside purpose: what it may cost is for you to say, as no newer "
-            f"version may raise it ({PURPOSES[purpose].epsilon_per_minute:g} is what `eyestream init --purpose` writes)"
+            f"version may raise it ({_USUAL.get(purpose, '18 is usual')})"
         )
     if isinstance(minute, bool) or not isinstance(minute, int | float) or not math.isfinite(minute):
         raise ConfigError(f"{where} epsilon_per_minute: expected a number")
+    if purpose == TASKS:
+        if "calibration" not in privacy:
+            raise ConfigError(
+                f"{where} calibration: missing beside purpose {TASKS!r}: which tasks there are is for you to say; "
+                "eyestream calibrate --labels makes one"
+            )
+        return {"epsilon": float(minute)}  # of a chunk: once its length is known (`eyestream.rim.plan`)
     wish = PURPOSES[purpose]
     try:
         choice = choose(Wish(float(minute), wish.delay_s, wish.hide_identity), rows)

@@ -67,6 +67,7 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[stream.privacy]``: the calibration (a shipped name or a path), and epsilon of a chunk, all features together.
 
     A file may have `purpose` and `epsilon_per_minute` in their place: `load` fills in the two that they come to now.
+    Beside the purpose ``tasks`` stands the calibration, and epsilon of a chunk follows from its length.
     `mechanism` is the place of one that lives elsewhere, ``package.module:NAME``; else it comes with the calibration.
     `correlation` names the class of processes (a shipped name or a path) under which the guarantee says what a whole
     session tells; `epsilon_prime` lowers epsilon until that stays below it.
@@ -76,7 +77,7 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     calibration: Text
     epsilon: Positive
-    purpose: Literal["adapt", "trends", "unrecognised"] | None = None
+    purpose: Literal["adapt", "tasks", "trends", "unrecognised"] | None = None
     epsilon_per_minute: Positive | None = None
     mechanism: Text | None = None
     correlation: Text | None = None

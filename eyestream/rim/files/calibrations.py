@@ -78,6 +78,12 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
         extra["front_end"] = FrontEndMark(**header["front_end"])
     if "baseline_chunks" in header:
         extra["anchor"] = Anchor(int(header["baseline_chunks"]), arrays["anchor.shift"], arrays["anchor.centre"])
+    if "history" in header:
+        from eyestream.privacy.tasks.history import Remembering  # noqa: PLC0415  for who has histories
+
+        public = header["history"]
+        known = (int(public["sessions"]), arrays["history.shift"], arrays["history.spread"])
+        extra["remembering"] = Remembering(*known, drift=float(public["drift"]), trust=float(public["trust"]))
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     made = Calibration(
         mechanism=made_for,

@@ -57,6 +57,11 @@ def correlated_of(
     ceilings = [budget.session_epsilon]
     if stream.budget is not None and stream.budget.session_epsilon is not None:
         ceilings.append(stream.budget.session_epsilon)
+    if mechanism.sessions:
+        raise ConfigError(
+            "[stream.privacy] correlation: leave it out for a calibration with a history: every chunk then depends on "
+            "the wearer's earlier sessions too, the class says nothing of that, and only the plain sum holds"
+        )
     # Where the lifetime fades, a session on the last level has most chunks, and each tells at most what one of the
     # first level does. They are claimed at that; the plain sum stays the ceiling.
     least = faded(mechanism.epsilon, budget.levels - 1)

@@ -10,8 +10,9 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import live
 from eyestream.privacy.noise import Noise
+from eyestream.privacy.purposes import TASKS, chunk_price
 from eyestream.problems import Problems
-from eyestream.rim.config import Settings, StreamSettings
+from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.stream import Parts
@@ -70,7 +71,7 @@ def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Cal
         assert made.front_end is not None
         with problems.gathered():
             calibration.check_front_end(made.front_end.mark(profile))
-    if calibration.anchor is not None and stream.idle_s is not None:
+    if (calibration.anchor or calibration.remembering) is not None and stream.idle_s is not None:
         with problems.gathered():
             _check_pause(spec, stream.idle_s)
     problems.refuse()
@@ -164,8 +165,8 @@ def _check_pause(rows: StreamSpec, idle_s: float) -> None:
     if idle_s < reach_s:
         raise ConfigError(
             f"[[stream]] idle_s = {idle_s:g}: expected at least {reach_s:.8g} (window_s = {rows.window_s:g} and "
-            f"memory_s = {rows.memory_s:g}): the calibration takes a baseline off each session, and rows after a "
-            "shorter pause still describe gaze of before it"
+            f"memory_s = {rows.memory_s:g}): the calibration takes a baseline or a history off each session, and rows "
+            "after a shorter pause still describe gaze of before it"
         )
 
 
@@ -173,6 +174,8 @@ def _built(
     settings: Settings, stream: StreamSettings, calibration: Calibration, spec: StreamSpec, noise: Noise
 ) -> Mechanism:
     privacy = stream.privacy
+    if privacy.purpose == TASKS:
+        return _words(privacy, calibration, noise)
     if privacy.epsilon_prime is None:
         return build(calibration, privacy.epsilon, noise=noise, **privacy.given)
     from eyestream.rim.plan.correlated import correlated_of, kept_below  # noqa: PLC0415  for who names a class
@@ -185,6 +188,18 @@ def _built(
         return mechanism, claim
 
     return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed, "[stream.privacy] epsilon_prime")[0]
+
+
+def _words(privacy: PrivacySettings, calibration: Calibration, noise: Noise) -> Mechanism:
+    """What a purpose of tasks comes to: the calibration that is named, at its price a minute."""
+    if calibration.remembering is None:
+        raise ConfigError(
+            f"[stream.privacy] calibration: expected one of {TASKS}, which eyestream calibrate --labels makes, not one "
+            f"of {calibration.mechanism}"
+        )
+    assert privacy.epsilon_per_minute is not None
+    epsilon = chunk_price(privacy.epsilon_per_minute, calibration.n, calibration.rate_hz)
+    return build(calibration, epsilon, noise=noise, **privacy.given)
 
 
 def _on_level(mechanism: Mechanism, level: int) -> None:

@@ -164,12 +164,13 @@ class StreamPlan:
     @cached_property
     def meta(self) -> Meta:
         """The description that applications read, the same for every device; raises ConfigError as `claim`."""
-        mechanism = self.mechanism
+        mechanism, schema = self.mechanism, self.mechanism.schema
+        rows = schema.shape[1]
         return Meta(
-            names=self.spec.names,
-            units=mechanism.schema.units,
-            rate_hz=self.spec.rate_hz,
-            n=mechanism.n,
+            names=schema.names,
+            units=schema.units,
+            rate_hz=self.spec.rate_hz * rows / mechanism.n,
+            n=rows,
             mechanism=mechanism.name,
             k=mechanism.k,
             epsilon=mechanism.epsilon,
@@ -193,6 +194,6 @@ class StreamPlan:
             idle_s=max(_IDLE_S, spec.window_s + spec.memory_s) if stream.idle_s is None else stream.idle_s,
             jump_chunks=stream.jump_chunks,
             release=stream.release,
-            apart=rows_apart(spec) if self.mechanism.baseline_chunks else 0,
+            apart=rows_apart(spec) if self.mechanism.baseline_chunks or self.mechanism.sessions else 0,
             units=spec.units,
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.purposes import words
+from eyestream.privacy.purposes import TASKS, words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings, WearerBudgetSettings
 from eyestream.rim.config.fleet import FleetSettings
@@ -69,6 +69,8 @@ def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
     allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
     if not deployment.beside and allowed < chunks and len(levels) < 2:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
+    if mechanism.sessions:
+        text += f"; of every {mechanism.sessions} sessions of a wearer the first is withheld"
     if mechanism.baseline_chunks:
         text += f"; of each session the first {withheld_seconds(mechanism, deployment.stream.rate_hz):g} s are withheld"
     return text
@@ -86,7 +88,7 @@ def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str,
             found.append(f"{epsilon} is so small that the ceiling of a {scope.unit} lasts {lasting} of releases")
     width = np.asarray(mechanism.calibration.hi) - np.asarray(mechanism.calibration.lo)
     noise = np.asarray(mechanism.noise_sd)
-    if (released := (width > 0) & (noise > 0)).any():
+    if mechanism.domain.keeps and (released := (width > 0) & (noise > 0)).any():
         chunks = float(np.median(noise[released] / width[released]) * 10.0) ** 2
         seconds = chunks * mechanism.n / deployment.stream.rate_hz
         if seconds > _YEAR_S:
@@ -147,6 +149,11 @@ def purpose_words(privacy: PrivacySettings, mechanism: Mechanism) -> str | None:
     """The purpose that the configuration names, and what it came to; None where it names none."""
     if privacy.purpose is None:
         return None
+    if privacy.purpose == TASKS:
+        return (
+            f"{TASKS}: {words(TASKS)}, at epsilon {privacy.epsilon_per_minute:g} a minute, which is epsilon "
+            f"{mechanism.epsilon:g} for a chunk of {mechanism.n} rows. The words: {', '.join(mechanism.schema.names)}"
+        )
     return (
         f"{privacy.purpose}: {words(privacy.purpose)}, at epsilon {privacy.epsilon_per_minute:g} a minute. By the "
         f"figures that come with this version: {privacy.calibration}, epsilon {mechanism.epsilon:g} for a chunk of "

@@ -48,6 +48,9 @@ class Chunk:
     claim
         SHA-256 of the words under which it was released; None over MQTT 3.1.1. Another one than that of `guarantee`
         means that the sidecar was given other ceilings since.
+    units
+        (F,) of the features. Where each is ``probability``, the features are words, and the values are how likely each
+        of them is, given what was released of this chunk alone (`eyestream.rim.sdk.words`).
     """
 
     session: int
@@ -60,6 +63,12 @@ class Chunk:
     guarantee: str
     at: float | None = None
     claim: str | None = None
+    units: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str | None:
+        """The released word, the likeliest one; None where the features are no words."""
+        return self.names[int(self.values[:, 0].argmax())] if set(self.units) == {"probability"} else None
 
 
 class Chunks:
@@ -195,6 +204,7 @@ class Chunks:
                 guarantee=self.meta.guarantee,
                 at=chunk.at,
                 claim=claim,
+                units=tuple(self.meta.units),
             )
         )
 

@@ -68,7 +68,7 @@ class Shard:
     Raises
     ------
     ShardError
-        The outbox belongs to another ledger.
+        The outbox belongs to another ledger; or a stream takes histories off.
     LedgerError
         The outbox cannot be written.
     """
@@ -99,6 +99,8 @@ class Shard:
             unreleased[key.device] += request.charge.epsilon
         self._served, self._sealed = dict[StreamKey, StreamRelease](), set[StreamKey]()
         for settings, mechanism in streams:
+            if mechanism.sessions:
+                raise ShardError(f"{settings.key}: a shard keeps no history of wearers, eyestream run does")
             if partition_of(settings.id, held.partitions) == held.partition:
                 self._served[settings.key] = resumed(
                     settings,

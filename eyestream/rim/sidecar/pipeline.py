@@ -230,6 +230,11 @@ class Pipeline:
         if requests and not self.failed:
             await self._reserve(requests)
 
+    def forget(self) -> None:
+        """Overwrite the histories of all wearers: everybody begins a new pseudonym."""
+        for served in self._served.values():
+            served.stream.forget()
+
     def close(self, now: float) -> None:
         """End every session: what is reserved is released, the rest is dropped."""
         for served in self._served.values():

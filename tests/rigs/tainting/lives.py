@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import eyestream
+from eyestream.lab.mechanisms.words import synthetic_words
+from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from tests.rigs.tainting.canary import Canary
@@ -56,7 +58,8 @@ class Life:
     """One run of the sidecar.
 
     `chunks` of every device are sent; `released` of them must come out, None: all. Then it gets the signal `end`, or
-    ends by itself (None). `says` is a pattern for its log, `code` how it ends.
+    ends by itself (None). `says` is a pattern for its log, `code` how it ends. Where it takes histories off, a session
+    of so many chunks is withheld `before`.
     """
 
     name: str
@@ -71,6 +74,15 @@ class Life:
     hostile: bool = False
     metrics: bool = False
     devices: int = 1
+    before: int = 0
+
+    @property
+    def known(self) -> Calibration:
+        """What its mechanism is calibrated with."""
+        if not self.before:
+            return calibrations.load(self.calibration)
+        names = calibrations.load("everyday-klt-one-64").names
+        return dataclasses.replace(synthetic_words(64, len(names), 1e3), names=names)
 
 
 _JSON = ('# [log]\n# format = "text"', '[log]\nformat = "json"')
@@ -98,6 +110,10 @@ LIVES = (
     ),
     Life("abort", "everyday-cfpa-32", end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python error: Aborted"),
     Life("segv", "everyday-dcfpa-32", end=signal.SIGSEGV, code=-signal.SIGSEGV, says="Fatal Python error: Segment"),
+    Life("histories", "./words.npz", before=2),
+    Life(
+        "histories, abort", "./words.npz", before=2, end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python error"
+    ),
     Life("interrupt", "everyday-klt-32", end=signal.SIGINT),
     Life("mechanism", "everyday-klt-32", plant=_DOMAIN, released=1, says=_DROPPED),
     Life("encoder", plant=_ENCODER, released=1, says=_DROPPED),
@@ -140,6 +156,8 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
     if life.metrics:
         text += f"\n[metrics]\nport = {metrics_port}\n"
     (folder / "sidecar.toml").write_text(text)
+    if life.before:
+        calibrations.save(life.known, folder / life.calibration)
     create_ledger(folder / "ledger", created=int(time.time()))
     return folder / "sidecar.toml"
 
@@ -187,10 +205,14 @@ def live(life: Life, folder: Path, broker_port: int, metrics_port: int, canary: 
 
 def _play(life: Life, tracker: Tracker, process: Process, wrong: list[str]) -> None:
     """Send what the life asks for, once the sidecar is ready."""
-    known = calibrations.load(life.calibration)
+    known = life.known
     if not tracker.wait(lambda: len(tracker.ready) == life.devices, 20):
         wrong.append("was not ready in 20 s")
         return
+    if life.before:
+        for _ in range(life.before):
+            tracker.send(known.n)
+        tracker.begin()
     expected = life.chunks if life.released is None else life.released
     if expected and not tracker.chunks(expected, known.n, 20):
         wrong.append(f"released {tracker.released} chunks, not {expected}")

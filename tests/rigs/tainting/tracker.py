@@ -33,7 +33,7 @@ class Tracker:
         self.sample: list[bytes] = []
         self.released = 0
         self.ready: set[str] = set()
-        self._seq = 0
+        self._session, self._seq = 1, 0
         self._change = threading.Condition()
         self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
         self._client.max_inflight_messages_set(1000)
@@ -66,12 +66,16 @@ class Tracker:
     def send(self, rows: int) -> None:
         """The next `rows` rows of every device, as one message each (at most 128 rows of 52 values fit)."""
         at = np.arange(self._seq, self._seq + rows) % len(self.canary.rows)
-        payload = encode_raw(1, self._seq, self.canary.rows[at], 1)
+        payload = encode_raw(self._session, self._seq, self.canary.rows[at], 1)
         if len(self.sample) < _STEP:
             self.sample.append(payload)
         for device in self.devices:
             self.publish(_topic(device, "raw"), payload)
         self._seq += rows
+
+    def begin(self) -> None:
+        """Another session."""
+        self._session, self._seq = self._session + 1, 0
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
         """One message, QoS 1."""

@@ -22,6 +22,7 @@ from eyestream.lab.audit.trials import Array
 from eyestream.privacy.accountant import Account, Request, RowMark
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.release_type import OutputSchema
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
@@ -150,6 +151,8 @@ class Recorder:
 
     epsilon, delta = EPSILON, 0.0
     baseline_chunks = 0
+    sessions = 0
+    schema = OutputSchema(("x",), ("1",), (1, 1), 1.0)
     awaits_baseline, state = False, None
 
     def __init__(self) -> None:
@@ -157,6 +160,12 @@ class Recorder:
 
     def session(self, snapshot: bytes | None = None) -> "Recorder":
         return self
+
+    def session_after(self, before: "Recorder | None", /) -> "Recorder":
+        return self
+
+    def erase(self) -> None:
+        return None
 
     def faded(self, level: int) -> "Recorder":
         return self
