@@ -14,13 +14,14 @@ from typing import Any
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
+from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, write_claim
 from eyestream.offline.datasets.privatize import Booking, RefusedError, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, Charge, levels_of
 from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import whole
+from eyestream.privacy.mechanisms.registry import entry_of, whole
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import left_of
 from eyestream.privacy.whole import chunk_count
@@ -31,7 +32,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan.ceilings import fading
-from eyestream.streams import StreamKey
+from eyestream.streams import GAZE, StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["add_parser", "main"]
@@ -100,11 +101,16 @@ def main(options: argparse.Namespace) -> None:
     if options.mechanism is not None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
+    kind = entry_of(calibration.mechanism).mechanism
+    if options.whole and not kind.domain.keeps:
+        raise ConfigError(f"--whole is for rows of features; {options.calibration} is of {kind.unit}s of gaze")
     profile = load_profile(options.profile) if options.profile else None
     targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
     check_targets(options.recordings, targets, what="release", plural="releases")
     check_targets(options.recordings, [_beside(target) for target in targets], what="claim", plural="claims")
-    loaded = [load_rows(path, profile) for path in options.recordings]
+    if profile is None and not kind.domain.keeps:
+        raise ConfigError(f"--calibration {options.calibration} releases gaze: expected --profile, and files of gaze")
+    loaded = [load_rows(path, profile, front_end_of(calibration)) for path in options.recordings]
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
         if recording.front_end is not None:
@@ -119,13 +125,17 @@ def main(options: argparse.Namespace) -> None:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+        made: list[Released] = []
         for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
+            made.append(released)
             _write(released, target, booked=options.ledger is not None)
             print(_line(released, target, fades=options.lifetime_mode == "fade"))
             if sys.stderr.isatty():
                 print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
+    if not kind.domain.keeps:
+        write_claim(made, targets, options.out / "claim.json")
     print("This is one release. Another run on the same recordings adds as much again.")
 
 
@@ -187,7 +197,8 @@ def _beside(target: Path) -> Path:
 def _write(released: Released, target: Path, *, booked: bool) -> None:
     """A release, and what is claimed of it beside it."""
     try:
-        recordings.save(released.recording, target)
+        save = save_released_gaze if set(GAZE) <= set(released.recording.names) else recordings.save
+        save(released.recording, target)
         _beside(target).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
@@ -272,6 +283,11 @@ def _tracker(calibration: Calibration, recording: Recording) -> str | None:
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
+    kind = entry_of(calibration.mechanism).mechanism
+    if not kind.domain.keeps:
+        slot_s = calibration.n / calibration.rate_hz
+        said = f"{kind.name}, slots of {slot_s:g} s, epsilon {options.epsilon:g} a slot"
+        return f"{said}, calibration {calibration.content_hash}"
     name, length = (
         (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
     )
@@ -285,7 +301,8 @@ def _line(released: Released, target: Path, *, fades: bool) -> str:
     delta = f", delta {released.delta:g}" if released.delta else ""
     if released.epsilon is None:
         return f"{target}: {released.chunks} chunks; {released.guarantee.statement}"
-    line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
+    units = f"{released.chunks} {released.guarantee.loss.unit}s"
+    line = f"{target}: {units}, epsilon {released.epsilon:g}{delta} for the recording"
     if fades and released.stretches:
         told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
         line += f" ({told})"

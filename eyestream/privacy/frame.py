@@ -203,15 +203,26 @@ class Frame:
 class Page:
     """The arrays in which one chunk is taken in and put together; of one release at a time.
 
+    Parameters
+    ----------
+    frame
+        What is taken in.
+    shape
+        Of what is released, where it has features and rows of its own; None: those of the frame.
+
     Attributes
     ----------
-    released : (A, n) where the released features are written to.
+    released : (A, n), or of `shape`, where the release is written to.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, shape: tuple[int, int] | None = None) -> None:
         calibration, active = frame.calibration, frame.active
         self._active = active
         self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], frame.n)
+        if shape is not None:
+            self._order, self._rows = np.arange(shape[0]), room(shape)
+            self.released = self._rows
+            return
         constants = np.flatnonzero(calibration.constant)
         self._order = np.argsort(np.concatenate([active, constants]))
         self._rows = wide(calibration.fill[np.concatenate([active, constants])][:, None], frame.n)
@@ -222,5 +233,5 @@ class Page:
         return self._domain.admit(chunk.take(self._active, axis=0))
 
     def complete(self) -> Array:
-        """(F, n) a new array of `released`, with the constants in their places."""
+        """A new array of `released`, with the constants in their places."""
         return self._rows.take(self._order, axis=0)

@@ -13,7 +13,8 @@ from eyestream.privacy.claims import machine, words
 from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
-from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, in_any, scopes_of
+from eyestream.streams import StreamSpec
 
 __all__ = [
     "NOT_PROTECTED",
@@ -44,17 +45,18 @@ class Guarantee(Facts):
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    levels = deployment.lifetime_levels
+    levels, anchored = deployment.lifetime_levels, mechanism.calibration.anchor is not None
     session = deployment.session_epsilon if levels == 1 else None
     made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
-        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=mechanism.calibration.anchor is not None),
+        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=anchored),
         streams=tuple(other.name for other in deployment.beside),
         window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
         session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
+        in_any={} if anchored else in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
 
@@ -73,8 +75,16 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         n=mechanism.n,
         seconds=mechanism.n / calibration.rate_hz,
         features=mechanism.features,
+        in_any={} if mechanism.domain.keeps else in_any(mechanism.loss, mechanism.n, _slots_of(calibration)),
+        unit=mechanism.domain.unit(mechanism.n, mechanism.features, mechanism.n / calibration.rate_hz),
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )
+
+
+def _slots_of(calibration: Calibration) -> StreamSpec:
+    """Of a recording, slots of gaze: each is of its own time alone."""
+    rate_hz = calibration.rate_hz
+    return StreamSpec("slots", 0, calibration.names, calibration.units, rate_hz, window_s=1 / rate_hz)
 
 
 def text(mechanism: Mechanism, deployment: Deployment) -> str:

@@ -56,7 +56,11 @@ class Step(Protocol):
 
 
 class Core(Protocol):
-    """What is particular to a mechanism. Public figures alone, never changed."""
+    """What is particular to a mechanism. Public figures alone, never changed.
+
+    Where the domain does not keep features and rows, it has `schema`, an `OutputSchema`, too: releases are of its
+    shape, and `noise_sd` is of its features.
+    """
 
     @property
     def delta(self) -> Fraction:
@@ -100,9 +104,10 @@ class Mechanism:
     Attributes
     ----------
     name, protection, domain : of the class: what calibrations call it, what its guarantee rests on, and what it takes.
+    unit : of the class: what a chunk is called in its guarantee.
     calibration : made for this mechanism.
     epsilon, delta, loss : of one chunk, all features together.
-    noise_sd : (F,) expected standard deviation of the noise in a released value; 0 for constants.
+    noise_sd : one number for each released feature: expected standard deviation of the noise in it; 0 for constants.
     n, features : chunk length and number of features, constants included.
     k : coefficients kept of each feature, 0 for constants; one number where the features are coded jointly; empty where
         nothing is cut.
@@ -112,6 +117,7 @@ class Mechanism:
     name: ClassVar[str]
     protection: ClassVar[Protection]
     domain: ClassVar[InputDomain] = Rows()
+    unit: ClassVar[str] = "chunk"
 
     def __init__(
         self, frame: Frame, core: Core, noise: Noise | None = None, options: Mapping[str, object] | None = None
@@ -121,15 +127,15 @@ class Mechanism:
         self.noise: Noise = noise if noise is not None else SecureNoise()
         self.options = dict(options or {})
         self.calibration, self.epsilon = frame.calibration, frame.epsilon
-        self.loss = Loss("chunk", Fraction(frame.epsilon), core.delta)
+        self.loss = Loss(self.unit, Fraction(frame.epsilon), core.delta)
         self.delta = float(core.delta)
         self.n, self.features = frame.n, frame.features
         kept = dict(zip(frame.active.tolist(), core.k, strict=False))
         coded_apart = len(core.k) == len(frame.active)
         self.k = tuple(kept.get(feature, 0) for feature in range(frame.features)) if coded_apart else core.k
-        self.noise_sd = frame.whole(core.noise_sd)
+        self.noise_sd = frame.whole(core.noise_sd) if self.domain.keeps else core.noise_sd
         self._faded: dict[int, Mechanism] = {}
-        self._workspaces = Workspaces(lambda: (Page(frame), core.step()))
+        self._workspaces = Workspaces(lambda: (self._page(), core.step()))
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_workspaces" in self.__dict__:
@@ -142,7 +148,10 @@ class Mechanism:
 
     @property
     def schema(self) -> OutputSchema:
-        """What is released of a chunk: the features of the calibration, as many rows as came in."""
+        """What is released of a chunk: what the core says, or features and rows as they came in."""
+        own: OutputSchema | None = getattr(self.core, "schema", None)
+        if own is not None:
+            return own
         of = self.calibration
         return OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
 
@@ -199,7 +208,7 @@ class Mechanism:
 
         Returns
         -------
-        (F, n), a new array.
+        A new array of the shape of `schema`; (F, n) unless the domain says otherwise.
 
         Raises
         ------
@@ -272,9 +281,12 @@ class Mechanism:
         look_back = getattr(self.core, "hindsight", None)
         if look_back is None:
             return None
-        pages = [Page(self.frame) for _ in states]
+        pages = [self._page() for _ in states]
         look_back(states, [page.released for page in pages])
         return [page.complete() for page in pages]
+
+    def _page(self) -> Page:
+        return Page(self.frame, None if self.domain.keeps else self.schema.shape)
 
     def shaped(self, chunk: Array) -> Array:
         """The chunk itself; raises ValueError when it is not (F, n)."""
@@ -283,7 +295,7 @@ class Mechanism:
         return chunk
 
     def release_turn(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
-        """A released chunk (F, n) and the state after it."""
+        """A released chunk, of the shape of `schema`, and the state after it."""
         self.shaped(chunk)
         workspace = self._workspaces.take()
         page, step = workspace

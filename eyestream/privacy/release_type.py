@@ -1,6 +1,7 @@
 """What a mechanism takes, and what it gives: declared by its class, checked before anything is booked.
 
-A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1).
+A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1). A domain
+that `keeps` its features and rows is released as such; another one as its mechanism's schema says.
 """
 
 from dataclasses import dataclass
@@ -24,12 +25,19 @@ class Rows:
     """
 
     live: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
     powers_of_two: bool = True
 
     @property
     def length(self) -> str:
         """What n must be."""
         return "a power of two" if self.powers_of_two else "1 or more"
+
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        rows = f"{n} consecutive rows" if n > 1 else "one row"
+        together = f", all {features} features together" if features > 1 else ""
+        return f"{rows} ({seconds:g} s) of one device{together}"
 
     def takes(self, n: int) -> bool:
         """Whether a chunk may have so many rows."""
@@ -46,7 +54,12 @@ class Category:
     """One category a slot: chunks of one row of one feature, which is a whole number 0 .. K - 1."""
 
     live: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
     length: ClassVar[str] = "1"
+
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        return f"one row ({seconds:g} s) of one device"
 
     def takes(self, n: int) -> bool:
         """Whether a chunk may have so many rows."""
@@ -64,10 +77,18 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class GazeSlot:
-    """The gaze samples of one slot, (m, 2) in degrees, m as it comes. No door takes it yet."""
+    """The gaze of one slot, as counts: how many samples lie in each cell of a field, and how many were lost, (F, 1).
 
-    live: ClassVar[bool] = False
+    What is released of it has features of its own.
+    """
+
+    live: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
     length: ClassVar[str] = "1"
+
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        return f"the gaze of {seconds:g} s of one device, any samples, any number of them, or none"
 
     def takes(self, n: int) -> bool:
         """Whether a release is of so many slots."""
@@ -84,7 +105,12 @@ class Corpora:
     """A corpus of recordings, whole; offline alone. It has no chunks, and no calibration of them."""
 
     live: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
     length: ClassVar[str] = "none"
+
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        return "a corpus"
 
     def takes(self, n: int) -> bool:
         """Never: a corpus has no chunks."""

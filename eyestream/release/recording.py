@@ -60,7 +60,7 @@ class RecordingRelease:
             self.requests += [effect.request for effect in effects if isinstance(effect, Reserve)]
 
     def release(self, answers: Sequence[Granted | Withheld]) -> Array:
-        """Private rows (m, F) under the ledger's `answers` to all `requests`.
+        """Private rows (m, F) under the ledger's `answers` to all `requests`; as many a chunk as its mechanism gives.
 
         Every chunk is estimated from all releases of the session on its level where the mechanism can do that, and no
         chunk is left out. Rows of the session's baseline, and of chunks that are left out, are NaN.
@@ -75,7 +75,7 @@ class RecordingRelease:
         if len(answers) != len(self.requests) or not all(isinstance(answer, Granted) for answer in answers):
             raise ValueError("expected a reservation for every chunk of the recording")
         level, mechanism, session = 0, self._mechanism, self._mechanism.session()
-        released = np.full(self._shape, np.nan)
+        released: list[tuple[int, Array]] = []
         starts: list[int] = []
         chunks: list[Array] = []
         states: list[Array | None] = []
@@ -87,7 +87,7 @@ class RecordingRelease:
             if effect.granted.spent is None:
                 continue
             if effect.granted.level != level:
-                self._write(released, starts, self._looked_back(mechanism, states) or chunks)
+                released += zip(starts, self._looked_back(mechanism, states) or chunks, strict=True)
                 level, starts, chunks, states = effect.granted.level, [], [], []
                 mechanism = self._mechanism.faded(level)
                 session = mechanism.continue_session(session)
@@ -95,13 +95,19 @@ class RecordingRelease:
             starts.append(effect.chunk.first_row)
             chunks.append(session.release(effect.chunk.values))
             states.append(session.state)
-        self._write(released, starts, self._looked_back(mechanism, states) or chunks)
-        return released
+        released += zip(starts, self._looked_back(mechanism, states) or chunks, strict=True)
+        return self._written(released)
 
     def _looked_back(self, mechanism: Mechanism, states: Sequence[Array | None]) -> list[Array] | None:
         return mechanism.hindsight(states) if self._every == 1 else None
 
-    def _write(self, released: Array, starts: Sequence[int], chunks: Sequence[Array]) -> None:
-        for start, chunk in zip(starts, chunks, strict=True):
-            part = released[start : start + self._n]
+    def _written(self, released: Sequence[tuple[int, Array]]) -> Array:
+        """Rows of chunks by their first row; a chunk may have other features and rows than came in."""
+        length, features = self._shape
+        features, rows = released[0][1].shape if released else (features, self._n)
+        written = np.full((-(-length * rows // self._n), features), np.nan)
+        for start, chunk in released:
+            begin = start // self._n * rows
+            part = written[begin : begin + rows]
             part[:] = chunk[:, : len(part)].T
+        return written

@@ -252,13 +252,14 @@ class StreamRelease:
         return session
 
     def _payload(self, session: Session, chunk: DueChunk) -> bytes:
+        values = session.release(chunk.values).astype(np.float32)
         return encode_private(
             PrivateChunk(
                 session=self._private_session,
                 chunk=chunk.index,
                 t0=chunk.t0,
-                dt=1.0 / self.settings.rate_hz,
-                values=session.release(chunk.values).astype(np.float32),
+                dt=self.settings.chunk_s / values.shape[1],
+                values=values,
                 epsilon=self.epsilon,
                 delta=self._mechanism.delta,
                 at=chunk.at,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eyestream.privacy.claims.kinds import Loss, NoClaim
 from eyestream.privacy.protection import additive_protection
-from eyestream.privacy.release_type import OutputSchema
+from eyestream.privacy.release_type import OutputSchema, Rows
 
 __all__ = ["LOST", "Relay"]
 
@@ -35,6 +35,7 @@ class Relay:
     promised = NoClaim("the noise comes from a test source")
     guarantee = promised.statement
     protection = additive_protection("none")
+    domain = Rows(powers_of_two=False)
     noise = SimpleNamespace(certified=False)
     state = None
     awaits_baseline = False

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from eyestream.lab.study.cells import Cell, Record
 from eyestream.lab.study.plan import Plan
 from eyestream.lab.study.sources import World
-from eyestream.lab.study.ways import of_chunks, with_signals
+from eyestream.lab.study.ways import of_chunks, study_part, with_signals
 from eyestream.privacy.additive.ball import l1_factor, l2_factor
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import whole_chunks
@@ -73,6 +73,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
     return [
         Cell("central", {"mechanism": mechanism, "n": n, "epsilon": epsilon, "seed": 0})
         for mechanism in names()
+        if study_part(mechanism).ways
         for n in plan.attack_chunks[:1]
         for epsilon in plan.epsilons
     ]

@@ -24,6 +24,7 @@ from eyestream.release.ports import Ledger
 from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import StreamKey
+from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = ["Booking", "RefusedError", "Released", "Stretch", "privatize", "privatize_whole"]
 
@@ -74,7 +75,8 @@ class Released:
     Attributes
     ----------
     recording
-        Its times are the nominal grid from 0; names as in the original.
+        Its times are the nominal grid from 0, names as in the original. Where the mechanism releases features of its
+        own, names are theirs, and times the middles of the original's slots.
     chunks
         Chunks released: not those that are left out, nor those of a baseline.
     epsilon, delta
@@ -138,7 +140,7 @@ def privatize(
         only_differential(mechanism.claim, f"mechanism {mechanism.name}", "into a ledger")
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
-    key = StreamKey("recording", "features") if booking is None else booking.key
+    key = StreamKey("recording", FEATURE_STREAM) if booking is None else booking.key
     mark = None if booking is None else booking.ledger.mark(key)
     first = 0 if mark is None else mark.session + 1
     settings, levels = _settings(key, calibration), 1 if booking is None else booking.levels
@@ -152,7 +154,14 @@ def privatize(
     for recording, one, own in zip(recordings, planned, answers, strict=True):
         charges = [answer.spent for answer in own if answer.spent is not None]
         rows, stretches = one.release(own), _stretches(mechanism, own) if counted else None
-        yield _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        released = _released(recording, calibration, made, rows, stretches=stretches, charges=charges)
+        yield released if mechanism.domain.keeps else _own_features(released, recording, mechanism)
+
+
+def _own_features(released: Released, recording: Recording, mechanism: Mechanism) -> Released:
+    """Under the names of what was released, each slot at its middle; the recording's times are the ends of slots."""
+    t = recording.t - mechanism.schema.step_s / 2
+    return replace(released, recording=replace(released.recording, t=t, names=mechanism.schema.names))
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:

@@ -167,6 +167,8 @@ class Facts:
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
+    unit : what may differ between neighbours, in words.
+    in_any : epsilon of all releases that so many seconds of gaze enter, by the seconds; empty where nothing is said.
     error : how much larger than stated the error is on later levels of a lifetime that fades.
     borders : what decides where sessions begin and end, for live gaze; None where a tracker's rows say it.
     """
@@ -189,6 +191,8 @@ class Facts:
     purpose: str | None = None
     error: str | None = None
     borders: SessionBorders | None = None
+    unit: str = ""
+    in_any: Mapping[int, Fraction] = field(default_factory=dict)
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

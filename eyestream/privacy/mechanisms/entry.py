@@ -102,6 +102,9 @@ class Entry:
         a `Corpus` of the other tracker, and what the recordings are. None: there is no such thing.
     beginning
         How a new configuration and the demo begin with it; None: they do not offer it.
+    front_end
+        What makes its chunks of gaze, or a reference to it: called with a calibration, it gives a
+        `eyestream.gaze.entry.FrontEndEntry`. None: the stream names what makes its rows.
     shown_by
         Tests of eyestream's repository that show what the guarantee says of this mechanism, by topic: law, input,
         after, useful, floats, time (`eyestream.privacy.claims.nist`). Empty for a mechanism of somebody else.
@@ -123,6 +126,7 @@ class Entry:
     declare: Callable[[Calibration, int], Calibration] | str | None = None
     adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     beginning: Beginning | None = None
+    front_end: Any = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     correlation: Any = None
     laboratory: Mapping[str, str] = field(default_factory=dict)

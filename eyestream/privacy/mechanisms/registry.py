@@ -79,15 +79,16 @@ def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
     if not isinstance(schema, OutputSchema):
         raise ConfigError(f"mechanism {called} has a wrong schema: expected an OutputSchema, not {schema!r}")
     shape = (len(calibration.names), calibration.n)
-    if (schema.shape, schema.names) != (shape, calibration.names):
+    if mechanism.domain.keeps and (schema.shape, schema.names) != (shape, calibration.names):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: {schema.shape} of {', '.join(schema.names)} is declared, and "
             f"{shape} of {', '.join(calibration.names)} is released"
         )
-    if not same_rate(1 / schema.step_s, calibration.rate_hz):
+    step_s = calibration.n / calibration.rate_hz / schema.shape[1]
+    if not same_rate(1 / schema.step_s, 1 / step_s):
         raise ConfigError(
             f"mechanism {called} has a wrong schema: a step of {schema.step_s:g} s is declared, and rows are "
-            f"{1 / calibration.rate_hz:g} s apart"
+            f"{step_s:g} s apart"
         )
 
 
@@ -102,7 +103,7 @@ def live(mechanism: Mechanism) -> None:
     if not mechanism.domain.live:
         raise ConfigError(
             f"mechanism {mechanism.name} cannot be released live: it takes {type(mechanism.domain).__name__}, and a "
-            "stream has rows or one category a slot"
+            "stream has rows, one category a slot, or the gaze of a slot"
         )
     only_differential(mechanism.claim, f"mechanism {mechanism.name}", "live")
 
@@ -110,7 +111,7 @@ def live(mechanism: Mechanism) -> None:
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
+PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "tile")}
 """Where the entry of each mechanism of the product is."""
 
 _WHOLE = "eyestream.privacy.mechanisms.fpa:FPA"

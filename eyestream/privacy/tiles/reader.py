@@ -95,6 +95,8 @@ class Reader:
     ----------
     code
         Public figures.
+    belief
+        Of the slot that was read last, to go on from there; None: at a session's start.
 
     Attributes
     ----------
@@ -102,10 +104,10 @@ class Reader:
     belief : of the slot that was read last, or of a session's start.
     """
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, belief: Belief | None = None) -> None:
         self.code = code
-        self.belief = code.motion.start
-        self._predicted = code.motion.start
+        self.belief = code.motion.start if belief is None else belief
+        self._predicted = code.motion.start if belief is None else code.motion.predicted(belief)
         self.labels = code.tiling(self._predicted)
 
     def take(self, word: int) -> Gaze:

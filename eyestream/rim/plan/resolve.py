@@ -7,11 +7,12 @@ from eyestream.gaze.entry import SHIPPED, USUAL, FrontEndEntry
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import live
+from eyestream.privacy.mechanisms.entry import referred
+from eyestream.privacy.mechanisms.registry import entry_of, live
 from eyestream.privacy.noise import Noise
 from eyestream.problems import Problems
 from eyestream.rim.config import Settings, StreamSettings
-from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
+from eyestream.rim.elsewhere import front_end_named, mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.stream import Parts
 from eyestream.rim.sources.registry import asked, profile_of
@@ -48,7 +49,7 @@ def fitting(settings: Settings, stream: StreamSettings) -> tuple[Calibration, Ma
     with problems.gathered():
         calibration = _calibration(stream)
     with problems.gathered():
-        made = makers_of(settings, stream)
+        made = makers_of(settings, stream, calibration)
     if calibration is None or made is None:
         problems.refuse()
     assert calibration is not None
@@ -90,8 +91,10 @@ def parts_of(settings: Settings, stream: StreamSettings, noise: Noise) -> Parts:
     return Parts(made.front_end, made.profiles, spec, mechanism, all(live_gaze) if live_gaze else None)
 
 
-def makers_of(settings: Settings, stream: StreamSettings) -> Made:
+def makers_of(settings: Settings, stream: StreamSettings, calibration: Calibration | None = None) -> Made:
     """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
+
+    A mechanism may have a front end of its own, which follows from its calibration.
 
     Raises
     ------
@@ -100,6 +103,11 @@ def makers_of(settings: Settings, stream: StreamSettings) -> Made:
     """
     found = (profile_of(entry) for entry in settings.source if stream.name in entry.served)
     profiles = tuple(dict.fromkeys(profile for profile in found if profile is not None))
+    own = None if calibration is None else entry_of(calibration.mechanism).front_end
+    if own is not None and calibration is not None:
+        entry: FrontEndEntry = referred(own)(calibration)
+        if stream.front_end in (None, entry.name):
+            return Made(entry, profiles)
     if stream.front_end is not None:
         return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles)
     return Made(USUAL if profiles else None, profiles)
@@ -145,7 +153,7 @@ def _shipped(names: tuple[str, ...]) -> FrontEndEntry | None:
 def _calibration(stream: StreamSettings) -> Calibration:
     """The calibration that a stream names."""
     place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
-    named = mechanism_elsewhere(place, where).name if place is not None else None
+    named = mechanism_named(place, where).name if place is not None else None
     calibration = calibrations.load(stream.privacy.calibration)
     if named not in (None, calibration.mechanism):
         raise ConfigError(f"{where}: {place} is {named}, and the calibration is one of {calibration.mechanism}")

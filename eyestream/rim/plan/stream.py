@@ -156,12 +156,13 @@ class StreamPlan:
     @cached_property
     def meta(self) -> Meta:
         """The description that applications read, the same for every device; raises ConfigError as `claim`."""
-        mechanism = self.mechanism
+        mechanism, schema = self.mechanism, self.mechanism.schema
+        rows = schema.shape[1]
         return Meta(
-            names=self.spec.names,
-            units=mechanism.schema.units,
-            rate_hz=self.spec.rate_hz,
-            n=mechanism.n,
+            names=schema.names,
+            units=schema.units,
+            rate_hz=self.spec.rate_hz * rows / mechanism.n,
+            n=rows,
             mechanism=mechanism.name,
             k=mechanism.k,
             epsilon=mechanism.epsilon,

@@ -71,7 +71,7 @@ def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str,
             found.append(f"{epsilon} is so small that the ceiling of a {scope.unit} lasts {lasting} of releases")
     width = np.asarray(mechanism.calibration.hi) - np.asarray(mechanism.calibration.lo)
     noise = np.asarray(mechanism.noise_sd)
-    if (released := (width > 0) & (noise > 0)).any():
+    if mechanism.domain.keeps and (released := (width > 0) & (noise > 0)).any():
         chunks = float(np.median(noise[released] / width[released]) * 10.0) ** 2
         seconds = chunks * mechanism.n / deployment.stream.rate_hz
         if seconds > _YEAR_S:
