@@ -59,6 +59,6 @@ class TileTrial:
 AUDIT = AuditPart(
     trial=TileTrial,
     shapes=((1, None),),
-    draws=(lambda k, epsilon: {1.0: 20_000, 5.0: 20_000}.get(epsilon, 5_000), lambda k, epsilon: 200_000),
+    draws=(lambda k, epsilon: 4_000, lambda k, epsilon: 200_000),
     synthetic=lambda n, features, width: synthetic_tiles(),
 )

@@ -68,12 +68,14 @@ class Beginning:
     rival : a shipped calibration of another form, which the demo shows beside it.
     switched_on : options that a new configuration sets to true.
     session_bound : whether a new configuration names the class of processes that bounds a session.
+    stream : the tables of a stream that is none of features, as text of a new configuration; empty: features.
     """
 
     calibration: str
-    rival: str
+    rival: str = ""
     switched_on: tuple[str, ...] = ()
     session_bound: bool = False
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True)

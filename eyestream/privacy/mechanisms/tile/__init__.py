@@ -4,11 +4,26 @@ from typing import NoReturn
 
 from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Corpus
-from eyestream.privacy.mechanisms.entry import Entry, NoOptions
+from eyestream.privacy.mechanisms.entry import Beginning, Entry, NoOptions
 from eyestream.privacy.mechanisms.tile.mechanism import Tile
 from eyestream.privacy.mechanisms.tile.tables import TileTables
 
 __all__ = ["ENTRY", "Tile"]
+
+
+_STREAM = """\
+[[stream]]
+name = "gaze"                            # in topics and in the ledger
+schema = 1                               # the number that a tracker puts into every message, where one sends slots
+front_end = "slots"                      # gaze of a [[source]], counted slot by slot, on the clock
+grace_s = 1.0                            # a slot of which nothing comes is released as lost so long after its end
+
+# How its slots are released: for regions of interest, dwell and attention. Not for selecting, not for foveation.
+[stream.privacy]
+calibration = "everyday-tile"            # a shipped one by name, or a path with a slash in it ("./mine.npz")
+epsilon = 3.3                            # of one slot of 1 s, whatever the gaze in it is
+
+"""
 
 
 def calibrate(corpus: Corpus, **options: object) -> NoReturn:
@@ -21,6 +36,7 @@ ENTRY = Entry(
     options=NoOptions,
     tables=TileTables,
     calibrate=calibrate,
+    beginning=Beginning("everyday-tile", stream=_STREAM),
     front_end="eyestream.gaze.slots:slot_rows",
     shown_by={
         "law": (
