@@ -19,6 +19,7 @@ from eyestream.rim.sdk.gatekeeper import answer_questions
 from eyestream.rim.sdk.subscriber import Chunk, subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
+from eyestream.testing.clocks import until
 from eyestream.wire.topics import answer_topic, ask_topic
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import at_work
@@ -67,8 +68,7 @@ async def test_answers_are_those_of_the_released_slots(
             await ask(link, id="dwell", question=dwell, each=True)
             await ask(link, id="raw", question={"ask": "raw gaze"})
             await stack.enter_async_context(at_work(made.sidecar))
-            while sum(reply["id"] == "dwell" for reply in heard) < SLOTS + 1 or len(chunks) < SLOTS:
-                await asyncio.sleep(0.05)
+            await until(lambda: sum(reply["id"] == "dwell" for reply in heard) > SLOTS and len(chunks) >= SLOTS)
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
