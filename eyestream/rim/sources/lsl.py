@@ -30,9 +30,6 @@ __all__ = ["LSL", "LslSource", "outlet_of", "pylsl_module"]
 
 RESOLVE_S = 1.0
 PULL_S = 0.25
-GATHER_S = 0.05
-"""Samples that come so shortly after one another are handed over together: to wake for each costs most of a source.
-Rows come `DELAY_S` after their windows, by a map that allows samples twenty times as much."""
 HELD_S = 10
 """So much liblsl holds for us, at the outlet's nominal rate; a hundred samples a second where it has none."""
 
@@ -160,10 +157,9 @@ class _Puller:
 
     def _loop_of(self, inlet: Any, channels: Taking) -> None:
         while not self._stopping.is_set():
-            sample, stamp = inlet.pull_sample(timeout=PULL_S)
+            sample, stamp = inlet.pull_sample(timeout=PULL_S)  # then what else is there: no sample waits for a chunk
             if sample is None:
                 continue
-            self._stopping.wait(GATHER_S)
             more, stamps = inlet.pull_chunk(timeout=0.0, max_samples=_MOST_A_PULL)
             self._hand_over(_records(np.array([stamp, *stamps]), np.array([sample, *more], dtype=np.float64), channels))
 
