@@ -14,7 +14,7 @@ from typing import Any
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, check_targets, own_options, positive
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.errors import ConfigError
-from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, write_claim
+from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, slots_price, write_claim
 from eyestream.offline.datasets.privatize import Booking, RefusedError, Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, Charge, levels_of
@@ -102,14 +102,12 @@ def main(options: argparse.Namespace) -> None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
     kind = entry_of(calibration.mechanism).mechanism
-    if options.whole and not kind.domain.keeps:
-        raise ConfigError(f"--whole is for rows of features; {options.calibration} is of {kind.unit}s of gaze")
     profile = load_profile(options.profile) if options.profile else None
+    if not kind.domain.keeps and (profile is None or options.whole):
+        raise ConfigError(f"{options.calibration} releases slots of gaze: expected --profile, and no --whole")
     targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
     check_targets(options.recordings, targets, what="release", plural="releases")
     check_targets(options.recordings, [_beside(target) for target in targets], what="claim", plural="claims")
-    if profile is None and not kind.domain.keeps:
-        raise ConfigError(f"--calibration {options.calibration} releases gaze: expected --profile, and files of gaze")
     loaded = [load_rows(path, profile, front_end_of(calibration)) for path in options.recordings]
     for recording in loaded:
         calibration.check_stream(recording.names, recording.rate_hz)
@@ -125,7 +123,7 @@ def main(options: argparse.Namespace) -> None:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
-        made: list[Released] = []
+        made = []
         for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
             made.append(released)
             _write(released, target, booked=options.ledger is not None)
@@ -283,14 +281,11 @@ def _tracker(calibration: Calibration, recording: Recording) -> str | None:
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
-    kind = entry_of(calibration.mechanism).mechanism
-    if not kind.domain.keeps:
-        slot_s = calibration.n / calibration.rate_hz
-        said = f"{kind.name}, slots of {slot_s:g} s, epsilon {options.epsilon:g} a slot"
-        return f"{said}, calibration {calibration.content_hash}"
     name, length = (
         (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
     )
+    if not entry_of(calibration.mechanism).mechanism.domain.keeps:
+        return slots_price(calibration, options.epsilon)
     return (
         f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
         f"calibration {calibration.content_hash}"

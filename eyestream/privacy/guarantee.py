@@ -6,14 +6,16 @@ protected. What a deployment counts is counted as the ledger counts it: losses r
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.claims import machine, words
 from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
-from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, in_any, scopes_of
+from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 from eyestream.streams import StreamSpec
 
 __all__ = [
@@ -25,6 +27,10 @@ __all__ = [
     "guarantee_of_recording",
     "text",
 ]
+
+
+IN_ANY_S = (1, 2, 10, 60, 3600)
+"""Seconds for which a claim says what they cost at most."""
 
 
 class Guarantee(Facts):
@@ -56,7 +62,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
         session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
-        in_any={} if anchored else in_any(mechanism.loss, mechanism.n, deployment.stream),
+        in_any={} if anchored else _in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
 
@@ -75,10 +81,15 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         n=mechanism.n,
         seconds=mechanism.n / calibration.rate_hz,
         features=mechanism.features,
-        in_any={} if mechanism.domain.keeps else in_any(mechanism.loss, mechanism.n, _slots_of(calibration)),
+        in_any={} if mechanism.domain.keeps else _in_any(mechanism.loss, mechanism.n, _slots_of(calibration)),
         unit=mechanism.domain.unit(mechanism.n, mechanism.features, mechanism.n / calibration.rate_hz),
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )
+
+
+def _in_any(loss: Loss, n: int, stream: StreamSpec) -> dict[int, Fraction]:
+    """Epsilon of all chunks of `n` rows that `IN_ANY_S` seconds of gaze enter, wherever they begin."""
+    return {seconds: loss.epsilon * stream.chunks_touched(n, seconds) for seconds in IN_ANY_S}
 
 
 def _slots_of(calibration: Calibration) -> StreamSpec:

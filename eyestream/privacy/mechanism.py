@@ -149,11 +149,9 @@ class Mechanism:
     @property
     def schema(self) -> OutputSchema:
         """What is released of a chunk: what the core says, or features and rows as they came in."""
-        own: OutputSchema | None = getattr(self.core, "schema", None)
-        if own is not None:
-            return own
         of = self.calibration
-        return OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
+        own: OutputSchema | None = getattr(self.core, "schema", None)
+        return own or OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
 
     @property
     def claim(self) -> Claim:
@@ -199,16 +197,12 @@ class Mechanism:
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).digest()
 
     def release(self, chunk: Array) -> Array:
-        """One private release of a chunk, as the first one of a session.
+        """One private release of a chunk, as the first one of a session: a new array of the shape of `schema`.
 
         Parameters
         ----------
         chunk
             (F, n), features by rows; any values, NaN and infinities are missing.
-
-        Returns
-        -------
-        A new array of the shape of `schema`; (F, n) unless the domain says otherwise.
 
         Raises
         ------

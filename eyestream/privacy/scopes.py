@@ -25,7 +25,6 @@ __all__ = [
     "allowed_chunks",
     "chunks_within",
     "duration",
-    "in_any",
     "lasting_s",
     "level_seconds",
     "limited",
@@ -206,15 +205,6 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours = minutes // 60
     return f"{hours} h {minutes % 60:02d} min" if hours < 48 else f"{hours // 24} days"
-
-
-IN_ANY_S = (1, 2, 10, 60, 3600)
-"""Seconds for which a claim says what they cost at most."""
-
-
-def in_any(loss: Loss, n: int, stream: StreamSpec) -> dict[int, Fraction]:
-    """Epsilon of all chunks of `n` rows that `IN_ANY_S` seconds of gaze enter, wherever they begin."""
-    return {seconds: loss.epsilon * stream.chunks_touched(n, seconds) for seconds in IN_ANY_S}
 
 
 def _both(scope: Scope, deployment: Deployment) -> tuple[Scope, Scope]:

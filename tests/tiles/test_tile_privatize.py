@@ -60,8 +60,8 @@ def test_gaze_and_what_is_claimed_of_it(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ((), "releases gaze: expected --profile, and files of gaze"),
-        (("--profile", "degrees", "--whole"), "--whole is for rows of features"),
+        ((), "releases slots of gaze: expected --profile"),
+        (("--profile", "degrees", "--whole"), "releases slots of gaze: expected --profile, and no --whole"),
         (("--profile", "degrees", "--shrink"), "tile has no option shrink; it takes none"),
         (("--profile", "degrees", "--epsilon", "0.001"), "epsilon of a slot: expected 0.01 to 100, not 0.001"),
     ],
