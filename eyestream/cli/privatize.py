@@ -123,9 +123,9 @@ def main(options: argparse.Namespace) -> None:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
-        made = []
+        made: list[Released] = []
         for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
-            made.append(released)
+            made += [] if kind.domain.keeps else [released]
             _write(released, target, booked=options.ledger is not None)
             print(_line(released, target, fades=options.lifetime_mode == "fade"))
             if sys.stderr.isatty():

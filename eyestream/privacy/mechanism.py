@@ -58,8 +58,7 @@ class Step(Protocol):
 class Core(Protocol):
     """What is particular to a mechanism. Public figures alone, never changed.
 
-    Where the domain does not keep features and rows, it has `schema`, an `OutputSchema`, too: releases are of its
-    shape, and `noise_sd` is of its features.
+    Where the domain does not keep its features, it has `schema`, an `OutputSchema`, which `noise_sd` is of, too.
     """
 
     @property
