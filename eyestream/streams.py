@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from eyestream.errors import ConfigError
 
-__all__ = ["MAX_RATE_HZ", "FrontEndMark", "StreamKey", "StreamSpec", "check_names", "same_rate"]
+__all__ = ["GAZE", "MAX_RATE_HZ", "FrontEndMark", "StreamKey", "StreamSpec", "check_names", "same_rate"]
 
 
 class StreamKey(NamedTuple):
@@ -26,6 +26,9 @@ class StreamKey(NamedTuple):
     def __str__(self) -> str:
         return f"{self.device}/{self.stream}"
 
+
+GAZE = {"gaze_x": "deg", "gaze_y": "deg"}
+"""Names and units of released gaze: azimuth and elevation, to the right and up."""
 
 MAX_RATE_HZ = 100_000.0
 """A chunk's length must not vanish beside the time in a float."""

@@ -12,6 +12,7 @@ from eyestream.cli.check_recording import report
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_profile
 from eyestream.errors import ConfigError
+from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
@@ -139,7 +140,11 @@ def _recordings(options: argparse.Namespace) -> None:
         names = [options.calibration or CALIBRATION]
     else:
         names = list(dict.fromkeys(stream.privacy.calibration for stream in config.load(options.config).stream))
-    known = {name: calibrations.load(name) for name in names}
+    every = {name: calibrations.load(name) for name in names}
+    known = {name: one for name, one in every.items() if entry_of(one.mechanism).mechanism.domain.keeps}
+    if not known:
+        said = f"{', '.join(every)} is of slots of gaze, and fits every tracker in degrees"
+        raise ConfigError(f"--recording: {said}; expected a calibration of features")
     profile = load_profile(options.profile) if options.profile else None
     loaded = [load_rows(path, profile) for path in options.recording]
     fine = True

@@ -25,7 +25,7 @@ from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.entry import Beginning
-from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
+from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings, entry_of
 from eyestream.privacy.purposes import PURPOSES, choose
 from eyestream.rim.config import (
     BrokerSettings,
@@ -44,6 +44,7 @@ from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
+from eyestream.wire.topics import FEATURE_STREAM, GAZE_STREAM
 
 __all__ = ["add_parser", "main"]
 
@@ -72,10 +73,16 @@ def add_parser(subparsers: Any) -> None:
     )
     chosen.add_argument(
         "--mechanism",
-        choices=sorted(beginnings()),
+        choices=sorted(name for name in beginnings() if entry_of(name).front_end is None),
         default=DEFAULT,
         help=f"how chunks are released (default {DEFAULT}); cfpa and dcfpa with their post-processing on, as `init` "
         "has them",
+    )
+    parser.add_argument(
+        "--stream",
+        choices=(FEATURE_STREAM, GAZE_STREAM),
+        default=FEATURE_STREAM,
+        help="what is released: features (the default), or where the eye looks, slot by slot",
     )
     parser.add_argument(
         "--seconds",
@@ -106,9 +113,16 @@ def main(options: argparse.Namespace) -> None:
     """
     if options.picture is not None:
         check_picture(options.picture)
-    view = View() if options.json else open_view()
     start_log(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of everything that tidies up
+    if options.stream == GAZE_STREAM:
+        from eyestream.cli.demo_tiles import demo_gaze  # noqa: PLC0415  for who asks
+
+        of_gaze = next(one for name, one in beginnings().items() if entry_of(name).front_end is not None)
+        with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
+            demo_gaze(options, of_gaze, Path(folder))
+        return
+    view = View() if options.json else open_view()
     with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
         figures = asyncio.run(_demo(options, Path(folder), view))
     if options.picture is not None and figures.chunk is not None:

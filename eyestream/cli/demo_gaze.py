@@ -62,14 +62,25 @@ class GazeSeen:
         where = f"{abs(x):.1f} deg {'right' if x >= 0 else 'left'}, {abs(y):.1f} deg {'up' if y >= 0 else 'down'}"
         return f"gaze   {self.samples} samples, {self.lost} of them lost   {where}{pupil}   stays inside"
 
-    def picture(self, height: int) -> list[str]:
-        """The field of view with the latest gaze in it, the newest the largest: `height` lines between two edges."""
+    def picture(self, height: int, private: tuple[float, float, float] | None = None) -> list[str]:
+        """The field of view with the latest gaze in it, the newest the largest: `height` lines between two edges.
+
+        `private` is what was released of it, and its error: a cross with its reach on both axes.
+        """
         cells = [[" "] * _COLUMNS for _ in range(height)]
         for age, (x, y) in enumerate(reversed(self.trail)):
             column = round((x / _WIDE_DEG + 1.0) / 2.0 * (_COLUMNS - 1))
             row = round((1.0 - y / _HIGH_DEG) / 2.0 * (height - 1))
             if 0 <= column < _COLUMNS and 0 <= row < height and cells[row][column] == " ":
                 cells[row][column] = "@" if age == 0 else "o" if age < _TRAIL // 8 else "."
+        if private is not None:
+            x, y, error = private
+            marks = [(x, y, "X"), *((x + a * error, y + b * error, "+") for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)))]
+            for at_x, at_y, mark in reversed(marks):
+                column = round((at_x / _WIDE_DEG + 1.0) / 2.0 * (_COLUMNS - 1))
+                row = round((1.0 - at_y / _HIGH_DEG) / 2.0 * (height - 1))
+                if 0 <= column < _COLUMNS and 0 <= row < height:
+                    cells[row][column] = mark
         edge = "+" + "-" * _COLUMNS + "+"
         return [edge, *("|" + "".join(row) + "|" for row in cells), edge]
 

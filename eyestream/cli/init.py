@@ -1,6 +1,7 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
@@ -208,6 +209,10 @@ def _check_new(directory: Path) -> None:
 def _of_mechanism(mechanism: str) -> str:
     """The fresh configuration with the calibration of a mechanism that somebody chose."""
     usual, chosen = beginnings()[DEFAULT], beginnings()[mechanism]
+    if chosen.stream:
+        of_features = re.compile(r"^\[\[stream\]\]\n.*?(?=^# Ceilings )", re.MULTILINE | re.DOTALL)
+        text = of_features.sub(lambda _: chosen.stream, fresh_configuration(), count=1)
+        return text.replace('"features"]', '"gaze"]')
     text = fresh_configuration().replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
     for option in chosen.switched_on:
         text = text.replace(f"# {option} = false", f"{option} = true", 1)

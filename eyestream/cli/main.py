@@ -27,6 +27,7 @@ COMMANDS = {
     "replay": "publish a recording as if a tracker sent it live",
     "devices": "which devices are served on a broker, how they are, and their last chunk",
     "listen": "receive private chunks as an application does",
+    "gatekeeper": "answer questions about released gaze",
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
     "inspect": "look at a file of gaze, and propose the profile that reads it",

@@ -2,10 +2,9 @@
 
 import argparse
 import contextlib
-import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,26 +17,27 @@ from eyestream.cli.options import (
     add_profile,
     add_workers,
     check_targets,
-    own_options,
     positive,
 )
-from eyestream.cli.progress import Progress
+from eyestream.cli.privatize_batch import batch, builder
+from eyestream.cli.privatize_words import before, line
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.cli.worth import add_worth, first_row
 from eyestream.errors import ConfigError
+from eyestream.gaze.profile import Profile
+from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, write_claim
 from eyestream.offline.datasets.privatize import Released, privatize, privatize_whole
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import LEVELS
 from eyestream.privacy.claims.facts import Correlated
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import whole
+from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import load_rows, refuse_nothing, stem
 from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream.streams import GAZE
 
 __all__ = ["add_parser", "main"]
 
@@ -120,46 +120,52 @@ def main(options: argparse.Namespace) -> None:
         mechanism_elsewhere(options.mechanism, "--mechanism")
     calibration = calibrations.load(options.calibration)
     profile = load_profile(options.profile) if options.profile else None
+    slots = entry_of(calibration.mechanism).front_end is not None
+    if slots and (profile is None or options.whole):
+        raise ConfigError(f"{options.calibration} releases slots of gaze: expected --profile, and no --whole")
     targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
     check_targets(options.recordings, targets, what="release", plural="releases")
     check_targets(options.recordings, [_beside(target) for target in targets], what="claim", plural="claims")
-    loaded = [load_rows(path, profile) for path in options.recordings]
-    for recording in loaded:
-        refuse_nothing(recording)
-        calibration.check_stream(recording.names, recording.rate_hz)
-        if recording.front_end is not None:
-            calibration.check_front_end(recording.front_end)
-    print(_price(options, calibration))
-    if options.every > 1:
-        print(f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing")
-    for said in dict.fromkeys(line for recording in loaded for line in _notes(calibration, recording)):
+    loaded = _loaded(options, calibration, profile)
+    for said in before(options, calibration, loaded):
         print(said)
-    if calibration.remembering is not None:
-        print(
-            "the recordings of a person are sessions, in this order. Of every "
-            f"{calibration.remembering.sessions} sessions the first is withheld: its rows are NaN and cost nothing"
-        )
-        if options.cluster is not None or options.jobs is not None:
-            raise ConfigError("--jobs, --cluster: not for a calibration with a history, whose sessions have an order")
-    elif options.participants is not None:
-        raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
     first = first_row(options, calibration, loaded)
     if options.cluster is not None or options.jobs is not None:
-        _batch(options, calibration, loaded, targets, first)
+        batch(options, calibration, loaded, targets, first)
         return
     with _releases(options, calibration, loaded, first) as releases:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+        made: list[Released] = []
         for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
+            made += [released] if slots else []
             _write(released, target, booked=options.ledger is not None)
-            print(_line(released, target, fades=options.lifetime_mode == "fade"))
+            print(line(released, target, fades=options.lifetime_mode == "fade"))
             if sys.stderr.isatty():
                 print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
+    if slots:
+        write_claim(made, targets, options.out / "claim.json")
     print("This is one release. Another run on the same recordings adds as much again.")
+
+
+def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Profile | None) -> list[Recording]:
+    """The recordings, which must be of the calibration's features and front end."""
+    loaded = [load_rows(path, profile, front_end_of(calibration)) for path in options.recordings]
+    for recording in loaded:
+        refuse_nothing(recording)
+        calibration.check_stream(recording.names, recording.rate_hz)
+        if recording.front_end is not None:
+            calibration.check_front_end(recording.front_end)
+    if calibration.remembering is None and options.participants is not None:
+        raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
+    one_by_one = calibration.remembering is not None or entry_of(calibration.mechanism).front_end is not None
+    if one_by_one and (options.cluster is not None or options.jobs is not None):
+        raise ConfigError(f"--jobs, --cluster: not for {calibration.mechanism}, whose releases are made in order")
+    return loaded
 
 
 def _check_options(options: argparse.Namespace) -> None:
@@ -199,54 +205,11 @@ def _releases(
         return
     if options.ledger is not None and options.participants is not None:
         raise ConfigError("--ledger books one person's device: it is not for --participants")
-    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    mechanism, correlated = kept_low(options, calibration, loaded, builder(options, calibration))
     with booked(options, calibration, loaded, mechanism, first) as booking:
         people = _people(options)
         made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first, people=people)
         yield (_under_class(released, correlated) for released in made)
-
-
-def _given(options: argparse.Namespace) -> dict[str, Any]:
-    """Options of the mechanism."""
-    return own_options(options) | {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
-
-
-def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[[float], Mechanism]:
-    """The mechanism of an epsilon."""
-    return functools.partial(build, calibration, **_given(options))
-
-
-def _batch(
-    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path], first: int
-) -> None:
-    """Release them on processes or on a cluster."""
-    from eyestream.offline.datasets.batch import How, privatize_batch  # noqa: PLC0415  for who asks for workers
-
-    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
-    counted = Progress("privatize", len(loaded), "recordings")
-    with booked(options, calibration, loaded, mechanism, first) as booking:
-        claims = privatize_batch(
-            loaded,
-            targets,
-            How(
-                calibration,
-                mechanism.epsilon,
-                _given(options),
-                place=options.mechanism,
-                every=options.every,
-                first_row=first,
-                levels=1 if booking is None else booking.levels,
-                correlated=correlated,
-            ),
-            booking,
-            cluster=options.cluster,
-            jobs=options.jobs or 1,
-            progress=counted,
-        )
-    counted.clear()
-    for target, claim in zip(targets, claims, strict=True):
-        print(f"{target}: {claim['chunks']} chunks" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
-    print("This is one release. Another run on the same recordings adds as much again.")
 
 
 def _beside(target: Path) -> Path:
@@ -256,7 +219,8 @@ def _beside(target: Path) -> Path:
 def _write(released: Released, target: Path, *, booked: bool) -> None:
     """A release, and what is claimed of it beside it."""
     try:
-        recordings.save(released.recording, target)
+        save = save_released_gaze if set(GAZE) <= set(released.recording.names) else recordings.save
+        save(released.recording, target)
         _beside(target).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
@@ -266,55 +230,3 @@ def _write(released: Released, target: Path, *, booked: bool) -> None:
 def _under_class(released: Released, correlated: Correlated | None) -> Released:
     """With what the whole recording tells of one chunk in its guarantee."""
     return replace(released, guarantee=replace(released.guarantee, correlated=correlated))
-
-
-def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
-    """What who holds the recording should know of it. It is said on the terminal alone: none of it has noise."""
-    if calibration.made_from(recording.features):
-        yield (
-            f"{recording.path}: the calibration was made from this recording, so nothing is claimed of its release. "
-            "The claim beside it cannot say so. Do not publish them, or take a calibration of other people"
-        )
-    if recording.gaps_s:
-        yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one after the other"
-    tracker = _tracker(calibration, recording)
-    if tracker is not None:
-        yield tracker
-
-
-def _tracker(calibration: Calibration, recording: Recording) -> str | None:
-    """What is to be said where the tracker is not the calibration's, or nobody told which it is."""
-    ours, made = recording.front_end, calibration.front_end
-    if ours is not None and not calibration.check_front_end(ours) and made is not None:
-        said = f"rows of another tracker ({ours.profile}) than the calibration's ({made.profile})"
-    elif ours is None and made is not None:
-        said = f"rows that do not tell what made them; the calibration is of {made.profile}"
-    else:
-        return None
-    return (
-        f"{said}: epsilon holds, the expected error may not. eyestream check --recording tells which features fit, "
-        "eyestream calibrate --adapt makes a calibration for them"
-    )
-
-
-def _price(options: argparse.Namespace, calibration: Calibration) -> str:
-    name, length = (
-        (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
-    )
-    return (
-        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
-        f"calibration {calibration.content_hash}"
-    )
-
-
-def _line(released: Released, target: Path, *, fades: bool) -> str:
-    delta = f", delta {released.delta:g}" if released.delta else ""
-    if released.epsilon is None:
-        return f"{target}: {released.chunks} chunks; {released.guarantee.statement}"
-    line = f"{target}: {released.chunks} chunks, epsilon {released.epsilon:g}{delta} for the recording"
-    if fades and released.stretches:
-        told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
-        line += f" ({told})"
-    if released.recording.others:
-        line += f"; left out: {', '.join(released.recording.others)}"
-    return line

@@ -14,7 +14,6 @@ from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream.offline.corpora.run import privatize_corpus
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.files.tiles import load_tiles
 
 __all__ = ["add_options", "check_no_corpus", "main"]
 
@@ -78,7 +77,7 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError(f"--mechanism {name}: there is none of this name; there are {known}")
     folder = _folder(options)
     entry = SYSTEMS[name]
-    system = make_system(name, **_given(options, entry))
+    system = make_system(name, **_given(options))
     corpus = open_folder(folder, _kind(entry, options))
     print(f"{system.name}: {len(corpus.people)} people, {len(corpus.tasks)} tasks, {len(corpus.parts)} recordings")
     shown: list[Progress] = []
@@ -109,7 +108,7 @@ def _folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def _given(options: argparse.Namespace, entry: SystemEntry) -> dict[str, Any]:
+def _given(options: argparse.Namespace) -> dict[str, Any]:
     """Options of the system, from those that were given."""
     given = own_options(options)
     for option in _NAMED:
@@ -117,8 +116,7 @@ def _given(options: argparse.Namespace, entry: SystemEntry) -> dict[str, Any]:
         if value is not None and value is not False and (option, value) != ("every", 1):
             given[option] = value
     if options.calibration is not None:
-        load = load_tiles if entry.calibrated == "tiles" else calibrations.load
-        given["calibration"] = load(options.calibration)
+        given["calibration"] = calibrations.load(options.calibration)
     return given
 
 

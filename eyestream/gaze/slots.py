@@ -8,14 +8,24 @@ time does not go forward, or lies far ahead, is dropped and counted, and so is o
 What a wrong time that is not too far ahead does to the samples after it is said in `eyestream.gaze.front_end`.
 """
 
+import hashlib
+
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.gaze.entry import FrontEndEntry, Rows
+from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
-from eyestream.privacy.tiles.field import Field
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.mechanisms.tile.tables import tiles_of
+from eyestream.privacy.tiles import Field, TileCalibration
+from eyestream.streams import FrontEndMark
 
-__all__ = ["Slots"]
+__all__ = ["SlotRows", "Slots", "mark_of", "slot_rows"]
+
+_VERSION = 1
+"""Goes up with every change by which the same gaze gives other counts."""
 
 Counts = NDArray[np.int64]
 
@@ -90,3 +100,52 @@ class Slots:
 
     def _stacked(self, over: list[Counts]) -> Counts:
         return np.stack(over) if over else np.zeros((0, len(self._open)), dtype=np.int64)
+
+
+class SlotRows:
+    """Slots as a front end makes rows: one of each, its counts as numbers, at the end of the slot."""
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots, self.came = slots, 0
+
+    @property
+    def counters(self) -> TimeCounters:
+        """What became of the samples."""
+        return self._slots.counters
+
+    def feed(self, samples: Samples) -> Rows:
+        """Take samples; the rows of the slots that are over at the time of the last one."""
+        return self._rows(self._slots.feed(samples))
+
+    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
+        """Take samples, none after `now_s`; the rows of the slots that are over then."""
+        return self._rows(self._slots.advance(now_s, samples))
+
+    def _rows(self, counts: Counts) -> Rows:
+        first = self._slots.done - len(counts)
+        if len(counts):
+            self.came = int(counts[-1].sum())
+        ends = [self._slots.end_s(first + i) for i in range(len(counts))]
+        return Rows(np.array(ends, dtype=np.float64), counts.astype(np.float64))
+
+
+def slot_rows(calibration: Calibration) -> FrontEndEntry:
+    """The front end of a calibration of tiles: its field, and its length of a slot."""
+    tiles = tiles_of(calibration)
+    return FrontEndEntry(
+        name="slots",
+        names=calibration.names,
+        units=calibration.units,
+        step_s=tiles.slot_s,
+        window_s=tiles.slot_s,
+        memory_s=lambda profile: profile.live_reach_s,
+        mark=lambda profile: mark_of(tiles, profile),
+        make=lambda _, longest_s, origin_s: SlotRows(Slots(tiles.field, tiles.slot_us, longest_s, origin_s)),
+    )
+
+
+def mark_of(tiles: TileCalibration, profile: Profile) -> FrontEndMark:
+    """The provenance of slots of a profile: counts depend on what degrees are, and on nothing else of the tracker."""
+    version = f"slots {_VERSION}, {tiles.field}, {tiles.slot_us} us"
+    own, any_tracker = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in (f"{version}, {profile}", version))
+    return FrontEndMark(profile.name, own, any_tracker)

@@ -6,14 +6,17 @@ protected. What a deployment counts is counted as the ledger counts it: losses r
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.claims import machine, words
 from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, Pseudonyms
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
+from eyestream.streams import StreamSpec
 
 __all__ = [
     "NOT_PROTECTED",
@@ -23,6 +26,10 @@ __all__ = [
     "guarantee_of",
     "guarantee_of_recording",
 ]
+
+
+IN_ANY_S = (1, 2, 10, 60, 3600)
+"""Seconds for which a claim says what they cost at most."""
 
 
 class Guarantee(Facts):
@@ -43,23 +50,18 @@ class Guarantee(Facts):
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    levels = deployment.lifetime_levels
+    levels, anchored = deployment.lifetime_levels, mechanism.calibration.anchor is not None
     session = deployment.session_epsilon if levels == 1 else None
     made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
-        scopes=scopes_of(
-            mechanism.loss,
-            mechanism.n,
-            deployment,
-            anchored=mechanism.calibration.anchor is not None,
-            sessions=mechanism.sessions,
-        ),
+        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=anchored, sessions=mechanism.sessions),
         streams=tuple(other.name for other in deployment.beside),
         window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
         session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
+        in_any={} if anchored else _in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
 
@@ -79,5 +81,18 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         n=mechanism.n,
         seconds=mechanism.n / calibration.rate_hz,
         features=mechanism.features,
+        in_any={} if mechanism.domain.keeps else _in_any(mechanism.loss, mechanism.n, _slots_of(calibration)),
+        unit=mechanism.domain.unit(mechanism.n, mechanism.features, mechanism.n / calibration.rate_hz),
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )
+
+
+def _in_any(loss: Loss, n: int, stream: StreamSpec) -> dict[int, Fraction]:
+    """Epsilon of all chunks of `n` rows that `IN_ANY_S` seconds of gaze enter, wherever they begin."""
+    return {seconds: loss.epsilon * stream.chunks_touched(n, seconds) for seconds in IN_ANY_S}
+
+
+def _slots_of(calibration: Calibration) -> StreamSpec:
+    """Of a recording, slots of gaze: each is of its own time alone."""
+    rate_hz = calibration.rate_hz
+    return StreamSpec("slots", 0, calibration.names, calibration.units, rate_hz, window_s=1 / rate_hz)

@@ -108,6 +108,7 @@ class Mechanism:
     Attributes
     ----------
     name, protection, domain : of the class: what calibrations call it, what its guarantee rests on, and what it takes.
+    unit : of the class: what a chunk is called in its guarantee.
     calibration : made for this mechanism.
     epsilon, delta, loss : of one chunk, all features together.
     noise_sd : one number for each released feature: expected standard deviation of the noise in it; 0 for constants.
@@ -121,6 +122,7 @@ class Mechanism:
     name: ClassVar[str]
     protection: ClassVar[Protection]
     domain: ClassVar[InputDomain] = Rows()
+    unit: ClassVar[str] = "chunk"
 
     def __init__(
         self, frame: Frame, core: Core, noise: Noise | None = None, options: Mapping[str, object] | None = None
@@ -130,7 +132,7 @@ class Mechanism:
         self.noise: Noise = noise if noise is not None else SecureNoise()
         self.options = dict(options or {})
         self.calibration, self.epsilon = frame.calibration, frame.epsilon
-        self.loss = Loss("chunk", Fraction(frame.epsilon), core.delta)
+        self.loss = Loss(self.unit, Fraction(frame.epsilon), core.delta)
         self.delta = float(core.delta)
         self.n, self.features = frame.n, frame.features
         kept = dict(zip(frame.active.tolist(), core.k, strict=False))
@@ -153,11 +155,9 @@ class Mechanism:
     @property
     def schema(self) -> OutputSchema:
         """What is released of a chunk: what the core says, or features and rows as they came in."""
-        own: OutputSchema | None = getattr(self.core, "schema", None)
-        if own is not None:
-            return own
         of = self.calibration
-        return OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
+        own: OutputSchema | None = getattr(self.core, "schema", None)
+        return own or OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
 
     @property
     def claim(self) -> Claim:
@@ -204,7 +204,7 @@ class Mechanism:
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).digest()
 
     def release(self, chunk: Array) -> Array:
-        """One private release of a chunk, as the first one of a session.
+        """One private release of a chunk, as the first one of a session: a new array of the shape of `schema`.
 
         Parameters
         ----------

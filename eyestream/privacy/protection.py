@@ -24,6 +24,8 @@ class Protection:
         Where the random bits come from; a sentence.
     attacker
         Whom the guarantee holds against, as "an attacker ...".
+    use
+        What releases are good for, and what not; None: nothing is said.
     """
 
     law: str
@@ -32,6 +34,7 @@ class Protection:
     floating_point: Literal["integers", "none"]
     entropy: str
     attacker: str
+    use: str | None = None
 
 
 AES_ATTACKER = "who cannot break AES-256 or the system's generator, with all other computing power"

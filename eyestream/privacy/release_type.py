@@ -33,6 +33,12 @@ class Rows:
         """What n must be."""
         return "a power of two" if self.powers_of_two else "1 or more"
 
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        rows = f"{n} consecutive rows" if n > 1 else "one row"
+        together = f", all {features} features together" if features > 1 else ""
+        return f"{rows} ({seconds:g} s) of one device{together}"
+
     def takes(self, n: int) -> bool:
         """Whether a chunk may have so many rows."""
         return n >= 2 and n & (n - 1) == 0 if self.powers_of_two else n >= 1
@@ -58,6 +64,10 @@ class Category:
     keeps: ClassVar[bool] = True
     length: ClassVar[str] = "1"
 
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        return f"one row ({seconds:g} s) of one device"
+
     def takes(self, n: int) -> bool:
         """Whether a chunk may have so many rows."""
         return n == 1
@@ -74,11 +84,18 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class GazeSlot:
-    """The gaze samples of one slot, (m, 2) in degrees, m as it comes. No door takes it yet."""
+    """The gaze of one slot, as counts: how many samples lie in each cell of a field, and how many were lost, (F, 1).
 
-    live: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True
+    What is released of it has features of its own.
+    """
+
+    live: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
     length: ClassVar[str] = "1"
+
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        return f"the gaze of {seconds:g} s of one device, any samples, any number of them, or none"
 
     def takes(self, n: int) -> bool:
         """Whether a release is of so many slots."""
@@ -97,6 +114,10 @@ class Corpora:
     live: ClassVar[bool] = False
     keeps: ClassVar[bool] = True
     length: ClassVar[str] = "none"
+
+    def unit(self, n: int, features: int, seconds: float) -> str:
+        """What may differ between neighbours, in words."""
+        return "a corpus"
 
     def takes(self, n: int) -> bool:
         """Never: a corpus has no chunks."""

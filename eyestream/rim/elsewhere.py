@@ -54,7 +54,7 @@ def front_end_named(named: str, where: str) -> FrontEndEntry:
     if ":" in named:
         return imported(named, FrontEndEntry, where)
     if named not in SHIPPED:
-        known = f"{', '.join(SHIPPED)}, and no place (package.module:NAME)"
+        known = f"{', '.join(SHIPPED)}, not that of the calibration, and no place (package.module:NAME)"
         raise ConfigError(f"{where}: {named!r} is none of {known}{meant(named, SHIPPED)}")
     return SHIPPED[named]
 

@@ -21,6 +21,8 @@ __all__ = [
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
+    "answer_topic",
+    "ask_topic",
     "budget_topic",
     "every_topic",
     "gaze_topic",
@@ -74,6 +76,16 @@ def raw_topic(device: str, stream: str = FEATURE_STREAM) -> str:
 def gaze_topic(device: str) -> str:
     """Where a tracker publishes samples of gaze; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, GAZE_STREAM, "raw")
+
+
+def ask_topic(device: str, stream: str = GAZE_STREAM) -> str:
+    """Where questions to a gatekeeper are asked; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "ask")
+
+
+def answer_topic(device: str, stream: str = GAZE_STREAM) -> str:
+    """Where a gatekeeper answers; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "answer")
 
 
 def private_topic(device: str, stream: str = FEATURE_STREAM) -> str:
@@ -157,7 +169,7 @@ def parse_topic(topic: str) -> Topic:
     return Topic(device, stream, cast(Leaf, leaf))
 
 
-def _topic(device: str, stream: str, leaf: Leaf) -> str:
+def _topic(device: str, stream: str, leaf: Leaf | Literal["ask", "answer"]) -> str:
     if stream == SIDECAR_STREAM:
         raise ConfigError(f"a stream cannot be named {SIDECAR_STREAM!r}")
     return f"{_ROOT}/{_checked(device)}/{_checked(stream)}/{leaf}"

@@ -97,8 +97,9 @@ def test_a_mechanism_is_imported_when_it_is_named() -> None:
 @pytest.mark.parametrize("name", PRODUCT)
 def test_every_reference_of_an_entry_is_there(name: str) -> None:
     found = references(entry_of(name))
-    of_rows = set() if entry_of(name).labelled is not None else {"correlation", "law", "study"}
-    assert {"calibrate", "audit"} | of_rows <= set(found)
+    entry = entry_of(name)
+    of_rows = {"calibrate", "audit"} if entry.labelled else {"calibrate", "correlation", "audit", "law", "study"}
+    assert (of_rows if entry.front_end is None else {"front_end", "audit"}) <= set(found)
     for place in found.values():
         assert referred(place) is not None
 
@@ -142,7 +143,7 @@ CLASS = PublishedClass("c", 10.0, 10.0, 3.0, "made by hand")
     ],
 )
 def test_an_unknown_mechanism_is_refused(ask: Callable[[], Any]) -> None:
-    with pytest.raises(CalibrationError, match="there is no mechanism 'nobody'; there are lpa, cfpa, dcfpa, klt"):
+    with pytest.raises(CalibrationError, match="there is no mechanism 'nobody'; there are lpa, cfpa, dcfpa, klt, tile"):
         ask()
 
 

@@ -36,6 +36,7 @@ class Relay:
     promised = NoClaim("the noise comes from a test source")
     guarantee = promised.statement
     protection = additive_protection("none")
+    domain = Rows(powers_of_two=False)
     noise = SimpleNamespace(certified=False)
     state = None
     awaits_baseline = False

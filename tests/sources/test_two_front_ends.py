@@ -259,7 +259,7 @@ def test_a_second_of_gaze_enters_no_more_rows_than_the_entry_says(seconds: float
     [
         (
             "features-25",
-            "'features-25' is none of features-52, and no place (package.module:NAME); did you",
+            "'features-25' is none of features-52, not that of the calibration, and no place (package.module:NAME); ",
         ),
         ("thirds:HALVES", "there is no 'thirds:HALVES' to import"),
         ("thirds:EDGE_DEG", "'thirds:EDGE_DEG' is no FrontEndEntry"),

@@ -1,45 +1,59 @@
-"""Calibrations of tiles as files."""
+"""Calibrations of tiles as files, stored as all calibrations are."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from eyestream.errors import CalibrationError
-from eyestream.rim.files.tiles import load_tiles, save_tiles, shipped_tiles
+from eyestream.gaze.slots import mark_of
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.tiles import load_tiles, save_tiles
 from tests.tiles.worlds import calibration
 
 
 def test_a_file_gives_what_was_saved(tmp_path) -> None:
     made = calibration()
-    save_tiles(made, tmp_path / "own")
+    save_tiles(made, tmp_path / "own", 2)
     again = load_tiles(tmp_path / "own")
-    assert again.content_hash == made.content_hash
-    assert again.header() == made.header()
+    assert (again.field, again.slot_us, again.prior_slots, again.source) == (
+        made.field,
+        made.slot_us,
+        made.prior_slots,
+        made.source,
+    )
+    for (name, ours), (other, theirs) in zip(made.arrays(), again.arrays(), strict=True):
+        assert name == other
+        np.testing.assert_array_equal(ours, theirs)
 
 
-def test_every_shipped_one_is_whole() -> None:
-    assert "everyday-tile" in shipped_tiles()
-    for name in shipped_tiles():
-        made = load_tiles(name)
+def test_every_shipped_one_is_whole_and_fits_every_tracker_in_degrees() -> None:
+    assert "everyday-tile" in calibrations.shipped_of_gaze()
+    for name in calibrations.shipped_of_gaze():
+        made, whole = load_tiles(name), calibrations.load(name)
         assert "Hoppe" in made.source
         assert made.prior.min() > 0
+        assert whole.provenance.people == 30
+        assert whole.check_front_end(mark_of(made, load_profile("smi-glasses")))
+        assert not whole.check_front_end(mark_of(made, load_profile("degrees").at_rate(120.0)))
+        with pytest.raises(CalibrationError, match="front end"):
+            whole.check_front_end(mark_of(replace(made, slot_us=2_000_000), load_profile("smi-glasses")))
 
 
-def test_damaged_changed_and_missing_files_are_refused(tmp_path) -> None:
+def test_figures_that_are_none_and_rows_are_refused(tmp_path) -> None:
     made = calibration()
     save_tiles(made, tmp_path / "own")
     with np.load(tmp_path / "own") as stored:
         arrays = dict(stored)
-    arrays["lost"] = arrays["lost"][::-1]
-    np.savez(tmp_path / "changed.npz", **arrays)
-    (tmp_path / "cut").write_bytes((tmp_path / "own").read_bytes()[:100])
-    np.savez(tmp_path / "other.npz", numbers=np.arange(3))
-    for name, words in (
-        ("changed.npz", "damaged or changed"),
-        ("cut", "is not a calibration of tiles"),
-        ("other.npz", "is not a calibration of tiles"),
-        ("none", "no such file"),
+    for change, words in (
+        ({"tables.lost": arrays["tables.lost"][::-1]}, "damaged or changed"),
+        ({"tables.figures": arrays["tables.figures"][:2]}, "three figures"),
+        ({"tables.prior": arrays["tables.prior"][:-1]}, "expected 25 counts of one slot"),
+        ({"tables.shares": -arrays["tables.shares"]}, "calibration of tiles: expected whole numbers from 0"),
     ):
+        np.savez(tmp_path / "changed.npz", **arrays | change)
         with pytest.raises(CalibrationError, match=words):
-            load_tiles(tmp_path / name)
-    with pytest.raises(CalibrationError, match="everyday-tile"):
-        load_tiles("everyday-tiles")
+            load_tiles(tmp_path / "changed.npz")
+    with pytest.raises(CalibrationError, match="expected a calibration of tiles, not one of klt"):
+        load_tiles("everyday-klt-64")

@@ -136,6 +136,9 @@ BAD_GAZE = {
 PRIVATE = {"v": 1, "session": 0x9E3779B97F4A7C15, "chunk": 3, "t0": 6.0, "dt": 0.5, "shape": [3, 4],
            "values": floats([[1.0, 1.5, 2.0, 2.5], [0.0, -0.5, 0.25, 8.0], [30.0, 30.0, 30.0, 30.0]]),
            "epsilon": 4.8, "delta": 0.0}  # fmt: skip
+SLOT = [[-12.5], [3.25], [8.0], [0.125], [14.0]]
+SLOT_OF_GAZE = {"v": 1, "session": 0x9E3779B97F4A7C15, "chunk": 7, "t0": 7.0, "dt": 1.0, "shape": [5, 1],
+                "values": floats(SLOT), "epsilon": 3.3, "delta": 0.0, "at": 1031.5}  # fmt: skip
 META = {"v": 1, "names": NAMES, "units": ["1/s", "1/s", "1/min"], "rate_hz": 2.0, "n": 4, "mechanism": "cfpa",
         "k": [1, 2, 0], "epsilon": 4.8, "delta": 0.0, "noise_sd": floats([[12.5, 3.25, 0.0]]),
         "guarantee": "epsilon 4.8 for each chunk of 4 rows", "calibration": "00" * 32}  # fmt: skip
@@ -173,6 +176,10 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
     out["private-timed"] = (
         {"kind": "private", "what": "the tracker told its time", "holds": shown(timed, chunk)},
         pack(timed),
+    )
+    out["private-gaze"] = (
+        {"kind": "private", "what": "one slot of coarse gaze", "holds": shown(SLOT_OF_GAZE, SLOT)},
+        pack(SLOT_OF_GAZE),
     )
     out["raw-timed"] = (
         {"kind": "raw", "what": "rows with the tracker's time of each", "holds": {**shown(TIMED, ROWS), "t": MOMENTS}},

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.slots import Slots
+from eyestream.gaze.slots import Slots, mark_of
 from eyestream.privacy.tiles import Field
 from eyestream.privacy.tiles.calibrate import calibrate_tiles
 from eyestream.rim.files.extraction import LONGEST_PAUSE_S
@@ -47,8 +47,8 @@ def main() -> None:
     made = calibrate_tiles(people, FIELD, ticks(SLOT_S), prior_slots=PRIOR_SLOTS, source=_SOURCE)
     target = DATA / "tiles" / "everyday-tile.npz"
     target.parent.mkdir(exist_ok=True)
-    save_tiles(made, target)
-    print(f"{target.name}: {len(people)} people, {made.content_hash}")
+    content_hash = save_tiles(made, target, len(people), mark_of(made, profile))
+    print(f"{target.name}: {len(people)} people, {content_hash}")
 
 
 if __name__ == "__main__":

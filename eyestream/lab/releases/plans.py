@@ -3,7 +3,6 @@
 from typing import Any
 
 from eyestream.rim.files.calibrations import load
-from eyestream.rim.files.tiles import load_tiles
 
 __all__ = ["CHUNK", "KALEIDO_EPSILONS", "Wanted", "key_of", "systems"]
 
@@ -18,7 +17,7 @@ _KS = (2, 4, 6, 8)
 def systems() -> list[Wanted]:
     """All of them; the first of each name is the one that a quick study takes."""
     own = {name: load(f"everyday-{name}-{CHUNK}") for name in ("lpa", "cfpa", "dcfpa", "klt")}
-    tiles = load_tiles("everyday-tile")
+    tiles = load("everyday-tile")
     found: list[Wanted] = [(name, {"k": k}) for name in ("k-same-select", "k-same-select-one-partition") for k in _KS]
     found += [("marginals-pd", {"k": 4})]
     found += [("marginals-noised", {"epsilon": e, "delta": 1e-3, "calibration": own["lpa"]}) for e in (10.0, 40.0)]

@@ -32,11 +32,9 @@ class SystemEntry:
     reads
         Rows of features, or gaze.
     needed, optional
-        Names of options. `calibration` is a `Calibration` or a `TileCalibration`, all others are numbers, or true.
+        Names of options. `calibration` is a `Calibration`, all others are numbers, or true.
     published
         Name of the system as its paper prints it, where that is not what it claims: `as_published` makes that one.
-    calibrated
-        What its calibration is of.
     fixations
         Whether tables of fixations can stand in the place of gaze.
     """
@@ -46,7 +44,6 @@ class SystemEntry:
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
     published: str | None = None
-    calibrated: Literal["features", "tiles"] = "features"
     fixations: bool = False
 
 
@@ -72,7 +69,7 @@ SYSTEMS: Mapping[str, SystemEntry] = {
     ),
     "kaleido": SystemEntry(kaleido, "gaze", ("epsilon",), _KALEIDO, "kaleido-as-published"),
     "kaleido-as-published": SystemEntry(kaleido_as_published, "gaze", ("epsilon",), (*_KALEIDO, "as_published")),
-    "tile": SystemEntry(tile, "gaze", _CALIBRATED, calibrated="tiles"),
+    "tile": SystemEntry(tile, "gaze", _CALIBRATED),
     **{name: SystemEntry(make, "gaze", options) for name, (make, options) in BASELINES.items()},
     WholeRecordings.name: SystemEntry(WholeRecordings, "rows", _CALIBRATED),
     **{name: SystemEntry(partial(chunks_of, name), "rows", _CALIBRATED, _POST) for name in PRODUCT},

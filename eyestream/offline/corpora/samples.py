@@ -28,9 +28,11 @@ from eyestream.offline.corpora.kinds import on_grid
 from eyestream.offline.corpora.system import Unit, recordings_alone
 from eyestream.offline.samples import baselines
 from eyestream.offline.samples.kaleido_published import published_kaleido
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.privacy.kaleido import Kaleido, Settings
-from eyestream.privacy.tiles import TileCalibration, TileResponse
+from eyestream.privacy.mechanisms.tile.tables import tiles_of
+from eyestream.privacy.tiles import TileResponse
 from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_published", "tile"]
@@ -123,17 +125,18 @@ def kaleido_as_published(epsilon: float, as_published: bool = False, **given: An
     return Samplewise(name, options, treat, lambda corpus, survey: Promise(NoClaim(reason), (PUBLIC,)))
 
 
-def tile(calibration: TileCalibration, epsilon: float) -> Samplewise:
+def tile(calibration: Calibration, epsilon: float) -> Samplewise:
     """The tile response; epsilon is of one slot."""
-    TileResponse(calibration, epsilon)
+    tiles = tiles_of(calibration)
+    TileResponse(tiles, epsilon)
 
     def slots(rows: int, rate_hz: float) -> NDArray[np.intp]:
         """The slot of each sample; all slots of a recording of so many samples have one."""
-        return np.asarray(np.arange(rows) * 1e6 / rate_hz // calibration.slot_us, dtype=np.intp)
+        return np.asarray(np.arange(rows) * 1e6 / rate_hz // tiles.slot_us, dtype=np.intp)
 
     def treat(recording: GazeRecording, draws: Draws) -> Array:
-        samples, field = recording.samples, calibration.field
-        mechanism = TileResponse(calibration, epsilon, noise=draws)
+        samples, field = recording.samples, tiles.field
+        mechanism = TileResponse(tiles, epsilon, noise=draws)
         session, slot = mechanism.session(), slots(len(samples), recording.profile.fixed_rate_hz)
         own = (samples[part[0] : part[-1] + 1] for part in np.split(np.arange(len(slot)), _edges(slot)))
         words = [session.release(field.occupancy(one.x, one.y, one.valid))[0] for one in own]
@@ -142,9 +145,11 @@ def tile(calibration: TileCalibration, epsilon: float) -> Samplewise:
     def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         one = exact("slot", epsilon)
         most = corpus.most(lambda part: int(slots(survey.extents[part].rows, survey.rate_hz)[-1]) + 1)
-        return Promise(of_person(one, most, TileResponse.name), (PUBLIC,), (one,))
+        return Promise(of_person(one, most, calibration.mechanism), (PUBLIC,), (one,))
 
-    return Samplewise(TileResponse.name, {"calibration": calibration.content_hash, "epsilon": epsilon}, treat, promised)
+    return Samplewise(
+        calibration.mechanism, {"calibration": calibration.content_hash, "epsilon": epsilon}, treat, promised
+    )
 
 
 def _edges(slot: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -25,6 +25,7 @@ from eyestream.release.ports import Ledger
 from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import StreamKey
+from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = [
     "Booking",
@@ -84,7 +85,8 @@ class Released:
     Attributes
     ----------
     recording
-        Its times are the nominal grid from 0; names as in the original.
+        Its times are the nominal grid from 0, names as in the original. Where the mechanism releases features of its
+        own, names are theirs, and times the middles of the original's slots.
     chunks
         Chunks released: not those that are left out, nor those of a baseline.
     epsilon, delta
@@ -162,7 +164,7 @@ def privatize(
         yield _made(recording, calibration, mechanism, one, own, levels=levels, first_row=first_row)
 
 
-_NOBODY = StreamKey("recording", "features")
+_NOBODY = StreamKey("recording", FEATURE_STREAM)
 
 
 def book(
@@ -309,6 +311,8 @@ def _released(
     else:
         schema = mechanism.schema
         t = first_row / rate + schema.step_s * np.arange(len(rows), dtype=np.float64)
+        if mechanism.n == 1:  # of slots the recording has the ends, on a public grid: the middle of each
+            t = recording.t[first_row:] - schema.step_s / 2
         private = Recording(t, rows, schema.names, recording.path)
     return Released(
         recording=private,

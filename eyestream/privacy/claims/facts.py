@@ -250,6 +250,8 @@ class Facts:
     pseudonyms : of wearers whose histories are taken off; None: there are none.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
+    unit : what may differ between neighbours, in words.
+    in_any : epsilon of all releases that so many seconds of gaze enter, by the seconds; empty where nothing is said.
     error : how much larger than stated the error is on later levels of a lifetime that fades.
     borders : what decides where sessions begin and end, for live gaze; None where a tracker's rows say it.
     standing : what is trusted, and what is not protected.
@@ -275,6 +277,8 @@ class Facts:
     error: str | None = None
     borders: SessionBorders | None = None
     standing: Standing = Standing()
+    unit: str = ""
+    in_any: Mapping[int, Fraction] = field(default_factory=dict)
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -246,6 +246,7 @@ def only_differential(claim: Claim, what: str, where: str) -> None:
     """
     if not isinstance(claim, DifferentialPrivacy):
         raise ConfigError(
-            f"{what} cannot be released {where}: its claim is {claim.kind!r}, which no budget of epsilon counts. "
+            f"{what} cannot be released {where}: its claim is {claim.kind!r}, which no budget of epsilon "
+            "counts. There is no pass-through. "
             "Release recordings with `eyestream privatize`, without a ledger"
         )

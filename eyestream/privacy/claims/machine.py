@@ -27,6 +27,8 @@ def claim(made: Facts) -> dict[str, object]:
         "loss": made.loss.claim(),
         "streams_beside": list(made.streams),
         "unit": {"rows": made.n, "seconds": made.seconds, "features": made.features},
+        "epsilon_in_any": {str(seconds): float(epsilon) for seconds, epsilon in made.in_any.items()} or None,
+        "use": made.protection.use,
         "baseline_chunks": made.baseline_chunks,
         **({} if made.pseudonyms is None else {"pseudonyms": made.pseudonyms.claim()}),
         "purpose": made.purpose,

@@ -16,10 +16,12 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
     return [
         ("claim", made.statement),
         *([] if made.purpose is None else [("purpose", made.purpose)]),
+        *([] if made.protection.use is None else [("use", f"good for {made.protection.use}")]),
         ("unit", _unit(made)),
         *([("baseline", _baseline(made))] if made.baseline_chunks else []),
         *([] if made.pseudonyms is None else [("pseudonym's history", made.pseudonyms.words())]),
-        ("chunk", made.loss.figures()),
+        (made.loss.unit, made.loss.figures()),
+        *([("any time", _in_any(made))] if made.in_any else []),
         ("odds", _odds(made)),
         *([("streams", _streams(made))] if made.streams else []),
         ("guessing", _guessing(made)),
@@ -53,13 +55,17 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
 
 
 def _unit(made: Facts) -> str:
-    rows = f"{made.n} consecutive rows" if made.n > 1 else "one row"
-    together = f", all {made.features} features together" if made.features > 1 else ""
+    unit = made.loss.unit
     return (
-        f"one chunk: {rows} ({made.seconds:g} s) of one device{together}. Two chunks are neighbours when they "
+        f"one {unit}: {made.unit}. Two {unit}s are neighbours when they "
         "differ in any way inside the declared domain (replace-one), missing values included. Local model: the noise "
         "is added before anything leaves the device's sidecar"
     )
+
+
+def _in_any(made: Facts) -> str:
+    said = ", ".join(f"epsilon {float(epsilon):.4g} in any {seconds} s" for seconds, epsilon in made.in_any.items())
+    return f"{said}, wherever they begin: every {made.loss.unit} counts that so many seconds of gaze enter"
 
 
 def _streams(made: Facts) -> str:

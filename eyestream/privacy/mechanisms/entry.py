@@ -68,12 +68,14 @@ class Beginning:
     rival : a shipped calibration of another form, which the demo shows beside it.
     switched_on : options that a new configuration sets to true.
     session_bound : whether a new configuration names the class of processes that bounds a session.
+    stream : the tables of a stream that is none of features, as text of a new configuration; empty: features.
     """
 
     calibration: str
-    rival: str
+    rival: str = ""
     switched_on: tuple[str, ...] = ()
     session_bound: bool = False
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,9 @@ class Entry:
         said of it, too. None: there is no such thing.
     beginning
         How a new configuration and the demo begin with it; None: they do not offer it.
+    front_end
+        What makes its chunks of gaze, or a reference to it: called with a calibration, it gives a
+        `eyestream.gaze.entry.FrontEndEntry`. None: the stream names what makes its rows.
     shown_by
         Tests of eyestream's repository that show what the guarantee says of this mechanism, by topic: law, input,
         after, useful, floats, time (`eyestream.privacy.claims.nist`). Empty for a mechanism of somebody else.
@@ -128,6 +133,7 @@ class Entry:
     adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     labelled: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     beginning: Beginning | None = None
+    front_end: Any = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     correlation: Any = None
     laboratory: Mapping[str, str] = field(default_factory=dict)

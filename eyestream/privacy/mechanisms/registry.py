@@ -103,7 +103,7 @@ def live(mechanism: Mechanism) -> None:
     if not mechanism.domain.live:
         raise ConfigError(
             f"mechanism {mechanism.name} cannot be released live: it takes {type(mechanism.domain).__name__}, and a "
-            "stream has rows or one category a slot"
+            "stream has rows, one category a slot, or the gaze of a slot"
         )
     only_differential(mechanism.claim, f"mechanism {mechanism.name}", "live")
 
@@ -111,7 +111,7 @@ def live(mechanism: Mechanism) -> None:
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt")}
+PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "tile")}
 """Where the entry of each mechanism of the product is."""
 
 PRODUCT |= {"task-words": "eyestream.privacy.mechanisms.words:ENTRY"}

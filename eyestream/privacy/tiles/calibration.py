@@ -1,10 +1,7 @@
 """What a tile response is calibrated with: statistics of a public corpus as whole numbers."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,26 +93,6 @@ class TileCalibration:
         return self.slot_us / 1_000_000
 
     def arrays(self) -> Iterator[tuple[str, Whole]]:
-        """By name, for files and hashes."""
+        """By name."""
         for name in ("prior", "across", "upright", "shares", "scatter", "lost"):
             yield name, getattr(self, name)
-
-    def header(self) -> dict[str, Any]:
-        """What is no array, for files and hashes."""
-        return {
-            "schema": "eyestream-tiles-1",
-            "columns": self.field.columns,
-            "rows": self.field.rows,
-            "cell_deg": self.field.cell_deg,
-            "slot_us": self.slot_us,
-            "prior_slots": self.prior_slots,
-            "source": self.source,
-        }
-
-    @property
-    def content_hash(self) -> str:
-        """Of header and arrays."""
-        digest = hashlib.blake2b(json.dumps(self.header(), sort_keys=True).encode(), digest_size=16)
-        for name, array in self.arrays():
-            digest.update(name.encode() + np.ascontiguousarray(array, dtype="<i4").tobytes())
-        return digest.hexdigest()

@@ -95,18 +95,32 @@ class Reader:
     ----------
     code
         Public figures.
+    belief
+        Of the slot that was read last, to go on from there; None: at a session's start.
 
     Attributes
     ----------
-    labels : (rows, columns) which word each cell has in the slot that comes next.
     belief : of the slot that was read last, or of a session's start.
     """
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, belief: Belief | None = None) -> None:
         self.code = code
-        self.belief = code.motion.start
-        self._predicted = code.motion.start
-        self.labels = code.tiling(self._predicted)
+        self.belief = code.motion.start if belief is None else belief
+        self._predicted: Belief | None = code.motion.start if belief is None else None
+        self._labels: NDArray[np.intp] | None = None
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """(rows, columns) which word each cell has in the slot that comes next."""
+        if self._labels is None:
+            self._labels = self.code.tiling(self._next())
+        return self._labels
+
+    def _next(self) -> Belief:
+        """What is believed of the slot that comes next, before its word."""
+        if self._predicted is None:
+            self._predicted = self.code.motion.predicted(self.belief)
+        return self._predicted
 
     def take(self, word: int) -> Gaze:
         """Read the next slot's released word."""
@@ -115,9 +129,8 @@ class Reader:
 
     def follow(self, word: int) -> None:
         """The same, without looking where the gaze is."""
-        self.belief = self.code.told(self._predicted, self.labels, word)
-        self._predicted = self.code.motion.predicted(self.belief)
-        self.labels = self.code.tiling(self._predicted)
+        self.belief = self.code.told(self._next(), self.labels, word)
+        self._predicted = self._labels = None
 
 
 def hindsight(code: Code, words: Iterable[int]) -> list[Gaze]:

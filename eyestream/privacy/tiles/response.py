@@ -17,7 +17,7 @@ from eyestream.privacy.tiles.calibration import TileCalibration
 from eyestream.privacy.tiles.reader import Code, Gaze, Reader, hindsight
 from eyestream.privacy.tiles.size import slots_touched
 
-__all__ = ["LEAST_SEEN", "TileResponse", "TileSession"]
+__all__ = ["LEAST_SEEN", "TileResponse", "TileSession", "responded", "word_of"]
 
 LEAST_SEEN = 0.3
 """A slot is lost when less than this share of its samples was tracked, or when it has none."""
@@ -46,8 +46,6 @@ class TileResponse:
     ConfigError
         when epsilon cannot be used.
     """
-
-    name = "tile"
 
     def __init__(self, calibration: TileCalibration, epsilon: float, *, noise: Noise | None = None) -> None:
         self.calibration, self.epsilon = calibration, epsilon
@@ -84,11 +82,15 @@ class TileSession:
         occupancy
             (cells + 1,) of `Field.occupancy`: all that is ever read of the slot.
         """
-        code = self._mechanism.code
-        word = word_of(occupancy, self._reader.labels, code.lost_word)
-        replaced, drawn = self._mechanism.noise.draw(code.law).tolist()
-        released = drawn if replaced else word  # the only line that raw data and randomness meet in
-        return released, self._reader.take(released)
+        word = responded(occupancy, self._reader, self._mechanism.noise)
+        return word, self._reader.take(word)
+
+
+def responded(occupancy: NDArray[np.int64], reader: Reader, noise: Noise) -> int:
+    """The released word of a slot, whose tiling `reader` has; the reader does not take it."""
+    word = word_of(occupancy, reader.labels, reader.code.lost_word)
+    replaced, drawn = noise.draw(reader.code.law).tolist()
+    return int(drawn if replaced else word)  # the only line that raw data and randomness meet in
 
 
 def word_of(occupancy: NDArray[np.int64], labels: NDArray[np.intp], lost_word: int) -> int:

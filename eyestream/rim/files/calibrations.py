@@ -17,9 +17,10 @@ from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.files.package_data import DATA
 from eyestream.streams import FrontEndMark
 
-__all__ = ["load", "save", "shipped"]
+__all__ = ["load", "save", "shipped", "shipped_of_gaze"]
 
 _SHIPPED = DATA / "calibrations"
+_OF_GAZE = DATA / "tiles"
 _FORMER = {f"everyday-klt-shed-{n}": f"everyday-klt-one-{n}" for n in (32, 64, 128)}
 """Names that 0.1.0 had for shipped ones: what they shed of identity is not enough to be called so."""
 
@@ -28,8 +29,13 @@ _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.Ba
 
 
 def shipped() -> list[str]:
-    """Names of the calibrations that come with the package."""
+    """Names of the calibrations of rows that come with the package."""
     return sorted(path.stem for path in _SHIPPED.glob("*.npz"))
+
+
+def shipped_of_gaze() -> list[str]:
+    """Names of those whose input is gaze, slot by slot."""
+    return sorted(path.stem for path in _OF_GAZE.glob("*.npz"))
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
@@ -49,12 +55,13 @@ def load(source: str | Path) -> Calibration:
         when there is none, it is not a calibration, its version is another, or its content hash does not agree.
     """
     path, name = Path(source), _FORMER.get(str(source), str(source))
-    if name in shipped():  # first: the working directory may be one that nobody may look into
-        path = _SHIPPED / f"{name}.npz"
+    known = dict.fromkeys(shipped(), _SHIPPED) | dict.fromkeys(shipped_of_gaze(), _OF_GAZE)
+    if name in known:  # first: the working directory may be one that nobody may look into
+        path = known[name] / f"{name}.npz"
     elif not os.path.isfile(path):
         raise CalibrationError(
-            f"{source}: no such file, and none of the shipped calibrations: {', '.join(shipped())}"
-            f"{meant(str(source), shipped())}"
+            f"{source}: no such file, and none of the shipped calibrations: {', '.join(known)}"
+            f"{meant(str(source), known)}"
         )
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:

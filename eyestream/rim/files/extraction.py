@@ -76,8 +76,8 @@ def stem(path: Path) -> str:
     return name.rpartition(".")[0] or name
 
 
-def load_rows(path: str | Path, profile: Profile | None) -> Recording:
-    """The feature recording in a file; with a `profile`, the rows of the recording of gaze in it.
+def load_rows(path: str | Path, profile: Profile | None, entry: FrontEndEntry = USUAL) -> Recording:
+    """The feature recording in a file; with a `profile`, the rows of the recording of gaze in it by a front end.
 
     Raises
     ------
@@ -86,4 +86,4 @@ def load_rows(path: str | Path, profile: Profile | None) -> Recording:
     ConfigError
         when the profile is for another rate.
     """
-    return recordings.load(path) if profile is None else extract(load_gaze(path, profile))
+    return recordings.load(path) if profile is None else extract(load_gaze(path, profile), entry=entry)

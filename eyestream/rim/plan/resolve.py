@@ -8,12 +8,13 @@ from eyestream.gaze.entry import SHIPPED, USUAL, FrontEndEntry
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import live
+from eyestream.privacy.mechanisms.entry import referred
+from eyestream.privacy.mechanisms.registry import entry_of, live
 from eyestream.privacy.noise import Noise
 from eyestream.privacy.purposes import TASKS, chunk_price
 from eyestream.problems import Problems
 from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
-from eyestream.rim.elsewhere import front_end_named, mechanism_elsewhere
+from eyestream.rim.elsewhere import front_end_named, mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.stream import Parts
 from eyestream.rim.sources.registry import NamedSource
@@ -54,7 +55,7 @@ def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Cal
     with problems.gathered():
         calibration = calibration_of(stream)
     with problems.gathered():
-        made = makers_of(stream, sources)
+        made = makers_of(stream, sources, calibration)
     if calibration is None or made is None:
         problems.refuse()
     assert calibration is not None
@@ -95,8 +96,10 @@ def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[Named
     return Parts(made.front_end, made.profiles, spec, mechanism, made.answers)
 
 
-def makers_of(stream: StreamSettings, sources: Sequence[NamedSource]) -> Made:
+def makers_of(stream: StreamSettings, sources: Sequence[NamedSource], calibration: Calibration | None = None) -> Made:
     """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
+
+    A mechanism may have a front end of its own, which follows from its calibration.
 
     Raises
     ------
@@ -107,6 +110,11 @@ def makers_of(stream: StreamSettings, sources: Sequence[NamedSource]) -> Made:
     profiles = tuple(dict.fromkeys(source.profile for source in serving if source.profile is not None))
     live_gaze = [source.answers for source in serving if source.answers is not None]
     answers = all(live_gaze) if live_gaze else None
+    own = None if calibration is None else entry_of(calibration.mechanism).front_end
+    if own is not None and calibration is not None:
+        entry: FrontEndEntry = referred(own)(calibration)
+        if stream.front_end in (None, entry.name):
+            return Made(entry, profiles, answers)
     if stream.front_end is not None:
         return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles, answers)
     return Made(USUAL if profiles else None, profiles, answers)
@@ -152,7 +160,7 @@ def _shipped(names: tuple[str, ...]) -> FrontEndEntry | None:
 def calibration_of(stream: StreamSettings) -> Calibration:
     """The calibration that a stream names; raises CalibrationError or ConfigError."""
     place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
-    named = mechanism_elsewhere(place, where).name if place is not None else None
+    named = mechanism_named(place, where).name if place is not None else None
     calibration = calibrations.load(stream.privacy.calibration)
     if named not in (None, calibration.mechanism):
         raise ConfigError(f"{where}: {place} is {named}, and the calibration is one of {calibration.mechanism}")

@@ -14,6 +14,7 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
+from eyestream.streams import GAZE
 from eyestream.wire import messages, topics
 from eyestream.wire.release import CLAIM
 
@@ -69,6 +70,31 @@ class Chunk:
     def word(self) -> str | None:
         """The released word, the likeliest one; None where the features are no words."""
         return self.names[int(self.values[:, 0].argmax())] if set(self.units) == {"probability"} else None
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """(n,) seconds of the tracker's clock; from the session's start where the tracker does not tell its time.
+
+        Of gaze slot by slot: the ends of the slots.
+        """
+        return self.t if self.at is None else self.at + (self.t - self.t[0])
+
+    @property
+    def gaze(self) -> NDArray[np.float32]:
+        """(n, 2) where the eye looked in degrees, to the right and up; raises ConfigError for a stream of others."""
+        return np.stack([self._of(name) for name in GAZE], axis=1)
+
+    @property
+    def gaze_error(self) -> NDArray[np.float32]:
+        """(n,) degrees that the gaze is expected to be off: more in one half of the cases, less in the other."""
+        return self._of("gaze_error")
+
+    def _of(self, name: str) -> NDArray[np.float32]:
+        """(n,) the feature of a name."""
+        if name not in self.names:
+            raise ConfigError(f"the stream has no {name}; it has {', '.join(self.names[:4])} and so on")
+        row: NDArray[np.float32] = self.values[self.names.index(name)]
+        return row
 
 
 class Chunks:

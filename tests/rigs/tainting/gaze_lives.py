@@ -18,7 +18,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.testing.gaze_lives import FakeTracker, TrackerClock
 from eyestream.wire.messages import encode_gaze
-from eyestream.wire.topics import gaze_topic
+from eyestream.wire.topics import gaze_topic, private_topic
 from tests.rigs.core import FakeCapture, datum
 from tests.rigs.lsl import FakeOutlet
 from tests.rigs.neon import FakeNeon, payload_of
@@ -33,6 +33,15 @@ DEVICE = "hmd-0"
 SPEED = 8.0
 """Seconds of gaze in one: a window and a chunk last 46 s."""
 
+STREAMS = ("features", "gaze")
+_SLOTS = """
+[[stream]]
+name = "gaze"
+schema = 2
+[stream.privacy]
+calibration = "everyday-tile"
+epsilon = 3.3
+"""
 _FAST = f"import eyestream.rim.sources.registry as registry\nregistry.HOST_SPEED = {SPEED}\n"
 _FAULT = """
 from {module} import {name}
@@ -180,7 +189,7 @@ def gaze_live(life: GazeLife, folder: Path, broker_port: int, canary: Canary, *,
     proxy = Proxy(broker_port)
     path = configuration(Life(life.name, "everyday-klt-32"), folder, proxy.port, 0)
     tracker, table, sent = _source(life, folder, canary, broker_port)
-    path.write_text(path.read_text() + f"\n[source]\n{table}")
+    path.write_text(f"{path.read_text()}{_SLOTS}\n[source]\nstreams = {list(STREAMS)}\n{table}")
     if tracker is not None:
         tracker.clock.speed = SPEED
     process = Process([sys.executable, "-c", life.code() + PLAIN, "run", "--config", str(path)], folder, trace=trace)
@@ -207,14 +216,14 @@ def gaze_live(life: GazeLife, folder: Path, broker_port: int, canary: Canary, *,
 
 async def _play(life: GazeLife, process: Process, tracker: FakeTracker | None, port: int, wrong: list[str]) -> int:
     """Gaze until a chunk is out, then all that is hostile; or until the fault has ended the process."""
-    released = 0
+    topics = [private_topic(DEVICE, stream) for stream in STREAMS]
+    released = dict.fromkeys(topics, 0)
 
     def hear(message: Message) -> None:
-        nonlocal released
-        released += message.topic.endswith("/private")
+        released[message.topic] += 1
 
     async with _linked(port, hear) as link, contextlib.AsyncExitStack() as stack:
-        await link.subscribe_all([f"eyestream/v1/{DEVICE}/features/private"], 1)
+        await link.subscribe_all(topics, 1)
         if tracker is not None:
             await tracker.start()
             stack.push_async_callback(tracker.stop)
@@ -224,14 +233,14 @@ async def _play(life: GazeLife, process: Process, tracker: FakeTracker | None, p
                     await asyncio.sleep(0.05)
                 if life.brief:
                     await asyncio.sleep(2.0)
-                while process.alive and (life.fault or not (released or life.brief)):  # noqa: ASYNC110  no event
+                while process.alive and (life.fault or not (all(released.values()) or life.brief)):  # noqa: ASYNC110  no event
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            wrong.append("released no chunk" if not life.fault else "the fault has not ended it")
+            wrong.append(f"released {released}" if not life.fault else "the fault has not ended it")
         if tracker is not None and not life.fault:
             await tracker.nonsense()
             await tracker.flood()
             await tracker.stop()
             await tracker.start()
             await asyncio.sleep(0.2 if life.brief else 1.0)
-    return released
+    return sum(released.values())

@@ -1,0 +1,83 @@
+"""What ``eyestream privatize`` says: of the price, of the recordings, of each release."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from eyestream.offline.datasets.gaze import slots_price
+from eyestream.offline.datasets.privatize import Released
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.mechanisms.registry import entry_of, whole
+from eyestream.rim.files.recordings import Recording
+
+__all__ = ["before", "line"]
+
+
+def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequence[Recording]) -> Iterator[str]:
+    """Before anything is released."""
+    yield _price(options, calibration)
+    if options.every > 1:
+        yield f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing"
+    yield from dict.fromkeys(said for recording in loaded for said in _notes(calibration, recording))
+    if calibration.remembering is not None:
+        yield (
+            "the recordings of a person are sessions, in this order. Of every "
+            f"{calibration.remembering.sessions} sessions the first is withheld: its rows are NaN and cost nothing"
+        )
+
+
+def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
+    """What who holds the recording should know of it. It is said on the terminal alone: none of it has noise."""
+    if calibration.made_from(recording.features):
+        yield (
+            f"{recording.path}: the calibration was made from this recording, so nothing is claimed of its release. "
+            "The claim beside it cannot say so. Do not publish them, or take a calibration of other people"
+        )
+    if recording.gaps_s:
+        yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one after the other"
+    tracker = _tracker(calibration, recording)
+    if tracker is not None:
+        yield tracker
+
+
+def _tracker(calibration: Calibration, recording: Recording) -> str | None:
+    """What is to be said where the tracker is not the calibration's, or nobody told which it is."""
+    ours, made = recording.front_end, calibration.front_end
+    if ours is not None and not calibration.check_front_end(ours) and made is not None:
+        said = f"rows of another tracker ({ours.profile}) than the calibration's ({made.profile})"
+    elif ours is None and made is not None:
+        said = f"rows that do not tell what made them; the calibration is of {made.profile}"
+    else:
+        return None
+    return (
+        f"{said}: epsilon holds, the expected error may not. eyestream check --recording tells which features fit, "
+        "eyestream calibrate --adapt makes a calibration for them"
+    )
+
+
+def _price(options: argparse.Namespace, calibration: Calibration) -> str:
+    """What a release costs, in a line."""
+    name, length = (
+        (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
+    )
+    if entry_of(calibration.mechanism).front_end is not None:
+        return slots_price(calibration, options.epsilon)
+    return (
+        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
+        f"calibration {calibration.content_hash}"
+    )
+
+
+def line(released: Released, target: Path, *, fades: bool) -> str:
+    """What was released of a recording."""
+    delta = f", delta {released.delta:g}" if released.delta else ""
+    if released.epsilon is None:
+        return f"{target}: {released.chunks} chunks; {released.guarantee.statement}"
+    units = f"{released.chunks} {released.guarantee.loss.unit}s"
+    line = f"{target}: {units}, epsilon {released.epsilon:g}{delta} for the recording"
+    if fades and released.stretches:
+        told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
+        line += f" ({told})"
+    if released.recording.others:
+        line += f"; left out: {', '.join(released.recording.others)}"
+    return line

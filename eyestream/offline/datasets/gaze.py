@@ -1,0 +1,62 @@
+"""Releases of recorded gaze, slot by slot: what makes the slots, and how the release is written.
+
+A file has `t` (m,), the middles of the slots on the recording's own clock in seconds; `gaze` (m, 2), degrees to the
+right and up; and `gaze_error`, `lost` and `word`, (m,) each. `claim.json` beside the files says what holds of each.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from eyestream.gaze.entry import USUAL, FrontEndEntry
+from eyestream.offline.datasets.privatize import Released
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.mechanisms.entry import referred
+from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.rim.files.recordings import Recording
+from eyestream.streams import GAZE
+
+__all__ = ["front_end_of", "save_released_gaze", "slots_price", "write_claim"]
+
+
+def front_end_of(calibration: Calibration) -> FrontEndEntry:
+    """What makes the rows of a calibration from gaze."""
+    own = entry_of(calibration.mechanism).front_end
+    made: FrontEndEntry = USUAL if own is None else referred(own)(calibration)
+    return made
+
+
+def slots_price(calibration: Calibration, epsilon: float) -> str:
+    """What a release costs, in a line."""
+    slot_s = calibration.n / calibration.rate_hz
+    said = f"{calibration.mechanism}, slots of {slot_s:g} s, epsilon {epsilon:g} a slot"
+    return f"{said}, calibration {calibration.content_hash}"
+
+
+def save_released_gaze(recording: Recording, path: Path) -> None:
+    """Write a release of gaze."""
+    columns = dict(zip(recording.names, recording.features.T, strict=True))
+    gaze = np.stack([columns.pop(name) for name in GAZE], axis=1)
+    with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
+        np.savez_compressed(file, t=recording.t, gaze=gaze, **columns)
+
+
+def write_claim(released: Sequence[Released], files: Sequence[Path], path: Path) -> None:
+    """Write the claim of several releases of one mechanism; each file's own claim is in it."""
+    first = released[0].guarantee
+    told = {
+        "claim": 1,
+        "unit": first.loss.unit,
+        "epsilon": float(first.loss.epsilon),
+        "slot_s": first.seconds,
+        "t": "the middle of the slot, in seconds of the recording's own clock",
+        "epsilon_in_any": {str(seconds): float(epsilon) for seconds, epsilon in first.in_any.items()},
+        "use": first.protection.use,
+        "files": {
+            file.name: {"slots": one.chunks, "epsilon": one.epsilon} for file, one in zip(files, released, strict=True)
+        },
+        "guarantee": first.claim(),
+    }
+    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,87 @@
+"""A gatekeeper beside a sidecar: an application asks about gaze, and hears what released slots tell."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from eyestream.errors import CalibrationError
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Link, connect
+from eyestream.rim.sdk.gatekeeper import answer_questions
+from eyestream.rim.sdk.subscriber import Chunk, subscribe
+from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sources import registry
+from eyestream.testing.clocks import until
+from eyestream.wire.topics import answer_topic, ask_topic
+from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.sidecar import at_work
+from tests.tiles.test_tile_stream import DEVICE, SPEED, planned
+
+FIELD = [-36.0, 36.0, -28.0, 28.0]
+SLOTS = 6
+
+
+async def ask(link: Link, **told: Any) -> None:
+    await link.publish(ask_topic(DEVICE), msgspec.msgpack.encode(told), qos=0)
+
+
+async def test_answers_are_those_of_the_released_slots(
+    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "HOST_SPEED", SPEED)
+    plan = planned(tmp_path, mosquitto.url)
+    create_ledger(plan.settings.sidecar.ledger, created=0)
+    heard: list[Any] = []
+    chunks: list[Chunk] = []
+    endpoint = Endpoint.of(BrokerSettings(mosquitto.url))
+
+    def take(message: Any) -> None:
+        heard.append(msgspec.msgpack.decode(message.payload))
+
+    async def collect(source: Any) -> None:
+        async for chunk in source:
+            chunks.append(chunk)
+
+    keeper = answer_questions(mosquitto.url, DEVICE, calibration=calibrations.load("everyday-tile"))
+    async with contextlib.AsyncExitStack() as stack:
+        made = stack.enter_context(assemble(plan, lambda: 20_000))
+        link = await stack.enter_async_context(connect(endpoint, client_id=None, deliver=take))
+        await link.subscribe(answer_topic(DEVICE), 0)
+        source = await stack.enter_async_context(subscribe(mosquitto.url, DEVICE, stream="gaze"))
+        tasks = [asyncio.create_task(keeper), asyncio.create_task(collect(source))]
+        async with asyncio.timeout(60):
+            while not heard:  # until the gatekeeper listens
+                await ask(link, id="there", question={"ask": "fixations", "within": FIELD, "last_s": 60.0})
+                await asyncio.sleep(0.1)
+            dwell = {"ask": "dwell", "within": FIELD, "last_s": 60.0}
+            await ask(
+                link, id="tile", question={"ask": "next tile", "within": FIELD, "across": 4, "upright": 2}, each=True
+            )
+            await ask(link, id="dwell", question=dwell, each=True)
+            await ask(link, id="raw", question={"ask": "raw gaze"})
+            await stack.enter_async_context(at_work(made.sidecar))
+            await until(lambda: sum(reply["id"] == "dwell" for reply in heard) > SLOTS and len(chunks) >= SLOTS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    assert {"id": "raw", "refused": "type"} in heard
+    dwelt = [reply["answer"] for reply in heard if reply["id"] == "dwell"][: SLOTS + 1]
+    seen = [float(chunk.values[3, 0]) < 0.5 for chunk in chunks[:SLOTS]]
+    np.testing.assert_allclose(dwelt, [0.0, *np.cumsum(seen)], atol=1e-6)
+    tiles = [reply for reply in heard if reply["id"] == "tile" and reply.get("answer") is not None]
+    assert len(tiles) >= SLOTS - 1
+    assert all(0 <= reply["answer"][0] < 4 and 0 <= reply["answer"][1] < 2 for reply in tiles)
+    assert [reply["end_s"] for reply in tiles][:3] == sorted(reply["end_s"] for reply in tiles)[:3]
+
+
+async def test_a_calibration_of_rows_is_refused(mosquitto: Mosquitto) -> None:
+    with pytest.raises(CalibrationError, match="expected a calibration of tiles, not one of klt"):
+        await answer_questions(mosquitto.url, DEVICE, calibration=calibrations.load("everyday-klt-64"))
