@@ -99,8 +99,9 @@ def main(options: argparse.Namespace) -> None:
 def _folder(options: argparse.Namespace) -> Path:
     """The corpus; ConfigError for what is none, or for options that are not for one."""
     if len(options.recordings) != 1 or not options.recordings[0].is_dir():
+        given = ", ".join(map(str, options.recordings))
         expected = f"expected one folder with {PARTICIPANTS}, or of BIDS or GazeBase"
-        raise ConfigError(f"--mechanism {options.mechanism}: {expected}")
+        raise ConfigError(f"{given}: {expected}, for --mechanism {options.mechanism}")
     for option, usual in _OF_RECORDINGS.items():
         if getattr(options, option) != usual:
             raise ConfigError(f"--{option.replace('_', '-')} is for recordings: it is not for a corpus")

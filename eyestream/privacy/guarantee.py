@@ -15,6 +15,7 @@ from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, F
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
+from eyestream.privacy.release_type import GazeSlot
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 from eyestream.streams import StreamSpec
 
@@ -61,12 +62,13 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
         session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
         seconds=mechanism.n / deployment.stream.rate_hz,
         correlated=correlated,
-        in_any={} if anchored else _in_any(mechanism.loss, mechanism.n, deployment.stream),
+        in_any={} if anchored or mechanism.sessions else _in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
 
 def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
     """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
+    slots = isinstance(mechanism.domain, GazeSlot)  # of rows, it is the stream that knows how long they last
     gains = [mechanism.faded(level).gain for level in range(levels)] if mechanism.noise.certified else [None]
     return Guarantee(
         promise=mechanism.promised,
@@ -81,7 +83,7 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         n=mechanism.n,
         seconds=mechanism.n / calibration.rate_hz,
         features=mechanism.features,
-        in_any={} if mechanism.domain.keeps else _in_any(mechanism.loss, mechanism.n, _slots_of(calibration)),
+        in_any=_in_any(mechanism.loss, mechanism.n, _slots_of(calibration)) if slots else {},
         unit=mechanism.domain.unit(mechanism.n, mechanism.features, mechanism.n / calibration.rate_hz),
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )

@@ -1,6 +1,7 @@
 """Kaleido, the tile response and the baselines over corpora: what a person pays, and what reaches the release."""
 
 import gzip
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -33,6 +34,18 @@ def test_a_person_pays_for_every_slot(tmp_path: Path) -> None:
     promise = make_system("tile", calibration=TILES, epsilon=0.5).promise(corpus, corpus.survey())
     slots = 2 * -(-9_000_000 // TILES.slot_us)  # 9 s of the second person, twice
     assert promise.claim.loss.epsilon == Fraction(1, 2) * slots
+
+
+def test_slots_are_counted_at_the_rate_of_each_recording(tmp_path: Path) -> None:
+    """Rates may be 1 % apart: at the first one's rate, a slower recording would have fewer slots than are released."""
+    corpus = gaze_corpus(tmp_path / "in", people=2)
+    survey = corpus.survey()
+    first, second = corpus.parts
+    slower = replace(survey.extents[second], rows=60_000, rate_hz=59.5)
+    promise = make_system("tile", calibration=TILES, epsilon=0.5).promise(
+        corpus, replace(survey, extents={first: survey.extents[first], second: slower})
+    )
+    assert promise.claim.loss.epsilon == Fraction(1, 2) * 1009  # 60,000 / 59.5 s; 1,000 at 60 Hz
 
 
 def test_tiles_are_released_by_words_alone(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from eyestream.offline.corpora.claims import PERSON, exact
 from eyestream.offline.corpora.synthesiser import Course, mean_chunk
 from eyestream.privacy.calibration import row_fingerprints
 from eyestream.privacy.claims.kinds import DifferentialPrivacy
+from eyestream.rim.files import recordings
 from eyestream.rim.files.calibrations import load
+from eyestream.streams import FrontEndMark
 from tests.corpora.worlds import rows_corpus, seeded
 
 KLT = load("everyday-klt-32")
@@ -47,6 +49,16 @@ def test_a_calibration_of_the_same_people_is_refused(tmp_path: Path, name: str) 
     known = replace(KLT, fingerprints=np.unique(row_fingerprints(whole)))
     with pytest.raises(CalibrationError, match=r"was made from P4_PLAY\.npz"):
         privatize_corpus(make_system(name, calibration=known, epsilon=4.0, **others), corpus, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_rows_of_another_detector_than_the_calibrations_are_refused(tmp_path: Path) -> None:
+    corpus = rows_corpus(tmp_path / "in", people=2)
+    last = corpus.path(corpus.parts[-1])
+    mark = FrontEndMark("another", "0" * 32, "1" * 32)
+    recordings.save(replace(recordings.load(last), front_end=mark), last)
+    with pytest.raises(CalibrationError, match="front end"):
+        privatize_corpus(make_system("klt", calibration=KLT, epsilon=4.0), corpus, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

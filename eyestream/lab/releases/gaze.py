@@ -82,7 +82,7 @@ def statistics(people: GazePeople) -> dict[str, float]:
 
 
 def predicted_deg(known: GazePeople, raw: GazePeople) -> float:
-    """Median error of where the eye of somebody else is `AHEAD_S` later, by least squares on the last `SEEN` samples.
+    """Mean error of where the eye of somebody else is `AHEAD_S` later, by least squares on the last `SEEN` samples.
 
     Learned from `known` gaze of every second person, tested on `raw` gaze of the others.
     """
@@ -95,7 +95,7 @@ def predicted_deg(known: GazePeople, raw: GazePeople) -> float:
         for recording in raw[name].values():
             own, where = _windows(recording)
             apart.append(np.hypot(*(own @ weights - where).T))
-    return float(np.median(np.concatenate(apart)))
+    return float(np.concatenate(apart).mean())
 
 
 def _windows(recording: GazeRecording) -> tuple[Array, Array]:

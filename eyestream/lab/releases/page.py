@@ -47,7 +47,7 @@ def _recognised(cells: Mapping[str, Cell]) -> Iterator[str]:
 def _useful(cells: Mapping[str, Cell]) -> Iterator[str]:
     yield "## What is left"
     yield ""
-    yield "Of gaze alone. The error of prediction is of somebody else's raw gaze 0.15 s later."
+    yield "Of gaze alone. The mean error of prediction is of somebody else's raw gaze 0.15 s later."
     yield ""
     yield f"| system | {' | '.join(STATISTICS)} | KL of saliency | prediction, degrees | processor s |"
     yield "|---|" + "---|" * (len(STATISTICS) + 3)

@@ -32,6 +32,8 @@ Cell = dict[str, Any]
 _FEW = 8
 """People of whom all assignments can be tried."""
 EVENTS = "networks on events"
+_VERSION = 1
+"""Of what a cell holds; a change of a measure raises it, and cells are made again."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def study_datasets(
         raw = _prepared(gaze, Path(scratch), 2 if quick else splits)
         for done, (key, one) in enumerate([("raw", None), *((key_of(*one), one) for one in wanted)]):
             progress(f"{done} of {len(wanted) + 1} cells done, next {key}")
-            path = cells_at / f"{key.replace(' ', '').replace('=', '-')}-{len(raw.splits)}.json"
+            path = cells_at / f"{key.replace(' ', '').replace('=', '-')}-{len(raw.splits)}-v{_VERSION}.json"
             if not path.exists():
                 cell = _judged(raw, gaze) if one is None else _measured(raw, *one)
                 path.with_suffix(".new").write_text(json.dumps(cell, indent=1))

@@ -144,7 +144,8 @@ def tile(calibration: Calibration, epsilon: float) -> Samplewise:
 
     def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         one = exact("slot", epsilon)
-        most = corpus.most(lambda part: int(slots(survey.extents[part].rows, survey.rate_hz)[-1]) + 1)
+        extents = survey.extents  # each with its own rate, which may be up to 1 % from the others'
+        most = corpus.most(lambda part: int(slots(extents[part].rows, extents[part].rate_hz)[-1]) + 1)
         return Promise(of_person(one, most, calibration.mechanism), (PUBLIC,), (one,))
 
     return Samplewise(
