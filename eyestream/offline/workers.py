@@ -33,11 +33,12 @@ def connected(cluster: str) -> Iterator[Any]:
         There is no scheduler.
     """
     try:
-        from distributed import Client  # noqa: PLC0415  an extra
+        import distributed  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
         raise ConfigError("--cluster needs distributed: pip install 'eyestream[cluster]'") from None
     try:
-        client = Client(cluster, timeout=10)
+        make: Any = distributed.Client  # it has no types
+        client = make(cluster, timeout=10)
     except (OSError, TimeoutError, ValueError) as error:
         raise LinkError(f"--cluster {cluster}: no Dask scheduler answers: {error}") from None
     with client:

@@ -54,6 +54,21 @@ def test_extract_twice_and_in_pieces(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.concatenate(values).astype(np.float32), recording.features.astype(np.float32))
 
 
+def test_processes_extract_the_same_bytes_and_leave_what_is_there(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(map(str, folder.glob("*.csv")))[:2]
+    for name, more in (("alone", []), ("many", ["--jobs", "2"])):
+        main(["extract", *files, "--profile", "degrees", "--out", str(tmp_path / name), *more])
+    made = {path.name: path.read_bytes() for path in (tmp_path / "alone").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "many").iterdir()} == made
+    assert len(made) == 2
+    before = next((tmp_path / "many").iterdir()).stat().st_mtime_ns
+    main(["extract", *files, "--profile", "degrees", "--out", str(tmp_path / "many"), "--jobs", "2"])
+    assert "2 files of rows were there already" in capsys.readouterr().out
+    assert next((tmp_path / "many").iterdir()).stat().st_mtime_ns == before
+
+
 def test_names_of_what_is_extracted() -> None:
     wanted = {"P33.csv.gz": "P33", "a.b.tsv": "a.b", "x.asc": "x", "s_physio.tsv.GZ": "s_physio", "plain": "plain"}
     assert {name: stem(Path(name)) for name in wanted} == wanted

@@ -89,6 +89,26 @@ async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(ser
         assert (await client.jetstream().stream_info(PRIVATE)).state.messages == 1
 
 
+async def test_a_consumer_that_could_not_be_made_is_made_the_next_time(
+    server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while servers elect a leader: the old consumer is given up by then, and must not be given up again."""
+
+    async def slow(*given: object, **named: object) -> None:
+        raise TimeoutError
+
+    async with logs(server) as (log, _):
+        await log.seek(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(log._jetstream, "pull_subscribe", slow)  # type: ignore[attr-defined]
+            with pytest.raises(LinkError):
+                await log.seek(1)
+        with pytest.raises(LinkError, match="connection was lost"):
+            await log.fetch(1, 0.1)
+        await log.seek(1)
+        assert await log.fetch(1, 0.1) == []
+
+
 async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_another_one(server: NatsServer) -> None:
     async with logs(server) as (log, _):
         before = await log.bounds()

@@ -34,7 +34,9 @@ PRIVATE = "EYESTREAM_PRIVATE"
 """The stream of what is released."""
 
 _RAW, _MEMORY = "eyestream_raw", "eyestream_memory"
-_TIMEOUT_S = 2.0
+_TIMEOUT_S = 1.0
+"""Wait for an answer: one that was asked for during an election never comes."""
+
 _CONNECT_S = 3
 _DUPLICATES_S = 120.0
 
@@ -173,8 +175,10 @@ class NatsLog:
     @trouble
     async def seek(self, offset: int) -> None:
         """As `Log`: a consumer of our own in the server's memory, which asks for no acknowledgement."""
-        if self._reader is not None:
-            await self._reader.unsubscribe()
+        before, self._reader = self._reader, None
+        if before is not None:
+            with contextlib.suppress(nats.errors.Error):  # it may be gone with its server
+                await before.unsubscribe()
         self._delivered, self._link = 0, self._client.stats["reconnects"]
         self._reader = await self._jetstream.pull_subscribe(
             "",

@@ -271,12 +271,17 @@ class Backoff:
     """Waits between attempts: 0.1 s doubling to 2 s, each shortened by up to half at random.
 
     Two seconds at most and the connect timeout of three keep a reconnect within 5 s of the broker being back.
+
+    Parameters
+    ----------
+    longest
+        Seconds, in the place of 2.
     """
 
-    _FIRST, _LAST = 0.1, 2.0
+    _FIRST = 0.1
 
-    def __init__(self) -> None:
-        self._next = self._FIRST
+    def __init__(self, longest: float = 2.0) -> None:
+        self._next, self._longest = self._FIRST, longest
 
     def reset(self) -> None:
         """The link stood for a while: begin again."""
@@ -285,5 +290,5 @@ class Backoff:
     async def wait(self) -> None:
         """Sleep before the next attempt."""
         pause = self._next * random.uniform(0.5, 1.0)  # spreads clients out; no secret
-        self._next = min(2 * self._next, self._LAST)
+        self._next = min(2 * self._next, self._longest)
         await asyncio.sleep(pause)

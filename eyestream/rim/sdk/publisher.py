@@ -24,6 +24,8 @@ __all__ = ["Publisher"]
 GOODBYE_SECONDS = 3.0
 """Wait for the end message to be taken before leaving without it."""
 
+_Part = tuple[bytes, int]
+"""A message, and how many rows or samples it has."""
 
 _LONGEST_S = 30.0
 """Rows of so many seconds are held at most: less than half of the silence after which a session ends by default."""
@@ -37,10 +39,10 @@ class Publisher:
     numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
     receiver sees the gap.
 
-    Rows are held until their chunk is whole, and go as one message: a sixth of the work at the other end, and no chunk
-    is later, for it is released when its last row is there. The length of a chunk is in the stream's
-    description, which the broker must let the tracker read; until it comes, and where it does not, each call is a
-    message. So is the first one of a session, which says when that began. No row is held for more than 30 s of rows.
+    Rows are held until their chunk is whole, and go as one message. That is a sixth of the work at the other end, and
+    no chunk is later, for it is released when its last row is there. The length of a chunk is in the description of the
+    stream (`meta`), which the broker must let the tracker read. Until it comes each call is a message, and so is the
+    first call of a session. Nothing is held for more than 30 s of rows.
 
     A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
@@ -138,7 +140,7 @@ class Publisher:
             if self._carrier.stands:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(GOODBYE_SECONDS):
-                        await self._send_gaze_on()
+                        await self._hand_over(self._gaze_topic, self._packed_gaze())
                         if self.names:
                             await self.end_session()
         finally:
@@ -177,12 +179,10 @@ class Publisher:
         times = None if t is None else np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
-        taken = True
-        if not self._rows.fits(first, times):
-            taken = await self._send_rows(len(self._rows))
+        parts = [] if self._rows.fits(first, times) else self._packed_rows(len(self._rows))
         self.next_seq = first + len(block)
         self._rows.add(first, block, times)
-        return await self._send_rows(self._due()) and taken
+        return await self._hand_over(self._topic, [*parts, *self._packed_rows(self._due())])
 
     def _due(self) -> int:
         """How many of the rows that are held go now."""
@@ -192,14 +192,13 @@ class Publisher:
             return held
         return max(0, held - self.next_seq % self._chunk)
 
-    async def _send_rows(self, count: int) -> bool:
-        """Publish the first `count` rows that are held; whether the broker has taken them."""
+    def _packed_rows(self, count: int) -> list[_Part]:
+        """The first `count` rows that are held; nothing is awaited, so calls from several tasks do not mix."""
         if not count:
-            return True
+            return []
         first, block, times = self._rows.take(count)
-        payload = messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer)
         self._begun = True
-        return await self._hand_over(self._topic, payload, count, self._more)
+        return [(messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer), count)]
 
     async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
         """Take samples of gaze, and publish them when they span `gaze_s`; a lost eye is a sample of NaN.
@@ -227,19 +226,19 @@ class Publisher:
         block = block[None, :] if block.ndim == 1 else block
         if block.ndim != 2 or times.shape != block.shape[:1]:
             raise ValueError(f"gaze: expected one time for each sample, got {times.shape} and {block.shape}")
-        taken = True
-        if not self._gaze.fits(block, messages.rows_per_message(block.shape[1])):
-            taken = await self._send_gaze_on()
+        fits = self._gaze.fits(block, messages.rows_per_message(block.shape[1]))
+        parts = [] if fits else self._packed_gaze()
         self._gaze.add(times, block)
-        return (self._gaze.span < self._gaze_s or await self._send_gaze_on()) and taken
+        if self._gaze.span >= self._gaze_s:
+            parts += self._packed_gaze()
+        return await self._hand_over(self._gaze_topic, parts)
 
-    async def _send_gaze_on(self) -> bool:
-        """Publish the samples that are held; whether the broker has taken them."""
+    def _packed_gaze(self) -> list[_Part]:
+        """The samples that are held."""
         if not self._gaze.held:
-            return True
+            return []
         times, block = self._gaze.take()
-        payload = messages.encode_gaze(times, block, self._schema)
-        return await self._hand_over(self._gaze_topic, payload, len(block))
+        return [(messages.encode_gaze(times, block, self._schema), len(block))]
 
     async def end_session(self, *, wearer: int | None = None) -> bool:
         """Tell the sidecar that the session is over, and number the next rows from 0 in a new one, of `wearer`.
@@ -248,18 +247,19 @@ class Publisher:
         old one would tell of that gaze once more. Raises ConfigError for a handle that cannot be one.
         """
         following = self._wearer if wearer is None else _handle(wearer)
-        await self._send_rows(len(self._rows))
+        parts = self._packed_rows(len(self._rows))
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
         self.next_seq, self._wearer, self._begun = 0, following, False
-        return await self._hand_over(self._topic, payload, 0, self._more)
+        return await self._hand_over(self._topic, [*parts, (payload, 0)])
 
-    async def _hand_over(self, topic: str, payload: bytes, count: int, more: Properties = NO_PROPERTIES) -> bool:
-        """Whether the broker has taken it; if not, `count` rows or samples are lost."""
-        taken = await self._carrier.hand_over(topic, payload, more)
-        self.lost += 0 if taken else count
-        return taken
+    async def _hand_over(self, topic: str, parts: list[_Part]) -> bool:
+        """Whether the broker has taken all; what it has not is lost."""
+        more = self._more if topic == self._topic else NO_PROPERTIES
+        taken = [await self._carrier.hand_over(topic, payload, more) for payload, _ in parts]
+        self.lost += sum(count for (_, count), one in zip(parts, taken, strict=True) if not one)
+        return all(taken)
 
     def _hear(self, message: Message) -> None:
         """The description of the stream, which has the length of a chunk."""

@@ -31,6 +31,9 @@ _WAIT_S = 0.1
 
 _GOODBYE_S = 3.0
 
+_PAUSE_S = 0.4
+"""Between two attempts to reach the log, at most: many devices wait for one worker."""
+
 _LOG = logging.getLogger("eyestream.shard")
 
 
@@ -99,7 +102,7 @@ class Worker:
             publishing.cancel()
 
     async def _read(self, stop: asyncio.Event) -> None:
-        backoff = Backoff()
+        backoff = Backoff(_PAUSE_S)
         while not stop.is_set():
             try:
                 await self._log.seek(self.shard.begin(await self._log.bounds()))
@@ -147,7 +150,7 @@ class Worker:
         return at + loop.time() - heard
 
     async def _publish(self) -> None:
-        backoff = Backoff()
+        backoff = Backoff(_PAUSE_S)
         while True:
             while not self._waiting:
                 self._empty.set()
@@ -171,7 +174,7 @@ class Worker:
 
     async def _recall(self, place: SecondPlace, stop: asyncio.Event) -> Lengths | None:
         """What the second place remembers; one that is away is waited for until `stop` is set."""
-        backoff = Backoff()
+        backoff = Backoff(_PAUSE_S)
         while True:
             try:
                 return await place.read(self.shard.name)
