@@ -166,7 +166,8 @@ def markdown(table: dict[str, Any]) -> str:
     """Every row of the figures, for the documentation."""
     head = (
         "| calibration | delay | epsilon a minute | of a chunk | explained, live / recording | median feature, live | "
-        "offsets removed, live / recording | median feature, live | strongest attacker | right names (chance) | area under ROC |"
+        "offsets removed, live / recording | median feature, live | strongest attacker | right names (chance) | "
+        "area under ROC |"
     )
     lines = [head, "|" + "---|" * 11]
     for row in sorted(table["rows"], key=lambda r: (r["calibration"].rsplit("-", 1)[0], r["n"], r["minute"])):

@@ -106,8 +106,8 @@ def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, reco
             f"Random halves of the people calibrate and the other half is released, then the roles change: "
             f"{plan.frontier_splits} splits. Explained: of the variance of rows that are clipped at the 0.5 % "
             "quantiles; a value that was there and was not released counts as the mean, so that nothing missing "
-            "raises a score. Mean over features, with 95 % over people in brackets, and median: one feature that hardly "
-            "moves can sink the mean.",
+            "raises a score. Mean over features, with 95 % over people in brackets, and median: one feature that "
+            "hardly moves can sink the mean.",
             f"Attackers: {', '.join(USUAL)}. The largest of several areas flatters the attacker a little; p is "
             "the smallest permutation p times their number. Forms that filter are attacked as released, and by the "
             "white boxes before they are filtered.",
