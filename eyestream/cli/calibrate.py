@@ -24,6 +24,11 @@ from eyestream.rim.files.profiles import load_profile
 
 __all__ = ["add_parser", "main"]
 
+_INSIDE = (
+    "Do not release the people of these recordings with it: who is in a calibration is found more easily "
+    "(docs/corpus.md has figures)"
+)
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
@@ -32,15 +37,17 @@ def add_parser(subparsers: Any) -> None:
         help="learn ball and range of every feature from public recordings",
         description="Learn what a mechanism must know before it may see a user: the range of every feature, and the "
         "ball that every chunk is projected onto. A calibration is not private. Use recordings of people who "
-        "agreed to publish them, one recording a person, and never those of the people it will protect.",
+        "agreed to publish them, one recording a person, and never those of the people it will protect: who is in a "
+        "calibration is found more easily in what is released with it.",
     )
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING", help=RECORDING)
     add_profile(parser)
     parser.add_argument(
         "--adapt",
         metavar="BASE",
-        help="a calibration of klt, file or shipped name: take all of it but the maps of the features, which come from "
-        "the recordings of another tracker; needs neither --mechanism nor --chunk",
+        help="a calibration of klt, file or shipped name, made anew for the tracker of the recordings: maps of the "
+        "features from them, and a mixture of both models, as tells most of recordings that are left out; needs "
+        "neither --mechanism nor --chunk",
     )
     parser.add_argument(
         "--mechanism",
@@ -143,6 +150,7 @@ def main(options: argparse.Namespace) -> None:
     )
     if corpus.lacks:
         print(f"features that are not in every recording: {corpus.lacks}")
+    print(_INSIDE)
     tables = calibration.tables
     if isinstance(tables, PerFeatureTables) and not options.range:
         covered = np.median(tables.diameter[active] / (2 * tables.radius[active]))
@@ -157,12 +165,12 @@ def _save(calibration: Calibration, path: Path) -> None:
 
 
 def _adapt(options: argparse.Namespace) -> None:
-    """Maps of another tracker for a calibration that is there."""
+    """A calibration that is there, made anew for another tracker."""
     given = {
         name: getattr(options, name) for name in ("mechanism", "chunk", "coverage", "k", "shed_identity", "constant")
     }
     given |= {name: getattr(options, name) for name in ("labels", "task", "pseudonym")}
-    _refuse_others(options, given, "--adapt, which takes all but the maps from BASE")
+    _refuse_others(options, given, "--adapt, which takes it from BASE")
     base = calibrations.load(options.adapt)
     adapt = referred(entry_of(base.mechanism).adapt)
     if adapt is None:
@@ -179,6 +187,7 @@ def _adapt(options: argparse.Namespace) -> None:
     )
     if kept:
         print(f"features that did not vary or were not there, with the map of {options.adapt}: {', '.join(kept)}")
+    print(_INSIDE)
 
 
 def _refuse_others(options: argparse.Namespace, given: dict[str, Any], what: str) -> None:

@@ -9,7 +9,10 @@ from eyestream.rim.files.recordings import Recording
 
 __all__ = ["report"]
 
-_REMEDY = "make a calibration for this tracker: eyestream calibrate, with public or consented recordings of it"
+_REMEDY = (
+    "make a calibration for this tracker: eyestream calibrate --adapt BASE, with public or consented recordings of it; "
+    "BASE is this one, or everyday-klt-mapped-64 where this one has no maps of features"
+)
 
 
 def report(name: str, calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:

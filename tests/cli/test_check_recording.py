@@ -96,7 +96,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     assert "everyday-cfpa-32: " in said
     assert "rate_fixations: does not fit: " in said
     assert "that they mean the same is not known" in said
-    assert "remedy: make a calibration for this tracker: eyestream calibrate" in said
+    assert "remedy: make a calibration for this tracker: eyestream calibrate --adapt" in said
     other = replace(made, front_end=replace(front_end, detector="0" * 16))
     recordings.save(other, tmp_path / "other.npz")
     code, said = run(capsys, "--recording", str(tmp_path / "other.npz"))

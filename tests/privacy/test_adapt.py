@@ -1,4 +1,4 @@
-"""A calibration for another tracker: the maps are its own, the rest is the base's."""
+"""A calibration for another tracker: the maps are its own, the model is between the base's and its own."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.klt import adapt
 from eyestream.privacy.mechanisms.klt.adapt import adapt_joint
 from eyestream.privacy.mechanisms.klt.books import books_of
 from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
@@ -65,7 +66,32 @@ def test_maps_of_a_few_people_make_a_calibration_useful_elsewhere(base: Calibrat
     assert before[0] < 0
     assert after[0] > 0.4
     assert after[[0, 1, 2, 4]].mean() > before[[0, 1, 2, 4]].mean() + 0.3
-    np.testing.assert_array_equal(adapted.tables.basis, base.tables.basis)
+    few, _ = adapt_joint(base, Corpus.of(other_tracker(2, 900), N))
+    np.testing.assert_array_equal(few.tables.basis, base.tables.basis)  # two recordings give maps alone
+
+
+def other_behaviour(count: int, seed: int) -> list[Recording]:
+    """People in whom a feature follows another one that it has nothing to do with in the base's people."""
+    people = other_tracker(count, seed)
+    for one in people:
+        one.features[:, 4] = 30.0 - 7.0 * (one.features[:, 0] - 400.0) / 25.0
+        one.features[:, 2] = one.features[:, 1]
+    return people
+
+
+def test_a_mixture_tells_no_less_than_the_base_or_the_recordings_alone(
+    base: Calibration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People like the base's, and people unlike them, of whom the base knows nothing."""
+    for make in (other_tracker, other_behaviour):
+        corpus, there = Corpus.of(make(4, 900), N), make(12, 500)
+        told = {}
+        for name, tried in (("mixed", adapt.SHARES), ("base", (0.0,)), ("own", (1.0,))):
+            monkeypatch.setattr(adapt, "SHARES", tried)
+            told[name] = explained(adapt_joint(base, corpus)[0], there)[[0, 1, 2, 4]].mean()
+            monkeypatch.undo()
+        assert told["mixed"] > max(told["base"], told["own"]) - 0.01
+    assert told["mixed"] > told["base"] + 0.02
 
 
 def test_the_stated_error_is_honest_there_too(base: Calibration) -> None:

@@ -29,7 +29,10 @@ from eyestream.privacy.mechanisms import build
 from tools.make import everyday
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.json"
-WAYS: dict[str, dict[str, Any]] = {"everyday-klt-mapped": {}, "everyday-klt-anchored": {"anchored": True}}
+WAYS: dict[str, dict[str, Any]] = {
+    "everyday-klt-mapped": {},
+    "everyday-klt-anchored": {"anchored": True, "shares": False},
+}
 CHUNKS = (32, 64, 128)
 MINUTES = (9.0, 18.0, 36.0)
 

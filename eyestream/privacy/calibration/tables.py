@@ -120,6 +120,9 @@ class JointTables:
     """(F, Q) what they become; `mean` and `sd` are of these, and `sd` is larger where a feature weighs less."""
     moves: NDArray[np.float64] | None = None
     """(J, d, d) what is expected of each component a chunk later; None: all its scores times its pole."""
+    shares: NDArray[np.float64] | None = None
+    """(F,) of a feature's estimate that is released, 0 to 1 (`klt.shares`); None: all of it, as in all files that were
+    made without."""
     book_shapes: NDArray[np.int64] | None = None
     """(B, 3) of each book (`klt.books`): number of its first score, of that after its last, and
     bits; None: scores are quantised one by one, as in all files of version 0.1.0."""
@@ -147,6 +150,10 @@ class JointTables:
             self._check_moves()
         if self.knots is not None or self.levels is not None:
             self._check_maps(features)
+        if self.shares is not None and not (
+            self.shares.shape == (features,) and (self.shares >= 0).all() and (self.shares <= 1).all()
+        ):
+            raise CalibrationError(f"the shares of the calibration are not of {features} features, 0 to 1 each")
         books = (self.book_shapes, self.book_points, self.book_shares, self.book_weights)
         if any(part is not None for part in books):
             self._check_books(scores)

@@ -83,7 +83,7 @@ class _Reader:
         self._state, self._turn = core.start.copy(), 0
         tables = core.tables
         self._weights = np.kron(tables.weights, np.eye(len(tables.basis.T)))
-        blocks = tables.expand.reshape(len(tables.expand), len(self._active), -1)
+        blocks = core.expand.reshape(len(core.expand), len(self._active), -1)
         lo, hi = core.range
         self._spread = core.sd if core.map is None else (hi - lo) / 8
         self._to_chunk = (blocks @ tables.modes * core.sd).reshape(len(blocks), -1)  # (d, A n)

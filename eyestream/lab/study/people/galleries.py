@@ -109,7 +109,9 @@ def recipe(calibration: Calibration) -> dict[str, Any]:
         stable = float(calibration.tables.weights[0])
         own: dict[str, Any] = {"shed_identity": 1 / stable - 1} if stable < 1 else {}
         own |= {"ranks": False} if calibration.tables.knots is None else _books(calibration.tables)
-        return own | ({"anchored": True} if calibration.anchor is not None else {})
+        if calibration.anchor is None:
+            return own
+        return own | {"anchored": True} | ({} if calibration.tables.shares is not None else {"shares": False})
     said = {"coverage": calibration.provenance.coverage, "k": calibration.k}
     return {name: value for name, value in said.items() if value is not None}
 

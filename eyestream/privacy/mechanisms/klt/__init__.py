@@ -11,7 +11,7 @@ ENTRY = Entry(
     options=JointOptions,
     tables=JointTables,
     calibrate="eyestream.privacy.mechanisms.klt.calibrate:calibrate_joint",
-    calibration_options=("shed_identity", "ranks", "anchored", "books"),
+    calibration_options=("shed_identity", "ranks", "anchored", "books", "shares"),
     adapt="eyestream.privacy.mechanisms.klt.adapt:adapt_joint",
     beginning=Beginning("everyday-klt-anchored-64", rival="everyday-cfpa-64"),
     shown_by={

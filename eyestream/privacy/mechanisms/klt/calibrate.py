@@ -16,6 +16,7 @@ from eyestream.privacy.calibration import Calibration, JointTables
 from eyestream.privacy.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream.privacy.mechanisms.klt.books import Book, shelved
 from eyestream.privacy.mechanisms.klt.model import Model
+from eyestream.privacy.mechanisms.klt.shares import shares_of
 from eyestream.privacy.mechanisms.klt.standard import MODES, Standard
 
 __all__ = ["calibrate_joint", "tables_of"]
@@ -30,6 +31,7 @@ def calibrate_joint(
     ranks: bool = True,
     anchored: bool = False,
     books: Sequence[Book] = (),
+    shares: bool = True,
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "recordings given by the user",
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -53,6 +55,9 @@ def calibrate_joint(
     books
         That the leading scores of features on maps may be coded by (`klt.books`); those for more
         scores than there are, are left out.
+    shares
+        Whether less is released of the estimate of a feature that some people move far less in than others
+        (`klt.shares`). On maps and behind a baseline alone: with levels of people in it, it costs more than it saves.
     declared
         Names of features that are declared constants.
     progress
@@ -78,6 +83,8 @@ def calibrate_joint(
     fitting = [book for book in books if ranks and book.end <= tables.basis.shape[1]]
     if fitting:
         tables = replace(tables, **shelved(fitting))
+    if ranks and anchored and shares:
+        tables = replace(tables, shares=shares_of(tables, standard, corpus))
     progress(1, 1)
     return corpus.calibration(
         "klt",

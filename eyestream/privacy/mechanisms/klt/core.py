@@ -33,6 +33,9 @@ Array = NDArray[np.float64]
 FOCUS = 10.0
 """What the squared error of a feature counts that an application has named, beside 1 of the others."""
 
+LEAST = 1e-3
+"""What that of a feature counts of whose estimate nothing is released, so that directions have a worth."""
+
 
 class JointCore:
     """A core for `eyestream.privacy.mechanism`.
@@ -42,6 +45,7 @@ class JointCore:
     tables, schedule, map : what is public of it; no map: values are coded as they are.
     there, back : the map to standardised levels, and back, as a release evaluates it.
     basis : of the calibration, its features in the order in which `there` gives them.
+    expand : of the calibration, each feature's share of it.
     k : the number of scores that a session's first chunk is coded in.
     gain : largest of a chunk's response, over the schedule.
     noise_sd : (A,) expected error of a value late in a session, root mean square, noise and what is not coded together.
@@ -65,7 +69,9 @@ class JointCore:
         if tables.basis.shape[0] != len(frame.active) * len(tables.modes):
             raise CalibrationError("the basis of the calibration is not of its released features")
         self.tables = tables
-        self.schedule = Schedule(tables, frame.epsilon, _importance(frame, focus, len(tables.modes)))
+        shares = np.ones(len(frame.active)) if tables.shares is None else tables.shares[frame.active]
+        self.expand = tables.expand * np.repeat(shares, len(tables.modes))
+        self.schedule = Schedule(tables, frame.epsilon, _importance(frame, focus, shares, len(tables.modes)))
         if any(step.law.words > DIRECT_WORDS for step in self.schedule.steps):
             raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.gain = max(step.law.gain for step in self.schedule.steps)
@@ -74,11 +80,12 @@ class JointCore:
         self.basis = tables.basis
         self.range = frame.range
         self.k = (len(self.schedule.steps[0].directions),)
-        self.noise_sd = tables.sd[frame.active] * np.sqrt(self._unknown(frame) + tables.residual[frame.active])
+        unknown, moving = self._unknown(frame), self._of_values(frame, _mixed(np.ones_like(tables.weights), tables))
+        left = shares * (2 - shares) * unknown + (1 - shares) * (1 - shares) * moving
+        self.noise_sd = tables.sd[frame.active] * np.sqrt(left + tables.residual[frame.active])
         if tables.knots is not None and tables.levels is not None:
             self.map = RankMap(tables.knots[frame.active], tables.levels[frame.active])
-            whole = self._of_values(frame, _mixed(np.ones_like(tables.weights), tables)) + tables.residual[frame.active]
-            spread = tables.sd[frame.active] * np.sqrt(whole)
+            spread = tables.sd[frame.active] * np.sqrt(moving + tables.residual[frame.active])
             self.noise_sd = self.map.error_back(self.mean[:, 0], spread, self.noise_sd)
             levels = (tables.levels[frame.active] - self.mean) / self.sd
             low, high = (bound[:, 0] for bound in frame.range)
@@ -115,15 +122,15 @@ def _mixed(shares: Array, tables: JointTables) -> Array:
     return total(parts.reshape(len(parts), -1)).reshape(parts.shape[1:])
 
 
-def _importance(frame: Frame, focus: Sequence[str], modes: int) -> Array | None:
-    """(A M,) what every mode's squared error counts; None: all the same."""
-    if not focus:
+def _importance(frame: Frame, focus: Sequence[str], shares: Array, modes: int) -> Array | None:
+    """(A M,) what every mode's squared error counts, its share of it; None: all the same."""
+    if not focus and (shares == 1).all():
         return None
     names = [frame.calibration.names[feature] for feature in frame.active]
     unknown = next((name for name in focus if name not in names), None)
     if unknown is not None:
         raise ConfigError(f"focus: expected names of released features, not {unknown!r}")
-    return np.repeat(np.where(np.isin(names, list(focus)), FOCUS, 1.0), modes)
+    return np.repeat(np.where(np.isin(names, list(focus)), FOCUS, 1.0) * np.maximum(shares * shares, LEAST), modes)
 
 
 class JointStep:
@@ -153,7 +160,7 @@ class JointStep:
     def chunk(self, scores: Array, out: Array) -> None:
         """Write the chunk (A, n) that scores (d,) stand for to `out`, inside the range."""
         tables, values = self.core.tables, self._values
-        np.matmul((scores @ tables.expand).reshape(len(out), -1), tables.modes, out=values)
+        np.matmul((scores @ self.core.expand).reshape(len(out), -1), tables.modes, out=values)
         if self._back is None:
             np.multiply(values, self._sd, out=values)
             np.add(values, self._mean, out=values)

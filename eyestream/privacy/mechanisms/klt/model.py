@@ -21,7 +21,7 @@ from eyestream.privacy.mechanisms.klt.parts import (
 )
 from eyestream.privacy.mechanisms.klt.standard import Standard
 
-__all__ = ["Model"]
+__all__ = ["Model", "Moments"]
 
 Array = NDArray[np.float64]
 
@@ -72,28 +72,7 @@ class Model:
     @classmethod
     def of_rows(cls, standard: Standard, corpus: Corpus) -> "Model":
         """The same from how rows hang together (`eyestream.privacy.mechanisms.klt.parts`)."""
-        parts = fitted_parts(*row_moments(standard.rows(corpus), corpus.rate_hz))
-        whole, shares = parts.sum(axis=0), np.trace(parts, axis1=1, axis2=2)
-        parts = (1 - SHRINKAGE) * parts + SHRINKAGE * np.multiply.outer(shares / shares.sum(), whole)
-        people = len(np.unique(corpus.person))
-        parts[0] *= (people + 1) / (people - 1)
-        each = [chunk_moments(memory, standard.modes, corpus.rate_hz) for memory in MEMORIES_S]
-        same = [np.kron(part, here) for part, (here, _) in zip(parts, each, strict=True)]
-        later = [np.kron(part, there) for part, (_, there) in zip(parts, each, strict=True)]
-        vectors = np.linalg.eigh(sum(same))[1]
-        basis = np.ascontiguousarray(vectors[:, ::-1][:, :SCORES])
-        stable = positive(basis.T @ same[0] @ basis, FLOOR)
-        transient = positive(basis.T @ sum(same[1:]) @ basis, FLOOR)
-        move = _held(basis.T @ sum(later[1:]) @ basis, transient)
-        pole = float(np.sqrt(np.trace(move @ transient @ move.T) / np.trace(transient)))
-        return cls(
-            basis,
-            basis.T,
-            np.stack([stable, transient]),
-            np.ones(2),
-            pole,
-            np.stack([np.eye(len(move)), move]),
-        )
+        return Moments.of_rows(standard, corpus).model()
 
     def shed(self, weight: float) -> "Model":
         """The same reduced to the score that serves the shed target best.
@@ -119,6 +98,50 @@ class Model:
             pole=self.pole if moves is None else float(moves[1, 0, 0]),
             moves=moves,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """How a corpus' modes hang together, (A M, A M) each: what stays with a person, what changes, and that and later.
+
+    Attributes
+    ----------
+    stable : E u u' of what stays with a person.
+    transient : E v v' of what changes.
+    later : E v_next v' of what changes, a chunk later.
+    """
+
+    stable: Array
+    transient: Array
+    later: Array
+
+    @classmethod
+    def of_rows(cls, standard: Standard, corpus: Corpus) -> "Moments":
+        """From rows of the people of a corpus, two at least (`eyestream.privacy.mechanisms.klt.parts`)."""
+        parts = fitted_parts(*row_moments(standard.rows(corpus), corpus.rate_hz))
+        whole, shares = parts.sum(axis=0), np.trace(parts, axis1=1, axis2=2)
+        parts = (1 - SHRINKAGE) * parts + SHRINKAGE * np.multiply.outer(shares / shares.sum(), whole)
+        people = len(np.unique(corpus.person))
+        parts[0] *= (people + 1) / (people - 1)
+        each = [chunk_moments(memory, standard.modes, corpus.rate_hz) for memory in MEMORIES_S]
+        same = [np.kron(part, here) for part, (here, _) in zip(parts, each, strict=True)]
+        later = [np.kron(part, there) for part, (_, there) in zip(parts, each, strict=True)]
+        return cls(same[0], np.sum(same[1:], axis=0), np.sum(later[1:], axis=0))
+
+    def mixed(self, other: "Moments", share: float) -> "Moments":
+        """`share` of the other, the rest of this."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Moments(*((1 - share) * own + share * theirs for own, theirs in pairs))
+
+    def model(self) -> Model:
+        """The leading directions, and how their scores move."""
+        vectors = np.linalg.eigh(self.stable + self.transient)[1]
+        basis = np.ascontiguousarray(vectors[:, ::-1][:, :SCORES])
+        stable, transient = (positive(basis.T @ part @ basis, FLOOR) for part in (self.stable, self.transient))
+        move = _held(basis.T @ self.later @ basis, transient)
+        pole = float(np.sqrt(np.trace(move @ transient @ move.T) / np.trace(transient)))
+        moves = np.stack([np.eye(len(move)), move])
+        return Model(basis, basis.T, np.stack([stable, transient]), np.ones(2), pole, moves)
 
 
 def _held(later: Array, covariance: Array) -> Array:
