@@ -24,6 +24,7 @@ from eyestream.rim.files.delimited import read_columns, read_header
 from eyestream.rim.files.eyelink import read_eyelink
 from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
 from eyestream.rim.files.layouts import Layout, read_table
+from eyestream.rim.files.recordings import check_file
 from eyestream.rim.files.xdf import read_xdf
 
 __all__ = ["GazeRecording", "load_gaze"]
@@ -97,8 +98,7 @@ def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) 
     if layout is not None:
         return _laid_out(path, profile, layout)
     name = path.name.lower().removesuffix(".gz")
-    if not path.is_file():
-        raise RecordingError(f"{path}: no such file")
+    check_file(path)
     if name.endswith(".asc"):
         columns = read_eyelink(path, profile)
     elif name.endswith("_physio.tsv"):
