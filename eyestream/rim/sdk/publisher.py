@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.anchor import BASELINE_S, LEAST_SEEN
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
@@ -40,6 +42,9 @@ class Publisher:
     was seen, and no row is over gaze from before the session. Send a row of NaN for a lost eye; pass `seq` to leave
     numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
     receiver sees the gap.
+
+    Where a baseline is taken off each session, one that was mostly lost leaves a session that says little, at full
+    price. The sidecar tells nobody, as that would tell whether the eye was seen. The tracker can know: `baseline_seen`.
 
     A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
@@ -107,6 +112,18 @@ class Publisher:
         """Number of the next row."""
         self.lost = 0
         """Rows and samples that no broker took."""
+        self._minute = math.ceil(BASELINE_S * rate) if names else 0
+        self._seen = 0
+
+    @property
+    def baseline_seen(self) -> float | None:
+        """Share of the rows of the session's first minute that had at least half of their values.
+
+        None before that minute is over. Raw data, for the tracker and its wearer: nothing of it is sent or logged.
+        Below a half, the wearer may put the device right and begin again (`end_session`), with another baseline.
+        Applications see that a session began again, as they see every beginning.
+        """
+        return self._seen / self._minute if 0 < self._minute <= self.next_seq else None
 
     async def __aenter__(self) -> Self:
         link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=lambda message: None)
@@ -158,6 +175,8 @@ class Publisher:
         if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
         self.next_seq = first + len(block)
+        early = block[: max(self._minute - first, 0)]
+        self._seen += int(np.count_nonzero(np.isfinite(early).mean(axis=1) >= LEAST_SEEN))
         payload = messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer)
         return await self._hand_over(self._topic, payload, len(block))
 
@@ -200,7 +219,7 @@ class Publisher:
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
-        self.next_seq, self._wearer = 0, following
+        self.next_seq, self._seen, self._wearer = 0, 0, following
         return await self._hand_over(self._topic, payload, 0)
 
     async def _hand_over(self, topic: str, payload: bytes, count: int) -> bool:
