@@ -140,7 +140,7 @@ def test_people_are_told_what_was_measured_on_whom(capsys: pytest.CaptureFixture
 def test_recordings_of_ones_own_tracker_take_the_place_of_the_saved_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """People like the corpus explain about what is saved; in another unit they do not, where the saved figure would lie."""
+    """People like the corpus explain about what is saved; in another unit they explain nothing."""
     people = [np.asarray(rows, np.float64) for rows in simulate(load_statistics(), 6, 600.0, 11)]
 
     def said(factor: float) -> dict[str, Any]:
