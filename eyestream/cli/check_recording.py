@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eyestream.errors import CalibrationError
-from eyestream.lab.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits
+from eyestream.lab.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
 
@@ -36,8 +36,12 @@ def report(name: str, calibration: Calibration, recordings: Sequence[Recording])
     fitting = all_in_all(fits)
     if fitting:
         lines.append(
-            f"all in all it fits: at most {MOST_UNFIT:.0%} of the features do not, or lack data, as single people may "
-            f"show; none has more than {LOST:.0%} clipped"
+            f"all in all it fits: at most {MOST_UNFIT:.1%} of the features do not, stand still or lack data, as single "
+            f"people may show. None has more than {LOST:.0%} clipped"
+        )
+    else:
+        lines.append(
+            f"all in all it does not fit: {len(unfit(fits))} of {len(fits)} features do not, stand still or lack data"
         )
     if not (fine and fitting):
         lines.append(f"remedy: {_REMEDY}")

@@ -40,6 +40,19 @@ what it costs without baselines, as each of its rows is in one chunk. Times of a
 up on their way, and come after a pause that was none for the eye. Numbers alone would do; that a pause of less than
 window + memory ends a session (`idle_s`) is refused besides, for rows after it still describe gaze of before it.
 
+**A lost baseline.** An eye that was not seen in the first minute leaves a weak mean, or none. What would mend it live:
+
+1. An estimate from released rows. A constant of the wearer must be released for that, so its loss is no longer 0. From
+   raw rows instead, each chunk would enter all later ones, and cost the sum over them, as the first minute does.
+2. A second minute by the clock, for everybody. It tells nothing, withholds as much again of every session (with 64 rows
+   the first chunk comes after 160 s, not 96), and only the sum over the session bounds what two minutes tell. 4 of 59
+   recordings needed it. For those alone, it would show who they are in when their first chunk comes.
+3. To let the tracker's side know, which has the raw rows. It tells nobody else anything and costs nothing. It mends
+   nothing by itself: the wearer may begin a session again, which is seen as every beginning is.
+
+The third is done: `Publisher.baseline_seen` counts where the rows come from, and the sidecar does not even know. For
+recordings see `eyestream.offline.datasets.worth`.
+
 **Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
 same in every session, and names the wearer. So it belongs to the session object, and ends with it.
 
@@ -54,13 +67,16 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 
-__all__ = ["BASELINE_S", "Anchor", "Baseline", "grid_of"]
+__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "grid_of"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 BASELINE_S = 60.0
 """Of each session are withheld, rounded up to whole chunks."""
+
+LEAST_SEEN = 0.5
+"""Share of a baseline's rows that should have values; and share of its values that a row with values has."""
 
 _LARGEST = 2**44
 """Grid steps that a value may lie from 0: sums of 256 rows and more stay below 2^53."""

@@ -115,6 +115,20 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
         assert run(capsys, *words)[0] == 2  # fmt: skip
 
 
+def test_features_that_stand_still_do_not_fit_all_in_all(
+    tmp_path: Path, rows: np.ndarray, capsys: pytest.CaptureFixture[str]
+) -> None:
+    front_end = calibrations.load("everyday-klt-32").front_end
+    for still, fits in ((2, True), (7, False)):
+        stiff = rows.copy()
+        stiff[:, :still] = rows[0, :still]
+        recordings.save(Recording(np.arange(len(rows)) / 2.0, stiff, NAMES, front_end=front_end), tmp_path / "a.npz")
+        code, said = run(capsys, "--recording", str(tmp_path / "a.npz"), "--calibration", "everyday-klt-mapped-64")
+        assert code == (0 if fits else 1)
+        assert ("all in all it fits" in said) is fits
+        assert ("all in all it does not fit: 7 of 48 features do not, stand still or lack data" in said) is not fits
+
+
 def test_what_runs_live_cannot_reach_it() -> None:
     """The sidecar with everything that it imports does not load the room for recordings."""
     code = (

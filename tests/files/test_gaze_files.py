@@ -146,6 +146,8 @@ def test_damaged_files(tmp_path: Path) -> None:
             load_gaze(tmp_path / name, load_profile("degrees"))
     with pytest.raises(RecordingError, match="no such file"):
         load_gaze(tmp_path / "none.csv", load_profile("degrees"))
+    with pytest.raises(RecordingError, match="is a folder"):
+        load_gaze(tmp_path, load_profile("degrees"))
 
 
 def test_profiles_by_name_and_path(tmp_path: Path) -> None:

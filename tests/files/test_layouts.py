@@ -173,6 +173,8 @@ def test_what_is_not_there_or_not_a_number_is_named(tmp_path, published):
     layout = load_layout("mpiidpeye")
     with pytest.raises(RecordingError, match="no such file"):
         load_features(tmp_path / "none.csv", layout)
+    with pytest.raises(RecordingError, match="is a folder"):
+        load_features(tmp_path, layout)
     path = table(tmp_path / "Data_P1_R1_Pami_Features_52.csv", 52)
     path.write_text(path.read_text().replace("103", "many"))
     with pytest.raises(RecordingError, match="line 2: column 'rate_large_saccades' holds no number"):

@@ -137,10 +137,13 @@ def test_an_npz_that_is_none_is_refused(tmp_path: Path, what: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", ["missing.npz", "missing.csv", "folder.npz"])
-def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("missing.npz", "no such file"), ("missing.csv", "no such file"), ("folder.npz", "is a folder, expected a file")],
+)
+def test_a_missing_file_is_refused_and_a_folder_is_called_one(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder.npz").mkdir()
-    with pytest.raises(RecordingError, match="no such file"):
+    with pytest.raises(RecordingError, match=said):
         load(tmp_path / name)
 
 

@@ -128,12 +128,56 @@ def test_people_are_told_what_was_measured_on_whom(capsys: pytest.CaptureFixture
         "baseline",
         "Measured, not proved",
         "30 people",
+        "For another tracker no figure holds: measure with --recording",
         "[stream.privacy]",
         "blink_rate",
     ):
         assert part in text
     main(["advise"])
     assert "baseline  " not in capsys.readouterr().out
+
+
+def test_recordings_of_ones_own_tracker_take_the_place_of_the_saved_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """People like the corpus explain about what is saved; in another unit they explain nothing."""
+    people = [np.asarray(rows, np.float64) for rows in simulate(load_statistics(), 6, 600.0, 11)]
+
+    def said(factor: float) -> dict[str, Any]:
+        files = []
+        for i, rows in enumerate(people):
+            recording = Recording(np.arange(len(rows)) / 2.0, rows * factor, FEATURES_52)
+            files.append(str(tmp_path / f"{i}.npz"))
+            recordings.save(recording, tmp_path / f"{i}.npz")
+        main(["advise", "--json", "--recording", *files])
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        main(["advise", "--recording", *files])
+        assert "measured on the 6 recordings given. Who it is was not" in capsys.readouterr().out
+        return found
+
+    main(["advise", "--json"])
+    saved = json.loads(capsys.readouterr().out)
+    own, other = said(1.0), said(4.0)
+    assert (saved["measured_on"], own["measured_on"]) == (0, 6)
+    assert own["calibration"] == saved["calibration"]
+    assert own["expected"].keys() >= {"distinct", "distinct_own", "distinct_offline", "distinct_own_offline"}
+    assert own["expected"]["distinct"] == pytest.approx(saved["expected"]["distinct"], abs=0.12)
+    assert other["expected"]["distinct"] < saved["expected"]["distinct"] - 0.5
+    assert own["expected"]["features"]["rate_saccades"]["explained"] > 0.4
+
+
+def test_what_cannot_be_measured_on_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (rows,) = simulate(load_statistics(), 1, 120.0, 3)
+    path = str(tmp_path / "a.npz")
+    recordings.save(Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), FEATURES_52), path)
+    for words, said in (
+        (["--recording", path], "--recording: expected two people or more"),
+        (["--recording", path, path], "a.npz: has 240 rows, expected 256 or more"),
+        (["--profile", "degrees"], "--profile goes with --recording"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["advise", *words])
+        assert said in capsys.readouterr().err
 
 
 def test_where_identity_is_hidden_nothing_is_advised_in_which_people_were_found(table: dict[str, Any]) -> None:

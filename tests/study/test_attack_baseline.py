@@ -12,6 +12,7 @@ from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.lab.study.people.attackers import attack
 from eyestream.lab.study.people.galleries import Gallery, recalibrated, recipe
 from eyestream.lab.study.people.inference import figures, trial
+from eyestream.lab.study.people.measure import SHIPPED, Subject, cells, knowing, measure, world_of
 from eyestream.lab.study.population import Population
 from eyestream.privacy.calibration import JointTables
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
@@ -97,3 +98,24 @@ def test_what_has_no_books_is_attacked_without() -> None:
         tables = recalibrated(population, known, N, "klt", own).tables
         assert isinstance(tables, JointTables)
         assert len(books_of(tables)) == count
+
+
+@pytest.mark.long
+def test_people_too_short_for_a_baseline_in_each_half_are_left_out_and_the_rest_is_attacked() -> None:
+    """39 people, of nine of whom a half holds two chunks: all of it baseline, so that nothing of it is released."""
+    calibration = calibrations.load("everyday-klt-anchored-64")
+    people = [
+        Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), FEATURES_52, f"p{i:02}.npz")
+        for i, rows in enumerate(simulate(load_statistics(), 39, 360.0, 5))
+    ]
+    people[:9] = [replace(one, t=one.t[:330], features=one.features[:330]) for one in people[:9]]
+    subject = Subject("anchored", "klt", 64, tuple(recipe(calibration).items()), calibration)
+    world = world_of(Population.of(people), [subject])
+    for cell in cells([subject], (9.6,), ("exemplar, raw", "matcher", "lda", "spread"), 1, 1):
+        if cell.settings["how"] == SHIPPED:
+            attacked, control = measure(world, **cell.settings)
+            assert attacked["gallery"] == control["gallery"] == 30
+    assert knowing(world, [subject]) == {subject.hash: 0}
+    known = replace(calibration.provenance, recordings=world.population.hashes[7:12])
+    made = replace(subject, calibration=replace(calibration, provenance=known))
+    assert knowing(world, [made]) == {made.hash: 3}  # of the five, two are too short to be released

@@ -86,6 +86,9 @@ def test_the_sentence_of_a_page_says_by_which_rule_people_are_found(p, said):
     text = page(rows, "nobody", 30)
     assert f"the strongest of 3 attackers, forest, {said}: area 0.80" in text
     assert f"smallest p {p:.3f}, of matcher, times 3: {3 * p:.2g}" in text
+    shipped = [row | {"how": "as it is", "calibrated": 21} for row in rows]
+    assert "`s`, as it is, 30 people of this corpus (21 of them calibrated it), galleries" in page(shipped, "c", 30)
+    assert "All of the people calibrated" not in text
 
 
 def test_splits_share_no_gaze():

@@ -15,7 +15,7 @@ from eyestream.errors import CalibrationError
 from eyestream.privacy.anchor import BASELINE_S, Baseline
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 
-__all__ = ["FITS", "LOST", "MOST_UNFIT", "PARTLY", "STILL", "FeatureFit", "all_in_all", "feature_fits"]
+__all__ = ["FITS", "LOST", "MOST_UNFIT", "PARTLY", "STILL", "FeatureFit", "all_in_all", "feature_fits", "unfit"]
 
 FITS, PARTLY = 0.05, 0.25
 """Largest shares clipped of what fits, and of what fits in part."""
@@ -23,8 +23,9 @@ FITS, PARTLY = 0.05, 0.25
 LOST = 0.8
 """A single feature with more clipped is in another unit, or another thing: the calibration is not for this tracker."""
 
-MOST_UNFIT = 0.1
-"""Share of features that do not fit, or have no data, which a single person of the corpus may well have."""
+MOST_UNFIT = 1 / 8
+"""Share of features that do not fit, stand still or have no data, up to which a calibration fits all in all: 26 of 30
+single people simulated after the corpus, ten minutes each, stay below (both `anchored` and `mapped`)."""
 
 STILL = 0.1
 """A feature that moves less than this share of how much it moved in the corpus says next to nothing."""
@@ -98,10 +99,14 @@ def feature_fits(calibration: Calibration, recordings: Sequence[NDArray[np.float
     return fits
 
 
+def unfit(fits: Sequence[FeatureFit]) -> list[FeatureFit]:
+    """Those of which a release says next to nothing: that do not fit, stand still or have no data."""
+    return [fit for fit in fits if fit.verdict not in ("fits", "fits in part")]
+
+
 def all_in_all(fits: Sequence[FeatureFit]) -> bool:
     """Whether the calibration is for this tracker: people differ, so some features of a few of them never fit."""
-    unfit = [fit for fit in fits if fit.verdict in ("does not fit", "no data")]
-    return len(unfit) <= MOST_UNFIT * len(fits) and all(fit.clipped <= LOST for fit in fits)
+    return len(unfit(fits)) <= MOST_UNFIT * len(fits) and all(fit.clipped <= LOST for fit in fits)
 
 
 def _behind_baseline(calibration: Calibration, rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,18 +8,24 @@ of the next larger one. Nothing is said outside of what was measured.
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from eyestream.errors import ConfigError
+from eyestream.lab.study.fidelity import Fidelity, Yardstick, fidelity
 from eyestream.lab.study.prices import price
+from eyestream.lab.study.sessions import WITHHELD_ROWS, released_session
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.purposes import PURPOSES, Wish, choose
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import without_baseline
+from eyestream.rim.files.recordings import Recording
 
-__all__ = ["PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown"]
+__all__ = ["PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown", "measured"]
 
 _OPTIONS = {
     "epsilon_per_minute": "--epsilon-per-minute",
@@ -160,6 +166,58 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
         guess_factor=float(mechanism.gain),
         withheld_s=0.0 if anchor is None else anchor.chunks * choice.n / choice.rate_hz,
     )
+
+
+def measured(advice: Advice, recordings: Sequence[Recording]) -> Advice:
+    """The same advice, and in the place of what is expected what a release of these people by it explains.
+
+    For public or consented people, of another tracker above all. Each recording is released once, as a session; nothing
+    of it is kept. Against the common mean of these people, as in the saved figures. Identity is not measured.
+
+    Raises
+    ------
+    CalibrationError
+        A recording has other features than the calibration.
+    ConfigError
+        There are fewer than two recordings, one is too short, or one has calibrated what is advised.
+    """
+    mechanism = build(calibrations.load(advice.calibration), advice.epsilon)
+    calibration, n = mechanism.calibration, mechanism.n
+    if len(recordings) < 2:
+        raise ConfigError("--recording: expected two people or more: figures are against their common mean")
+    for recording in recordings:
+        calibration.check_stream(recording.names, recording.rate_hz)
+        if calibration.made_from(recording.features):
+            raise ConfigError(f"--recording {recording.path}: is in the calibration. Expected people outside of it")
+        if len(recording.t) < WITHHELD_ROWS + 2 * n:
+            least = WITHHELD_ROWS + 2 * n
+            raise ConfigError(f"--recording {recording.path}: has {len(recording.t)} rows, expected {least} or more")
+    yardstick = Yardstick.of(
+        np.concatenate([recording.features for recording in recordings]), calibration.names, mechanism.frame.active
+    )
+    sessions = [released_session(mechanism, recording.features, n) for recording in recordings]
+    raw = [session[0] for session in sessions]
+    live = fidelity(yardstick, raw, [session[1] for session in sessions], n)
+    later = fidelity(yardstick, raw, [session[1] if session[2] is None else session[2] for session in sessions], n)
+    return replace(advice, expected=_expected(live, later, calibration.names))
+
+
+def _expected(live: Fidelity, later: Fidelity, names: Sequence[str]) -> dict[str, Any]:
+    """As in the saved figures: of a feature that does not vary there is none."""
+    each = {
+        name: {
+            key: float(value) if np.isfinite(value := getattr(live, key)[i]) else None
+            for key in ("explained", "own", "correlation", "partial")
+        }
+        for i, name in enumerate(names)
+    }
+    return {
+        "distinct": live.distinct,
+        "distinct_own": live.distinct_own,
+        "distinct_offline": later.distinct,
+        "distinct_own_offline": later.distinct_own,
+        "features": each,
+    }
 
 
 def markdown(table: dict[str, Any]) -> str:

@@ -17,13 +17,11 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.privacy.anchor import LEAST_SEEN
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["LEAST_SEEN", "better_start", "obstacles", "without_values"]
-
-LEAST_SEEN = 0.5
-"""Share of a baseline's rows that must have values; and share of a row's values that a row with values has."""
+__all__ = ["better_start", "obstacles", "without_values"]
 
 
 def obstacles(

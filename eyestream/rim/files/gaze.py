@@ -25,6 +25,7 @@ from eyestream.rim.files.delimited import read_columns, read_header
 from eyestream.rim.files.eyelink import read_eyelink
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 from eyestream.rim.files.layouts import DELIMITERS, Layout, read_table
+from eyestream.rim.files.recordings import check_file
 from eyestream.rim.files.xdf import read_xdf
 
 __all__ = ["GazeRecording", "load_gaze"]
@@ -101,8 +102,7 @@ def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) 
     if layout is not None:
         return _laid_out(path, profile, layout)
     name = path.name.lower().removesuffix(".gz")
-    if not path.is_file():
-        raise RecordingError(f"{path}: {'a folder, where a file is wanted' if path.is_dir() else 'no such file'}")
+    check_file(path)
     if name.endswith(".asc"):
         columns = read_eyelink(path, profile)
     elif name.endswith("_physio.tsv"):

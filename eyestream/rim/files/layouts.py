@@ -20,7 +20,7 @@ from eyestream.gaze.entry import USUAL
 from eyestream.problems import Problems
 from eyestream.rim.files.delimited import is_number, opened, read_columns, read_header
 from eyestream.rim.files.package_data import DATA, path_of
-from eyestream.rim.files.recordings import Recording
+from eyestream.rim.files.recordings import Recording, check_file
 from eyestream.strict import read
 
 __all__ = ["DELIMITERS", "SHIPPED", "Layout", "Table", "labels_of", "load_features", "load_layout", "read_table"]
@@ -198,8 +198,7 @@ def read_table(path: Path, layout: Layout, numbers: list[str] | None, texts: tup
 
 
 def _cut(path: Path, layout: Layout) -> _Cut:
-    if not path.is_file():
-        raise RecordingError(f"{path}: no such file")
+    check_file(path)
     with opened(path) as file:
         first = file.readline().rstrip("\r\n")
     least = max(len(layout.names), 2)

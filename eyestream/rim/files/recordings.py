@@ -22,7 +22,7 @@ from eyestream.rim.files.delimited import is_number
 from eyestream.rim.files.parquet import load_parquet, save_parquet
 from eyestream.streams import FrontEndMark
 
-__all__ = ["Recording", "load", "save"]
+__all__ = ["Recording", "check_file", "load", "save"]
 
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
@@ -79,6 +79,14 @@ _MARK = ("profile", "front_end", "detector")
 _KEYS = {"t", "features", "names", "simulated", "generator", "seed", *_MARK}
 
 
+def check_file(path: Path) -> None:
+    """Raise RecordingError unless there is a file."""
+    if path.is_dir():
+        raise RecordingError(f"{path}: is a folder, expected a file")
+    if not path.is_file():
+        raise RecordingError(f"{path}: no such file")
+
+
 def load(path: str | Path) -> Recording:
     """Read a recording.
 
@@ -88,8 +96,7 @@ def load(path: str | Path) -> Recording:
         when the file is missing, is not a recording, or its time does not increase (the line is named).
     """
     path = Path(path)
-    if not path.is_file():
-        raise RecordingError(f"{path}: no such file")
+    check_file(path)
     name = path.name.lower()
     if name.endswith(".npz"):
         return _load_npz(path)

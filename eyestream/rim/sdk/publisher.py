@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import time
 from types import TracebackType
 from typing import Self
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eyestream.errors import ConfigError, PayloadError
+from eyestream.privacy.anchor import BASELINE_S, LEAST_SEEN
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.messages import NO_PROPERTIES
@@ -43,6 +45,9 @@ class Publisher:
     no chunk is later, for it is released when its last row is there. The length of a chunk is in the description of the
     stream (`meta`), which the broker must let the tracker read. Until it comes each call is a message, and so is the
     first call of a session. Nothing is held for more than 30 s of rows.
+
+    Where a baseline is taken off each session, one that was mostly lost leaves a session that says little, at full
+    price. The sidecar tells nobody, as that would tell whether the eye was seen. The tracker can know: `baseline_seen`.
 
     A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
 
@@ -127,6 +132,18 @@ class Publisher:
         self._begun = False
         self.lost = 0
         """Rows and samples that no broker took."""
+        self._minute = math.ceil(BASELINE_S * rate) if names else 0
+        self._seen = 0
+
+    @property
+    def baseline_seen(self) -> float | None:
+        """Share of the rows of the session's first minute that had at least half of their values.
+
+        None before that minute is over. Raw data, for the tracker and its wearer: nothing of it is sent or logged.
+        Below a half, the wearer may put the device right and begin again (`end_session`), with another baseline.
+        Applications see that a session began again, as they see every beginning.
+        """
+        return self._seen / self._minute if 0 < self._minute <= self.next_seq else None
 
     async def __aenter__(self) -> Self:
         link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=self._hear)
@@ -181,6 +198,8 @@ class Publisher:
             raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
         parts = [] if self._rows.fits(first, times) else self._packed_rows(len(self._rows))
         self.next_seq = first + len(block)
+        early = block[: max(self._minute - first, 0)]
+        self._seen += int(np.count_nonzero(np.isfinite(early).mean(axis=1) >= LEAST_SEEN))
         self._rows.add(first, block, times)
         return await self._hand_over(self._topic, [*parts, *self._packed_rows(self._due())])
 
@@ -251,7 +270,7 @@ class Publisher:
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
         payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
-        self.next_seq, self._wearer, self._begun = 0, following, False
+        self.next_seq, self._seen, self._wearer, self._begun = 0, 0, following, False
         return await self._hand_over(self._topic, [*parts, (payload, 0)])
 
     async def _hand_over(self, topic: str, parts: list[_Part]) -> bool:

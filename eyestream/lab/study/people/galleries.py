@@ -65,15 +65,17 @@ class Sight:
     released: tuple[int, ...]
 
 
-def usable(population: Population, n: int) -> tuple[int, ...]:
+def usable(population: Population, n: int, baseline: int = 0) -> tuple[int, ...]:
     """The first recording of every person that is long enough for two sessions of chunks of `n` rows.
+
+    Each is to have a chunk behind the `baseline` chunks that are taken off it.
 
     Raises
     ------
     ConfigError
         when there are fewer than six such people.
     """
-    least = n * (2 + math.ceil(WINDOW_S * population.rate_hz / n))
+    least = n * (2 * (1 + baseline) + math.ceil(WINDOW_S * population.rate_hz / n))
     lengths = np.diff(population.starts)
     found = {name: i for i, name in reversed(list(enumerate(population.people))) if lengths[i] >= least}
     if len(found) < 6:
@@ -81,18 +83,18 @@ def usable(population: Population, n: int) -> tuple[int, ...]:
     return tuple(sorted(found.values()))
 
 
-def roles(population: Population, n: int, split: int) -> tuple[Sight, Sight]:
+def roles(population: Population, n: int, split: int, baseline: int = 0) -> tuple[Sight, Sight]:
     """A random half of the people calibrates and the other half is released, and the reverse."""
-    own = usable(population, n)
+    own = usable(population, n, baseline)
     names = np.array([population.people[i] for i in own])
     first = set(np.random.default_rng(split).permutation(names)[: len(names) // 2].tolist())
     halves = [tuple(i for i in own if (population.people[i] in first) == one) for one in (True, False)]
     return Sight(halves[0], halves[1]), Sight(halves[1], halves[0])
 
 
-def everybody(population: Population, n: int) -> Sight:
+def everybody(population: Population, n: int, baseline: int = 0) -> Sight:
     """Everybody calibrated, and everybody is released: a calibration as it is."""
-    every = usable(population, n)
+    every = usable(population, n, baseline)
     return Sight(every, every)
 
 

@@ -1,6 +1,7 @@
 """Cells of the attacks on people: one attacker on one way of releasing, one random split, both roles."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,16 +9,29 @@ import numpy as np
 
 from eyestream.lab.study.cells import Cell, Record
 from eyestream.lab.study.people.attackers import applies, attack
-from eyestream.lab.study.people.galleries import Gallery, Sight, everybody, gallery, recalibrated, roles
+from eyestream.lab.study.people.galleries import Gallery, Sight, everybody, gallery, recalibrated, roles, usable
 from eyestream.lab.study.people.inference import Trial, figures, trial
 from eyestream.lab.study.population import Population
 from eyestream.lab.study.sources import World
+from eyestream.privacy.anchor import BASELINE_S
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.mechanisms import build
 from eyestream.rim.elsewhere import mechanism_elsewhere
 
-__all__ = ["HELD_OUT", "KEY", "PART", "RAW", "SHIPPED", "SHUFFLED", "Subject", "cells", "measure", "summarise"]
+__all__ = [
+    "HELD_OUT",
+    "KEY",
+    "PART",
+    "RAW",
+    "SHIPPED",
+    "SHUFFLED",
+    "Subject",
+    "cells",
+    "knowing",
+    "measure",
+    "summarise",
+]
 
 PART = "people"
 VERSION = 1
@@ -25,7 +39,7 @@ VERSION = 1
 
 HELD_OUT, SHIPPED, RAW = "made anew", "as it is", "raw"
 """How a calibration is attacked: made anew from half of the people by its own recipe, the others released, and the
-reverse; the file itself, everybody released, everybody calibrated; no mechanism at all."""
+reverse; the file itself, everybody released, whoever calibrated it among them; no mechanism at all."""
 
 SHUFFLED = "control: names shuffled"
 
@@ -94,11 +108,18 @@ class Attacked(World):
     shipped: dict[str, Calibration]
 
 
+def _baseline(recipe: Mapping[str, Any], population: Population, n: int) -> int:
+    """Chunks of `n` rows that the baseline of such a calibration takes; 0: it takes none."""
+    return math.ceil(BASELINE_S * population.rate_hz / n) if recipe.get("anchored") else 0
+
+
 def measure(world: Attacked, **settings: Any) -> list[Record]:
     """The trial of one cell, and of the same scores with the names of the unknowns shuffled."""
     population, n, split = world.population, int(settings["n"]), int(settings["split"])
     how, attacker = str(settings["how"]), str(settings["attacker"])
-    sights = (everybody(population, n),) if how == SHIPPED else roles(population, n, split)
+    baseline = _baseline(dict(settings["recipe"]), population, n)
+    shipped = how == SHIPPED
+    sights = (everybody(population, n, baseline),) if shipped else roles(population, n, split, baseline)
     galleries = [_gallery(world, settings, sight) for sight in sights]
     if not all(applies(attacker, one.mechanism) for one in galleries):
         return []
@@ -150,6 +171,17 @@ def summarise(records: Sequence[Record]) -> list[Record]:
         row = {"subject": subject, "n": n, "how": how, "epsilon": epsilon, "attacker": attacker, "control": control}
         table.append(row | {"hash": digest} | asdict(figures(trials, int(group[0]["gallery"]))))
     return table
+
+
+def knowing(world: Attacked, subjects: Sequence[Subject]) -> dict[str, int]:
+    """How many of the people who are released calibrated each file, by its hash."""
+    population, known = world.population, dict[str, int]()
+    for subject in subjects:
+        if subject.calibration is not None:
+            own = usable(population, subject.n, _baseline(dict(subject.recipe), population, subject.n))
+            recordings = set(subject.calibration.provenance.recordings)
+            known[subject.hash] = sum(population.hashes[i] in recordings for i in own)
+    return known
 
 
 def _tuple(value: Any) -> Any:

@@ -20,8 +20,8 @@ split to split.
 
 - **{held_out}**: a random half of the people calibrates, by the recipe of the shipped file, and the other half is
   released; then the roles change. Everybody is attributed once a split.
-- **{shipped}**: the shipped file itself (content hash in the table). All of the people calibrated it, and all are
-  released. The attacker's model then knows the very people.
+- **{shipped}**: the shipped file itself (content hash in the table). All people are released. How many of them
+  calibrated it stands beside the figures: the attacker's model knows these very people.
 
 "Right names": share, with the 95 % interval over people (bootstrap). "Area": under the ROC curve of "same person or
 not"; 0.5 is chance. "p": permutation of the names, twice the median over splits. "Found people": the smallest p of all
@@ -73,8 +73,10 @@ def _sentence(rows: Sequence[Record], subject: str, how: str, people: int) -> st
             f"(chance {best['chance']:.3f}; smallest p {least['p']:.3f}, of {least['attacker']}, times {len(group)}: "
             f"{corrected:.2g})"
         )
-    return f"`{subject}`, {how}, {rows[0]['people']} people of this corpus, galleries of {rows[0]['gallery']}: " + (
-        "; ".join(said) + "."
+    knew = f" ({rows[0]['calibrated']} of them calibrated it)" if "calibrated" in rows[0] else ""
+    return (
+        f"`{subject}`, {how}, {rows[0]['people']} people of this corpus{knew}, galleries of {rows[0]['gallery']}: "
+        + ("; ".join(said) + ".")
     )
 
 

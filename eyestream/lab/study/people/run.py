@@ -9,7 +9,7 @@ from eyestream.errors import ConfigError
 from eyestream.lab.study.cells import Record, compute, how_far
 from eyestream.lab.study.people.attackers import USUAL
 from eyestream.lab.study.people.galleries import recipe, usable
-from eyestream.lab.study.people.measure import KEY, PART, Subject, cells, measure, summarise, world_of
+from eyestream.lab.study.people.measure import KEY, PART, SHIPPED, Subject, cells, knowing, measure, summarise, world_of
 from eyestream.lab.study.people.page import page
 from eyestream.lab.study.population import Population
 from eyestream.privacy.calibration import Calibration
@@ -109,7 +109,12 @@ def attack_people(
         records = compute(world, work, measures={PART: measure}, folder=out / "cells", jobs=jobs, progress=count)
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_suffix(".json")
-        summary = _with_earlier(beside, summarise(records[PART]), list(population.hashes))
+        known = knowing(world, subjects)
+        made = [
+            row | ({"calibrated": known[row["hash"]]} if row["how"] == SHIPPED else {})
+            for row in summarise(records[PART])
+        ]
+        summary = _with_earlier(beside, made, list(population.hashes))
         told = {
             "made_by": product(),
             "corpus": corpus,
