@@ -17,7 +17,7 @@ import nox
 
 ROOT = Path(__file__).resolve().parent
 ORDINARY = "not long and not alone and not slow"
-LOCKS = {"sidecar": (), "development": ("demo", "fleet", "kafka", "nats-server", "parquet", "test")}
+LOCKS = {"sidecar": (), "development": ("demo", "fleet", "frames", "kafka", "nats-server", "parquet", "site", "test")}
 """Each file of `locks/`, and the extras of eyestream whose packages it has."""
 
 BARE_PROGRAMS = ("bash", "sh", "env", "cat", "head", "mount", "sleep", "true", "umount", "unshare")

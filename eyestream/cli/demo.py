@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import secrets
@@ -15,6 +16,7 @@ from typing import Any
 from eyestream.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
 from eyestream.cli.demo_view import Figures, View, open_view, summary
 from eyestream.cli.log import one_line_faults, start_log
+from eyestream.cli.monitor import monitoring
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
@@ -72,6 +74,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: its kind's)")
     parser.add_argument("--rate-hz", type=positive, metavar="R", help="its samples a second, where the profile is open")
     parser.add_argument("--json", action="store_true", help="print one line with one JSON object at the end instead")
+    parser.add_argument(
+        "--monitor", action="store_true", help="serve a page with the private chunks, and print its address"
+    )
     parser.add_argument("--port", type=int, metavar="N", help="port of the broker on 127.0.0.1 (default: a free one)")
 
 
@@ -134,7 +139,13 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
                     settings = _settings(url, folder, calibration, beginning)
                     create_ledger(settings.sidecar.ledger, created=int(time.time()))
                     limit = None if options.source is None else seconds
-                    await _play(settings, source, figures, view, ready=ready, seconds=limit)
+                    async with contextlib.AsyncExitStack() as beside:
+                        if options.monitor:
+                            page = await beside.enter_async_context(
+                                monitoring(settings.private, wait_s=PATIENCE_SECONDS)
+                            )
+                            view.announce(f"page at {page}")
+                        await _play(settings, source, figures, view, ready=ready, seconds=limit)
             finally:
                 for task in shown:
                     task.cancel()

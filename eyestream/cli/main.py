@@ -26,6 +26,7 @@ COMMANDS = {
     "replay": "publish a recording as if a tracker sent it live",
     "devices": "which devices are served on a broker, how they are, and their last chunk",
     "listen": "receive private chunks as an application does",
+    "monitor": "a page in the browser that shows what an application receives",
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
     "extract": "recordings of gaze to rows of the 52 features",

@@ -194,7 +194,6 @@ def _no_seed() -> Part:
     return not told, f"randomness can be chosen: {', '.join(told)}"
 
 
-
 def _keys(kind: object) -> set[str]:
     """Every key of a table of the configuration, and of the tables that its values may be."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
