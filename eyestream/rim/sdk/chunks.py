@@ -164,12 +164,12 @@ class Chunks:
         return self._arrived.dropped + self._early.dropped
 
     async def _serve(self, link: Link) -> None:
-        await link.subscribe_all(self._topics, 1)  # the description first
+        await link.subscribe_all(self._topics, topics.QOS)  # the description first
         self._subscribed.set()
         self._stand(True)
         try:
             with contextlib.suppress(RefusedError):  # rights of before there was this topic: all else works without it
-                await link.subscribe(self._budget_topic, 1)
+                await link.subscribe(self._budget_topic, topics.QOS)
             await asyncio.Event().wait()
         finally:
             self._stand(False)

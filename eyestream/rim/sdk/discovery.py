@@ -12,7 +12,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.wire.messages import Budget, Meta, Status, decode_budget, decode_meta, decode_private, decode_status
-from eyestream.wire.topics import SIDECAR_STREAM, every_topic, parse_topic
+from eyestream.wire.topics import QOS, SIDECAR_STREAM, every_topic, parse_topic
 
 __all__ = ["Found", "discover", "discovering"]
 
@@ -109,9 +109,9 @@ async def discovering(broker: str | BrokerSettings, *, wait_s: float) -> AsyncIt
     seen: dict[tuple[str, str], Found] = {}
 
     async def serve(link: Link) -> None:
-        await link.subscribe_all([every_topic("meta"), every_topic("status"), every_topic("private")], 1)
+        await link.subscribe_all([every_topic("meta"), every_topic("status"), every_topic("private")], QOS)
         with contextlib.suppress(RefusedError):  # rights of before there was this topic
-            await link.subscribe(every_topic("budget"), 1)
+            await link.subscribe(every_topic("budget"), QOS)
         await asyncio.Event().wait()
 
     def deliver(message: Message) -> None:

@@ -227,7 +227,7 @@ class Publisher:
             while True:
                 entry = await self._pending.get()
                 try:
-                    await link.publish(entry.topic, entry.payload, qos=1)
+                    await link.publish(entry.topic, entry.payload, qos=topics.QOS)
                 except RefusedError as refusal:
                     self._note(refusal)
                     _answer(entry, taken=False)
