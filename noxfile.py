@@ -84,6 +84,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """The site, in `.nox/site`: needs the packages of the extra `site`."""
+    python(session, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-b", "html", ".", ".nox/site")
+
+
+@nox.session
 def bare(session: nox.Session) -> None:
     """README's second command, word for word, in a copy of the checkout, with hardly another program on the path."""
     blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S | re.M)
