@@ -143,3 +143,14 @@ def luminance(colour: str) -> float:
 def contrast(one: str, other: str) -> float:
     low, high = sorted([luminance(one), luminance(other)])
     return (high + 0.05) / (low + 0.05)
+
+
+async def test_control_a_request_to_elsewhere_is_stopped_and_seen(mosquitto: Mosquitto, browser: Browser) -> None:
+    """By the browser, for its policy; and the tests above would see it."""
+    async with monitoring(BrokerSettings(mosquitto.url)) as address:
+        await asyncio.to_thread(browser.open, address)
+        await shown(browser, text("page"), "live")
+        browser.complaints()
+        browser.run("fetch('http://127.0.0.1:1/').catch(() => { window.stopped = true })")
+        await shown(browser, "window.stopped", True)
+        assert any("Content Security Policy" in said for said in browser.complaints())

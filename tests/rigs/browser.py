@@ -67,10 +67,11 @@ class Browser:
         return [entry["message"] for entry in self._call("POST", "/se/log", {"type": "browser"})]
 
     def asked_for(self) -> set[str]:
-        """Addresses that were requested since the last call."""
+        """Addresses that were requested since the last call, but those of the browser's own pages."""
         entries = self._call("POST", "/se/log", {"type": "performance"})
         sent = [json.loads(entry["message"])["message"] for entry in entries]
-        return {one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"}
+        urls = {one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"}
+        return {url for url in urls if not url.startswith(("chrome://", "chrome-untrusted://"))}
 
 
 @contextlib.contextmanager

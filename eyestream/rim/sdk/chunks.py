@@ -116,23 +116,25 @@ class Chunks:
         """
         said: dict[type, object] = {Connection: Connection(True)}
         last: Chunk | None = None
-        heard = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        since = clock()
         while True:
             told = self._told
             if (chunk := self._arrived.take()) is not None:
                 if (gap := gap_between(last, chunk)) is not None:
                     yield gap
                 yield chunk
-                last, heard = chunk, asyncio.get_running_loop().time()
+                last, since = chunk, clock()
                 said.pop(Silence, None)
                 continue
-            silent = asyncio.get_running_loop().time() - heard
-            for now in (Connection(self.connected), self.status, self.budget, self._silence(silent)):
+            for now in (Connection(self.connected), self.status, self.budget, self._silence(clock() - since)):
                 if now is not None and said.get(type(now)) != now:
                     said[type(now)] = now
+                    if isinstance(now, Connection | messages.Status):  # from here on a chunk may be expected
+                        since = clock()
                     yield now
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._patience_s(silent)):
+                async with asyncio.timeout(self._patience_s(clock() - since)):
                     await told.wait()
 
     def _silence(self, silent_s: float) -> Silence | None:

@@ -16,6 +16,9 @@ from eyestream.wire.topics import QOS, SIDECAR_STREAM, every_topic, parse_topic
 
 __all__ = ["Found", "discover", "discovering"]
 
+MOST_FOUND = 10_000
+"""Streams and sidecars of a broker that are remembered; whoever may write there could invent more."""
+
 
 @dataclass(slots=True)
 class Found:
@@ -118,7 +121,8 @@ async def discovering(broker: str | BrokerSettings, *, wait_s: float) -> AsyncIt
         with contextlib.suppress(PayloadError):  # somebody else's topic
             topic = parse_topic(message.topic)
             place = topic.device, topic.stream
-            seen.setdefault(place, Found(*place)).note(topic.leaf, message.payload)
+            if place in seen or len(seen) < MOST_FOUND:
+                seen.setdefault(place, Found(*place)).note(topic.leaf, message.payload)
 
     link = ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=deliver)
     async with link.beside(wait_s):
