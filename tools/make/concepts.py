@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder to write to")
     options = parser.parse_args()
-    mpl.rcParams |= {"svg.hashsalt": "eyestream", "font.size": 10}
+    mpl.rcParams |= {"svg.hashsalt": "eyestream", "svg.fonttype": "none", "font.size": 10}
     for name, draw in PICTURES.items():
         figure = Figure(figsize=(8, 3.2), layout="constrained")
         axes = figure.subplots()
