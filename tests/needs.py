@@ -111,6 +111,11 @@ NEEDS = {
         "Node 20.10 or newer",
         of_the_machine=True,
     ),
+    "chromium": Need(
+        lambda: shutil.which("chromium") and shutil.which("chromedriver"), f"{_APT}chromium chromium-driver"
+    ),
+    "frames": Need(lambda: find_spec("pandas") and find_spec("xarray"), ".venv/bin/pip install '.[frames]'"),
+    "site": Need(lambda: all(map(find_spec, ("sphinx", "myst_parser", "furo"))), ".venv/bin/pip install '.[site]'"),
     "ip": Need(partial(shutil.which, "ip"), f"{_APT}iproute2"),
     "pyarrow": Need(partial(find_spec, "pyarrow"), ".venv/bin/pip install '.[parquet]'"),
     "jax": Need(partial(find_spec, "jax"), ".venv/bin/pip install '.[deep]'"),

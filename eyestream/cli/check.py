@@ -20,7 +20,8 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_brokers import Others, broker_findings, others_of
 from eyestream.rim.ops.check_host import configuration_findings, host_findings
 from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
-from eyestream.rim.ops.check_ports import NO_PORTS, ports_of
+from eyestream.rim.ops.check_ports import NO_PORTS, ports_of, web_port_of
+from eyestream.rim.ops.check_web import web_findings
 from eyestream.rim.ops.deployment.accounts import become_owner
 from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
 from eyestream.rim.ops.findings import Finding, bad
@@ -119,6 +120,7 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
             others = others_of(settings, tracker, application, ports)
         except ConfigError as error:
             found.append(bad("the logins given can be used", str(error), "The rights of these people were not tried"))
+    web = None if root is None else web_port_of(root)
     become_owner(settings.sidecar.ledger)  # root may read every login above, and must not hide what the sidecar cannot
     made = configuration_findings(settings, options.config)
 
@@ -126,7 +128,8 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
         one_line_faults()
         if options.laptop:
             return await laptop_findings(settings, made.plan, addresses_elsewhere())
-        return await broker_findings(settings, made.plan, others, ports)
+        found = await broker_findings(settings, made.plan, others, ports)
+        return found + ([] if web is None else await web_findings(web))
 
     host = host_findings(settings, options.config, made, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     return found + host + asyncio.run(brokers())

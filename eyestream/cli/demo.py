@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import secrets
@@ -18,6 +19,7 @@ from eyestream.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, re
 from eyestream.cli.demo_picture import check_picture, draw
 from eyestream.cli.demo_view import View, open_view, summary
 from eyestream.cli.log import one_line_faults, start_log
+from eyestream.cli.monitor import monitoring
 from eyestream.cli.options import positive
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
@@ -98,6 +100,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--picture", type=Path, metavar="FILE.png", help="draw what stayed inside and what went out, over the same time"
     )
+    parser.add_argument(
+        "--monitor", action="store_true", help="serve a page with the private chunks, and print its address"
+    )
     parser.add_argument("--port", type=int, metavar="N", help="port of the broker on 127.0.0.1 (default: a free one)")
 
 
@@ -176,7 +181,13 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
                     view.announce(f"eyestream listen --broker {url} --device {device}")
                     create_ledger(settings.sidecar.ledger, created=int(time.time()))
                     limit = None if options.source is None else seconds
-                    await _play(settings, source, figures, view, ready=ready, seconds=limit)
+                    async with contextlib.AsyncExitStack() as beside:
+                        if options.monitor:
+                            page = await beside.enter_async_context(
+                                monitoring(settings.private, wait_s=PATIENCE_SECONDS)
+                            )
+                            view.announce(f"page at {page}")
+                        await _play(settings, source, figures, view, ready=ready, seconds=limit)
             finally:
                 for task in shown:
                     task.cancel()

@@ -2,10 +2,8 @@
 
 import argparse
 import asyncio
-import contextlib
 import json
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,13 +11,8 @@ import msgspec
 from eyestream.cli.left import budget_words
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_broker, broker_settings, positive
-from eyestream.errors import PayloadError
 from eyestream.privacy.scopes import duration
-from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Message, RefusedError
-from eyestream.wire.messages import Budget, decode_budget, decode_meta, decode_private, decode_status
-from eyestream.wire.topics import SIDECAR_STREAM, every_topic, parse_topic
+from eyestream.rim.sdk.discovery import Found, discover
 
 __all__ = ["add_parser", "main"]
 
@@ -48,22 +41,6 @@ SECONDS = 6.5
 spare."""
 
 
-@dataclass(slots=True)
-class _Seen:
-    """What was heard of one stream."""
-
-    state: str = "silent"
-    reason: str = ""
-    mechanism: str = ""
-    epsilon: float | None = None
-    seconds: float = 0.0
-    said_at: float | None = None
-    """When the state came, on our clock; None: the broker had kept it."""
-    budget: Budget | None = None
-    chunk: int | None = None
-    at: float = 0.0
-
-
 def main(options: argparse.Namespace) -> None:
     """Print what is there.
 
@@ -74,82 +51,54 @@ def main(options: argparse.Namespace) -> None:
     LinkError
         It cannot be reached.
     """
-    seen = asyncio.run(_listen(Endpoint.of(broker_settings(options)), options.seconds, options.wait))
+    found = asyncio.run(_found(options))
     now = time.monotonic()
-    for (device, stream), one in sorted(seen.items()):
-        print(_as_json(device, stream, one, now) if options.json else _as_words(device, stream, one, now))
-    if all(stream == SIDECAR_STREAM for _, stream in seen) and not options.json:
+    for one in found:
+        print(_as_json(one, now) if options.json else _as_words(one, now))
+    if all(one.is_sidecar for one in found) and not options.json:
         print("no device is served here: no sidecar has described one to this broker")
 
 
-async def _listen(endpoint: Endpoint, seconds: float, wait_s: float) -> dict[tuple[str, str], _Seen]:
+async def _found(options: argparse.Namespace) -> list[Found]:
     one_line_faults()
-    seen: dict[tuple[str, str], _Seen] = {}
-
-    async def serve(link: Link) -> None:
-        await link.subscribe_all([every_topic("meta"), every_topic("status"), every_topic("private")], 1)
-        with contextlib.suppress(RefusedError):  # rights of before there was this topic
-            await link.subscribe(every_topic("budget"), 1)
-        await asyncio.Event().wait()
-
-    def deliver(message: Message) -> None:
-        with contextlib.suppress(PayloadError):  # somebody else's topic
-            topic = parse_topic(message.topic)
-            one = seen.setdefault((topic.device, topic.stream), _Seen())
-            _note(one, topic.leaf, message.payload)
-            if topic.leaf == "status":
-                one.said_at = None if message.retain else time.monotonic()
-
-    link = ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=deliver)
-    async with link.beside(wait_s):
-        await asyncio.sleep(seconds)
-    return seen
+    return await discover(broker_settings(options), seconds=options.seconds, wait_s=options.wait)
 
 
-def _note(seen: _Seen, leaf: str, payload: bytes) -> None:
-    """Keep what a message says; one that is none of ours says nothing."""
-    try:
-        if leaf == "status":
-            status = decode_status(payload)
-            seen.state, seen.reason = status.state, status.reason
-        elif leaf == "meta":
-            meta = decode_meta(payload)
-            seen.mechanism, seen.epsilon, seen.seconds = meta.mechanism, meta.epsilon, meta.n / meta.rate_hz
-        elif leaf == "budget":
-            seen.budget = decode_budget(payload)
-        else:
-            chunk = decode_private(payload)
-            seen.chunk, seen.at = chunk.chunk, time.monotonic()
-    except PayloadError:
-        seen.state = "not readable"
+def _state(one: Found) -> tuple[str, str]:
+    """State and reason in words."""
+    if one.unreadable:
+        return "not readable", ""
+    return ("silent", "") if one.status is None else (one.status.state, one.status.reason)
 
 
-def _as_words(device: str, stream: str, one: _Seen, now: float) -> str:
-    if stream == SIDECAR_STREAM:
-        return f"{device:<20}  sidecar     {one.state}, {one.reason} ({_age(one, now)})"
-    parts = [f"{device:<20}  {stream:<10}  {one.state}, {one.reason or 'no word'} ({_age(one, now)})"]
-    if one.epsilon is None:
+def _as_words(one: Found, now: float) -> str:
+    state, reason = _state(one)
+    if one.is_sidecar:
+        return f"{one.device:<20}  sidecar     {state}, {reason} ({_age(one, now)})"
+    parts = [f"{one.device:<20}  {one.stream:<10}  {state}, {reason or 'no word'} ({_age(one, now)})"]
+    if one.meta is None:
         parts.append("not described")
     else:
-        parts.append(f"{one.mechanism}, epsilon {one.epsilon:g} a chunk")
+        parts.append(f"{one.meta.mechanism}, epsilon {one.meta.epsilon:g} a chunk")
         if one.budget is not None:
-            parts.append("left: " + budget_words(one.budget, one.seconds, time.time()))
-    rhythm = f": one comes every {duration(one.seconds)}" if one.seconds else ""
+            parts.append("left: " + budget_words(one.budget, one.meta.n / one.meta.rate_hz, time.time()))
+    rhythm = f": one comes every {duration(one.meta.n / one.meta.rate_hz)}" if one.meta is not None else ""
     last = f"no chunk while we listened{rhythm}"
     parts.append(last if one.chunk is None else f"chunk {one.chunk} {duration(now - one.at)} ago")
     return "  ".join(parts)
 
 
-def _age(one: _Seen, now: float) -> str:
+def _age(one: Found, now: float) -> str:
     """How old its state is."""
     return "kept" if one.said_at is None else f"{duration(now - one.said_at)} ago"
 
 
-def _as_json(device: str, stream: str, one: _Seen, now: float) -> str:
-    told: dict[str, Any] = {"device": device, "stream": stream}
-    told |= {name: getattr(one, name) for name in ("state", "reason", "mechanism", "epsilon", "chunk")}
+def _as_json(one: Found, now: float) -> str:
+    state, reason = _state(one)
+    told: dict[str, Any] = {"device": one.device, "stream": one.stream, "state": state, "reason": reason}
+    told |= {"mechanism": one.meta.mechanism if one.meta else "", "epsilon": one.meta.epsilon if one.meta else None}
     told["state_seconds_ago"] = None if one.said_at is None else round(now - one.said_at, 1)
-    told["seconds_ago"] = None if one.chunk is None else round(now - one.at, 1)
+    told |= {"chunk": one.chunk, "seconds_ago": None if one.chunk is None else round(now - one.at, 1)}
     told["left"] = one.budget and {
         "chunks": one.budget.chunks,
         "ceiling": one.budget.ceiling,

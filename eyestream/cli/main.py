@@ -28,6 +28,7 @@ COMMANDS = {
     "devices": "which devices are served on a broker, how they are, and their last chunk",
     "listen": "receive private chunks as an application does",
     "gatekeeper": "answer questions about released gaze",
+    "monitor": "a page in the browser that shows what an application receives",
     "calibrate": "learn ball and range of every feature from public recordings",
     "privatize": "release whole recordings privately, file to file",
     "inspect": "look at a file of gaze, and propose the profile that reads it",

@@ -17,6 +17,9 @@ __all__ = [
     "NAME",
     "OWNER_FILTER",
     "OWNER_LEAF",
+    "QOS",
+    "RAW_QOS",
+    "RETAINED",
     "SIDECAR_STATUS_FILTER",
     "SIDECAR_STREAM",
     "Leaf",
@@ -42,10 +45,19 @@ Leaf = Literal["raw", "private", "meta", "status", "budget"]
 FEATURE_STREAM = "features"
 GAZE_STREAM = "gaze"
 SIDECAR_STREAM = "sidecar"
+OWNER_LEAF = "owner"
+
+RETAINED: frozenset[str] = frozenset({"meta", "status", "budget", OWNER_LEAF})
+"""Leaves whose last message the broker keeps. The others are never retained, and a retained `raw` is refused."""
+
+QOS = 1
+"""Of what a sidecar publishes and of what applications subscribe to."""
+
+RAW_QOS = 0
+"""Of a sidecar's subscriptions to trackers: at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent."""
 
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
 _ROOT = f"eyestream/v{VERSION}"
-OWNER_LEAF = "owner"
 OWNER_FILTER = f"{_ROOT}/+/{SIDECAR_STREAM}/{OWNER_LEAF}"
 SIDECAR_STATUS_FILTER = f"{_ROOT}/+/{SIDECAR_STREAM}/status"
 NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"

@@ -170,3 +170,11 @@ int main(void) {
     rows = messages.decode_raw(payload, 3, 7)
     assert (rows.session, rows.seq, rows.end) == (2**64 - 1, 2**53, False)
     np.testing.assert_array_equal(rows.rows, [[0.5, 2.25, -1.0], [0.75, 2.0, 0.0]])
+
+
+def test_qos_and_what_is_retained() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (tracker|sidecar) \| (0 or 1|1) \| (yes|never) \|", PAGE, re.M)
+    leaves = get_args(topics.Leaf)
+    assert {leaf: kept == "yes" for leaf, _, _, kept in rows} == {leaf: leaf in topics.RETAINED for leaf in leaves}
+    assert {qos for leaf, _, qos, _ in rows if leaf != "raw"} == {str(topics.QOS)}
+    assert f"The sidecar subscribes to `raw` at QoS {topics.RAW_QOS}" in " ".join(PAGE.split())

@@ -35,7 +35,13 @@ class Channel:
     kind: type[Message]
     what: str
     received: bool = False
-    retained: bool = True
+
+    @property
+    def quality(self) -> dict[str, Any]:
+        """QoS, and of what is sent whether the broker keeps it."""
+        if self.received:
+            return {"qos": topics.RAW_QOS}
+        return {"qos": topics.QOS, "retain": self.address.rsplit("/", 1)[1] in topics.RETAINED}
 
     @property
     def schema(self) -> str:
@@ -49,11 +55,9 @@ class Channel:
 
 
 CHANNELS = (
-    Channel("raw", topics.raw_topic("D", "S"), "raw", raw._Raw, "Rows of features.", received=True, retained=False),
-    Channel("gaze", topics.gaze_topic("D"), "gaze/raw", gaze._Gaze, "Samples of gaze.", received=True, retained=False),
-    Channel(
-        "private", topics.private_topic("D", "S"), "private", release._Private, "One released chunk.", retained=False
-    ),
+    Channel("raw", topics.raw_topic("D", "S"), "raw", raw._Raw, "Rows of features.", received=True),
+    Channel("gaze", topics.gaze_topic("D"), "gaze/raw", gaze._Gaze, "Samples of gaze.", received=True),
+    Channel("private", topics.private_topic("D", "S"), "private", release._Private, "One released chunk."),
     Channel("meta", topics.meta_topic("D", "S"), "meta", release._Meta, "Names, units, mechanism, guarantee."),
     Channel("status", topics.status_topic("D", "S"), "status", status.Status, "How the stream is."),
     Channel("budget", topics.budget_topic("D", "S"), "budget", status.Budget, "How many more chunks may come."),
@@ -120,11 +124,10 @@ def asyncapi() -> dict[str, Any]:
             "parameters": {one: {"$ref": f"#/components/parameters/{one}"} for one in named},
             "messages": {message: {"$ref": f"#/components/messages/{message}"}},
         }
-        quality = {"qos": 0} if channel.received else {"qos": 1, "retain": channel.retained}
         operations[f"{'receive' if channel.received else 'send'}{name[0].upper()}{name[1:]}"] = {
             "action": "receive" if channel.received else "send",
             "channel": {"$ref": f"#/channels/{name}"},
-            "bindings": {"mqtt": {**quality, "bindingVersion": "0.2.0"}},
+            "bindings": {"mqtt": {**channel.quality, "bindingVersion": "0.2.0"}},
         }
         messages[message] = {
             "name": message,

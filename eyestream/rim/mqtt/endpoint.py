@@ -53,7 +53,7 @@ class Endpoint:
             port=port,
             unix=scheme == "unix",
             username=settings.username,
-            password=None if settings.password_file is None else secret_in(settings.password_file),
+            password=None if settings.password_file is None else secret_in(Path(settings.password_file)),
             tls=tls_context(settings) if scheme == "mqtts" else None,
             version=settings.version,
         )
@@ -108,7 +108,7 @@ def tls_context(settings: BrokerSettings) -> ssl.SSLContext:
         raise ConfigError(f"{settings.ca_file}: cannot be read as a PEM file of certificates") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if settings.cert_file is not None and settings.key_file is not None:
-        _private(settings.key_file)
+        _private(Path(settings.key_file))
         try:
             context.load_cert_chain(settings.cert_file, settings.key_file)
         except (OSError, ssl.SSLError):

@@ -1,9 +1,9 @@
 """The ports of a deployment for other machines, tried from this one, under the name that they are for."""
 
 import asyncio
+import dataclasses
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,12 +13,12 @@ from eyestream.rim.mqtt.transport import CONNECT_SECONDS
 from eyestream.rim.ops.deployment.manifest import at, read_manifest
 from eyestream.rim.ops.findings import Finding, bad, good
 
-__all__ = ["NO_PORTS", "Port", "Ports", "name_finding", "ports_of"]
+__all__ = ["NO_PORTS", "Port", "Ports", "name_finding", "ports_of", "web_listener", "web_port_of"]
 
 _LOOPBACK = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Port:
     """A broker's port for other machines.
 
@@ -45,9 +45,36 @@ def ports_of(root: Path) -> Ports:
     return {side: Port(host, Endpoint(_LOOPBACK, port, tls=_trusting(root))) for side, (host, port) in found.items()}
 
 
-async def name_finding(side: str, port: Port) -> Finding:
+def web_port_of(root: Path) -> Port | None:
+    """The WebSocket listener of the private broker at `root`; None where there is none, or this user may not look.
+
+    Raises as `ports_of`.
+    """
+    path = at(root, "/etc/eyestream/private/private.conf")
+    try:
+        number = web_listener(path.read_text(encoding="utf-8"))
+    except OSError:  # what is missing, `deployment_findings` says
+        return None
+    found = ports_of(root).get("private")
+    if found is None or number is None:
+        return None
+    return Port(found.host, dataclasses.replace(found.endpoint, port=number))
+
+
+def web_listener(text: str) -> int | None:
+    """The port on which a configuration of mosquitto listens for WebSockets."""
+    port = None
+    for words in (line.split() for line in text.splitlines()):
+        if words[:1] == ["listener"]:
+            port = int(words[1])
+        elif words == ["protocol", "websockets"]:
+            return port
+    return None
+
+
+async def name_finding(side: str, port: Port, which: str = "port for other machines") -> Finding:
     """Whether it shows a certificate for the name that other machines use, as they will look at it."""
-    what = f"{side} broker: its port for other machines shows a certificate for {port.host}"
+    what = f"{side} broker: its {which} shows a certificate for {port.host}"
     context, way = port.endpoint.tls, port.endpoint
     assert context is not None
     named = ssl.create_default_context()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eyestream.rim.mqtt.messages import NO_PROPERTIES
 from eyestream.rim.mqtt.transport import Link, Properties, RefusedError
+from eyestream.wire.topics import QOS
 
 __all__ = ["Carrier"]
 
@@ -45,7 +46,7 @@ class Carrier:
             while True:
                 entry = await self._pending.get()
                 try:
-                    await link.publish(entry.topic, entry.payload, qos=1, more=entry.more)
+                    await link.publish(entry.topic, entry.payload, qos=QOS, more=entry.more)
                 except RefusedError as refusal:
                     self._note(refusal)
                     _answer(entry, taken=False)

@@ -13,7 +13,7 @@ from eyestream.rim.mqtt.transport import Backoff, Link, Message
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
-from eyestream.wire.topics import raw_topic
+from eyestream.wire.topics import RAW_QOS, raw_topic
 
 __all__ = ["RawLink", "SourceRunner"]
 
@@ -59,7 +59,7 @@ class RawLink:
     async def _serve(self, link: Link) -> None:
         try:
             filters = [raw_topic(*key) for key in self._keys]
-            await link.subscribe_all(filters, 0)  # at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent
+            await link.subscribe_all(filters, RAW_QOS)
             self.stands = True
             self._changed()
             await asyncio.Event().wait()

@@ -21,7 +21,7 @@ from eyestream.errors import PayloadError
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.wire.messages import decode_status
 from eyestream.wire.status import Owner, decode_owner, encode_owner
-from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, SIDECAR_STATUS_FILTER, owner_topic, sidecar_of
+from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, QOS, SIDECAR_STATUS_FILTER, owner_topic, sidecar_of
 
 __all__ = ["Ownership"]
 
@@ -150,7 +150,7 @@ class Ownership:
     async def listen(self, link: Link) -> bool:
         """Hear what is stated from now on; whether the broker lets us."""
         try:
-            await link.subscribe_all([SIDECAR_STATUS_FILTER, OWNER_FILTER], 1)
+            await link.subscribe_all([SIDECAR_STATUS_FILTER, OWNER_FILTER], QOS)
         except RefusedError as error:
             self._warn(str(error))
             return False
@@ -164,7 +164,7 @@ class Ownership:
             return False
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                await link.publish(owner_topic(self._marker), b"", qos=1)
+                await link.publish(owner_topic(self._marker), b"", qos=QOS)
                 await self._marked.wait()
                 return True
         except RefusedError as error:

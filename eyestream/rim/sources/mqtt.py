@@ -17,7 +17,7 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of,
 from eyestream.rim.sources.standing import NOTHING
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_gaze
-from eyestream.wire.topics import GAZE_STREAM, gaze_topic
+from eyestream.wire.topics import GAZE_STREAM, RAW_QOS, gaze_topic
 
 __all__ = ["MQTT", "MqttSource"]
 
@@ -54,7 +54,7 @@ class MqttSource:
                 deliver(records)
 
         async with connect(self._endpoint, client_id=None, deliver=take, clean_session=True, will=None) as link:
-            await link.subscribe_all([self._topic], 0)
+            await link.subscribe_all([self._topic], RAW_QOS)
             fields = {"event": "source_found", "device": self._key.device}
             _LOG.info("source of %s: listens at %s", self._key.device, self._topic, extra={"fields": fields})
             deliver(NOTHING)

@@ -1,0 +1,78 @@
+"""Every block of the tutorials is run, in the order of the page, as a reader would; texts of errors are in the code."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.rigs.mosquitto import free_port, program
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+TUTORIALS = sorted(DOCS.glob("tutorial-*.md"))
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of each block of code."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+
+
+def script(page: Path, folder: Path, port: int) -> str:
+    """What a reader types, with the programs of the page saved under the names that the text gives them."""
+    text = page.read_text(encoding="utf-8")
+    names = iter(re.findall(r"as\s+`(\w+\.py)`", text))
+    typed = ["set -eu", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
+    for language, block in blocks(page):
+        code = block.replace("1883", str(port))
+        if language == "python":
+            (folder / next(names)).write_text(code)
+        else:
+            assert language == "sh"
+            typed.append(re.sub(r"eyestream init (\w+)", rf"\g<0>\nsed -i s/1883/{port}/ \1/sidecar.toml", code))
+    assert next(names, None) is None
+    return "\n".join(typed)
+
+
+@pytest.mark.long
+@pytest.mark.needs("mosquitto")
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    main = "from eyestream.cli.main import main; main()"
+    for name, words in (("eyestream", f'-c "{main}"'), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        (programs / name).chmod(0o755)
+    (programs / "mosquitto").symlink_to(program() or "")
+    path = f"{programs}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"}
+    (tmp_path / "work").mkdir()
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "-c", script(page, tmp_path / "work", free_port())],
+        cwd=tmp_path / "work",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = {"application": "chunk 4: ", "tracker": "480 rows sent, 0 lost", "recording": "blink_rate: correlation"}
+    assert said[page.stem.removeprefix("tutorial-")] in done.stdout, done.stdout + done.stderr
+
+
+def test_there_are_tutorials() -> None:
+    assert len(TUTORIALS) == 3
+    assert all(len(blocks(page)) >= 3 for page in TUTORIALS)
+
+
+def test_texts_of_errors_are_those_of_the_code() -> None:
+    said = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "eyestream").rglob("*.py"))
+    said = re.sub(r'"\s*\n\s*f?"', "", said)
+    table = re.findall(r"^\| `([^`]+)` \|", (DOCS / "troubleshooting.md").read_text(encoding="utf-8"), re.M)
+    assert len(table) > 12
+    assert [words for words in table if words not in said] == []

@@ -1,0 +1,76 @@
+"""A stream as a sidecar would say it to a private broker, word by word, without a sidecar."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import numpy as np
+
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Link, connect
+from eyestream.wire import messages, topics
+
+__all__ = ["Spoken", "speaking_to"]
+
+
+class Spoken:
+    """One stream of one device: two features, four rows a chunk, two rows a second."""
+
+    def __init__(self, link: Link, device: str, stream: str, names: tuple[str, ...], units: tuple[str, ...]) -> None:
+        self._link, self._place = link, (device, stream)
+        self.names, self.units = names, units
+
+    async def say(self, leaf: str, payload: bytes) -> None:
+        """Publish a message, retained unless it is a chunk."""
+        topic = {
+            "meta": topics.meta_topic,
+            "status": topics.status_topic,
+            "budget": topics.budget_topic,
+            "private": topics.private_topic,
+        }[leaf](*self._place)
+        await self._link.publish(topic, payload, qos=1, retain=leaf != "private")
+
+    async def describe(self) -> None:
+        """What the stream is, that it is online, and two hours of budget."""
+        count = len(self.names)
+        meta = messages.Meta(
+            names=self.names,
+            units=self.units,
+            rate_hz=2.0,
+            n=4,
+            mechanism="cfpa",
+            k=(1,) * count,
+            epsilon=1.5,
+            delta=0.0,
+            noise_sd=np.full(count, 0.5, np.float32),
+            guarantee="1.5-differential privacy of a chunk",
+            calibration="00",
+        )
+        await self.say("meta", messages.encode_meta(meta))
+        await self.status("online", "ready")
+        await self.say("budget", messages.encode_budget(messages.Budget(3600, "session")))
+
+    async def status(self, state: messages.State, reason: messages.StatusReason) -> None:
+        """How it is."""
+        await self.say("status", messages.encode_status(messages.Status(state, reason)))
+
+    async def chunk(self, index: int, session: int = 2**63 + 9) -> None:
+        """A chunk whose values are its number and the row's."""
+        values = (np.full((len(self.names), 4), index) + np.arange(4) / 10).astype(np.float32)
+        private = messages.PrivateChunk(session, index, 2.0 * index, 0.5, values, 1.5, 0.0)
+        await self.say("private", messages.encode_private(private))
+
+
+@contextlib.asynccontextmanager
+async def speaking_to(
+    url: str,
+    device: str = "hmd-1",
+    stream: str = topics.FEATURE_STREAM,
+    names: tuple[str, ...] = ("rate_fixations", "blink_rate"),
+    units: tuple[str, ...] = ("1/s", "1"),
+) -> AsyncIterator[Spoken]:
+    """A stream that is described."""
+    async with connect(Endpoint.of(BrokerSettings(url)), client_id=None, deliver=lambda message: None) as link:
+        spoken = Spoken(link, device, stream, names, units)
+        await spoken.describe()
+        yield spoken

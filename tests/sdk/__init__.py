@@ -1,0 +1,1 @@
+"""What applications import: moments, events, discovery, and chunks without asyncio."""
