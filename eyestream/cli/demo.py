@@ -202,8 +202,8 @@ def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
     said = f"the first row after {first_s:.3g} s, then a private chunk of {figures.n} rows every {chunk_s:.3g} s"
     if figures.withheld:
         said += (
-            f". The first comes after the {figures.withheld * chunk_s:.3g} s of the session's first minute, which is "
-            "withheld: its mean is subtracted from the rest"
+            f". The session's first minute ({figures.withheld * chunk_s:.3g} s here) is withheld, and its mean is "
+            "subtracted from all later rows"
         )
     return said
 

@@ -160,7 +160,7 @@ def summary(figures: Figures) -> str:
 def _comparison(figures: Figures) -> list[str]:
     """The last chunk, raw, as published, and as the rival would have published it."""
     rival, anchored = f"{figures.rival.name} at the same epsilon", figures.anchor is not None
-    steps = "raw -> less the session's first minute -> private" if anchored else "raw -> private"
+    steps = "raw -> less the first minute, plus the corpus mean -> private" if anchored else "raw -> private"
     lines = ["last chunk, means:", f"  {steps}  ({rival})"]
     for name, raw, less, private, _, other in figures.cells():
         known = f"{raw:9.4g} -> {less:9.4g}" if anchored else f"{raw:9.4g}"

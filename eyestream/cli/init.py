@@ -163,7 +163,7 @@ def _say_purpose(stream: StreamPlan) -> None:
         print(f"purpose        {words(purpose)}")
     if stream.withheld_s:
         withheld = f"the first {stream.withheld_s:g} s of each session are withheld"
-        print(f"baseline       {withheld}, and their mean is taken off the rest")
+        print(f"baseline       {withheld}, and their mean is subtracted from all later rows")
 
 
 def _upgrade(path: Path) -> None:

@@ -46,7 +46,7 @@ def _tracker(calibration: Calibration, recording: Recording) -> str | None:
     if ours is not None and not calibration.check_front_end(ours) and made is not None:
         said = f"rows of another tracker ({ours.profile}) than the calibration's ({made.profile})"
     elif ours is None and made is not None:
-        said = f"rows that do not tell what made them; the calibration is of {made.profile}"
+        said = f"the rows do not say which tracker made them; the calibration is of {made.profile}"
     else:
         return None
     return (

@@ -162,7 +162,7 @@ class Mechanism:
     @property
     def claim(self) -> Claim:
         """What the mechanism promises of one released chunk. One that keeps no differential privacy says another."""
-        which = "one chunk" if self.calibration.anchor is None else "one chunk behind the baseline of its session,"
+        which = "one chunk" if self.calibration.anchor is None else "one chunk after the baseline of its session,"
         which = "one chunk, given the earlier sessions of its pseudonym," if self.sessions else which
         return DifferentialPrivacy(
             self.loss,

@@ -85,7 +85,7 @@ def figures(mechanism: str) -> Figures:
         4.8,
         0.0,
         np.full(52, -1.234e-05, np.float32),
-        "claim: 4.8-differential privacy (pure) for one chunk behind the baseline of its session, of 64 rows of one "
+        "claim: 4.8-differential privacy (pure) for one chunk after the baseline of its session, of 64 rows of one "
         "device, all features together, replace-one, local model; losses of chunks add up",
         calibration.content_hash,
     )

@@ -254,8 +254,8 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     assert len(re.findall(r"^chunk \d of 2", done.stdout, re.MULTILINE)) == 2
     assert "\x1b" not in done.stdout
     assert "4.8-differential privacy" in done.stdout
-    assert "The first comes after the 0.8 s of the session's first minute, which is withheld" in done.stdout
-    assert "raw -> less the session's first minute -> private" in done.stdout
+    assert "The session's first minute (0.8 s here) is withheld, and its mean is subtracted" in done.stdout
+    assert "raw -> less the first minute, plus the corpus mean -> private" in done.stdout
     done = eyestream("demo", "--seconds", 1, "--speed", 80)
     assert done.returncode == 2
     assert "--seconds: expected more than 1.18: the first minute of a session is withheld" in done.stderr

@@ -377,7 +377,7 @@ def test_another_tracker_is_announced_and_the_same_is_not(tmp_path: Path, capsys
             replace(own, front_end="0" * 16, profile="neon"),
             "rows of another tracker (neon) than the calibration's",
         ),
-        "unknown": (None, "rows that do not tell what made them"),
+        "unknown": (None, "the rows do not say which tracker made them"),
     }
     for name, (mark, said) in cases.items():
         recordings.save(replace(base, front_end=mark), tmp_path / f"{name}.npz")

@@ -305,7 +305,7 @@ def test_a_baseline_tells_both_sides() -> None:
     assert "every later release of its session, and costs up to the sum over them" in words
     assert "no gaze event and no second of gaze enters it and a chunk before it" in words
     assert "charged" not in words
-    assert "behind the baseline" in made.statement
+    assert "after the baseline" in made.statement
     assert made.claim()["baseline_chunks"] == 4
     open_ended = replace(DEPLOYMENT, session_epsilon=None)
     words = next(s.why for s in guarantee("everyday-klt-anchored-32", open_ended).scopes if s.unit == "gaze event")

@@ -32,7 +32,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     """(topic, sentence) pairs, each of a line or two."""
     spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
-    described = f", which describes {spec.window_s:g} s of gaze" if spec.window_s else ""
+    described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
     behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
     lines = [
         (
@@ -41,7 +41,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         ),
         (
             "first chunk",
-            f"{duration(first_s)} after the first row{described}; then one every {duration(stream.chunk_s)}",
+            f"{duration(first_s)} after the first row{described}, then one every {duration(stream.chunk_s)}",
         ),
         ("lasts", stream.lasting),
         (
