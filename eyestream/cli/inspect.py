@@ -57,6 +57,8 @@ def main(options: argparse.Namespace) -> None:
     else:
         gaze = _proposed(options.file, options.out)
     _tried(gaze)
+    if options.profile is None and options.out is not None:
+        print(f"written: {options.out}. Next: eyestream extract {options.file} --profile {options.out} --out DIR")
     if options.picture is not None:
         check_targets([options.file], [options.picture], what="picture", plural="pictures")
         _draw(gaze, options.picture)

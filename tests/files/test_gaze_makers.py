@@ -224,6 +224,7 @@ def test_inspect_proposes_what_reads_the_file(tmp_path, capsys):
     assert "only rows of 'Eye Tracker' are gaze" in said
     assert 'decimal = "comma"' in said
     assert "this looks like a person's gaze" in said
+    assert f"written: {target}. Next: eyestream extract {path} --profile {target} --out DIR" in said
     assert len(load_gaze(path, load_profile(str(target))).samples) == len(GAZE)
     with pytest.raises(SystemExit, match="2"):
         main(["inspect", str(path), "--out", str(target)])

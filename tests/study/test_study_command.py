@@ -61,6 +61,13 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     assert {row["source"] for row in verdicts} >= {"raw", "LPA", "CFPA", "DCFPA", "FPA", "KLT"}
 
 
+def test_too_few_people_are_refused_with_how_many_it_takes(tmp_path, capsys):
+    main(["simulate", "--people", "4", "--seconds", "150", "--seed", "3", "--out", str(tmp_path / "people")])
+    with pytest.raises(SystemExit, match="2"):
+        main(["study", str(tmp_path / "people"), "--out", str(tmp_path / "out"), "--quick"])
+    assert "the study needs at least 5 people" in capsys.readouterr().err
+
+
 @pytest.mark.long
 def test_one_part_alone_writes_its_table_and_keeps_its_cells(tmp_path, capsys):
     main(["simulate", "--people", "6", "--seconds", "150", "--seed", "3", "--out", str(tmp_path / "people")])

@@ -232,11 +232,16 @@ def prepare(
     Raises
     ------
     ConfigError
-        A recording is shorter than the longest chunk.
+        A recording is shorter than the longest chunk, or too few people calibrate.
     """
     shortest = int(np.diff(population.starts).min())
     if shortest < 4 * max(chunks):
         raise ConfigError(f"the study needs recordings of {4 * max(chunks)} rows or more; the shortest has {shortest}")
+    if len(population.calibrating) < 3 and any(name.startswith("klt") for name in calibrators):
+        raise ConfigError(
+            "klt is calibrated on every other person, and needs recordings of at least 3 people for that: the study "
+            "needs at least 5 people"
+        )
     calibrations = {}
     for n in chunks:
         corpus = Corpus.of([_recording(population, i) for i in population.calibrating], n)
