@@ -144,7 +144,7 @@ def _recordings(options: argparse.Namespace) -> None:
     else:
         names = list(dict.fromkeys(stream.privacy.calibration for stream in config.load(options.config).stream))
     every = {name: calibrations.load(name) for name in names}
-    known = {name: one for name, one in every.items() if entry_of(one.mechanism).mechanism.domain.keeps}
+    known = {name: one for name, one in every.items() if entry_of(one.mechanism).front_end is None}
     if not known:
         said = f"{', '.join(every)} is of slots of gaze, and fits every tracker in degrees"
         raise ConfigError(f"--recording: {said}; expected a calibration of features")

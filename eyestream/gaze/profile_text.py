@@ -14,7 +14,15 @@ from eyestream.problems import Problems
 from eyestream.streams import FrontEndMark
 from eyestream.strict import read
 
-__all__ = ["ALGORITHM_VERSION", "detector_hash", "front_end_hash", "front_end_mark", "parse_profile", "profile_text"]
+__all__ = [
+    "ALGORITHM_VERSION",
+    "detector_hash",
+    "front_end_hash",
+    "front_end_mark",
+    "parse_profile",
+    "profile_fields",
+    "profile_text",
+]
 
 ALGORITHM_VERSION = 1
 """Goes up with every change by which the same gaze and the same profile give other rows."""
@@ -26,13 +34,18 @@ def front_end_hash(profile: Profile) -> str:
     Rows, and the calibrations that were made of them, belong together when these are equal. Keys that came later do not
     change the hash of a profile without them.
     """
+    return _hash({**_algorithm(), "profile": profile_fields(profile)})
+
+
+def profile_fields(profile: Profile) -> dict[str, Any]:
+    """What a profile says, for hashes: without the keys that came later where they are not set."""
     told = dataclasses.asdict(profile)
     for key, unset in (("table", dataclasses.asdict(Table())), ("confidence_min", 0.0)):
         if told[key] == unset:
             del told[key]
     if not told["columns"]["confidence"]:
         del told["columns"]["confidence"]
-    return _hash({**_algorithm(), "profile": told})
+    return told
 
 
 def detector_hash(profile: Profile) -> str:

@@ -9,12 +9,14 @@ What a wrong time that is not too far ahead does to the samples after it is said
 """
 
 import hashlib
+import json
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.entry import FrontEndEntry, Rows
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.profile_text import profile_fields
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.privacy.calibration import Calibration
@@ -146,6 +148,7 @@ def slot_rows(calibration: Calibration) -> FrontEndEntry:
 
 def mark_of(tiles: TileCalibration, profile: Profile) -> FrontEndMark:
     """The provenance of slots of a profile: counts depend on what degrees are, and on nothing else of the tracker."""
+    told = json.dumps(profile_fields(profile), sort_keys=True)
     version = f"slots {_VERSION}, {tiles.field}, {tiles.slot_us} us"
-    own, any_tracker = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in (f"{version}, {profile}", version))
+    own, any_tracker = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in (f"{version}, {told}", version))
     return FrontEndMark(profile.name, own, any_tracker)

@@ -7,7 +7,6 @@ outside has seen the bytes of the other one.
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 import tempfile
@@ -15,6 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eyestream.errors import ConfigError
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["once", "sync", "sync_all", "workshop", "write_whole"]
 
@@ -31,8 +35,10 @@ def workshop(out: Path, mark: str) -> Iterator[Path]:
     Raises
     ------
     ConfigError
-        Another run is at work there, or was interrupted; or something cannot be written.
+        Another run is at work there, or was interrupted; something cannot be written; or the system has no locks.
     """
+    if fcntl is None:
+        raise ConfigError(f"{out}: is made on Linux and macOS only; no lock of this system ends with its process")
     folder = out.with_name(f".{out.name}.partial")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

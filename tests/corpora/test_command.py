@@ -112,7 +112,10 @@ def test_rows_are_made_of_gaze_with_a_profile(tmp_path: Path) -> None:
         (("--mechanism", "gaussian", "--option", "sd_deg=-1"), "gaussian: sd_deg: expected a number above 0"),
         (("--mechanism", "gaussian", "--option", "sd_deg='x'"), "sd_deg: expected a number, not 'x'"),
         (("--mechanism", "lpa", "--epsilon", "1", "--calibration", "everyday-klt-32"), "the calibration is of klt"),
-        (("--mechanism", "tile", "--epsilon", "1", "--calibration", "everyday-klt-32"), "calibrations of tiles"),
+        (
+            ("--mechanism", "tile", "--epsilon", "1", "--calibration", "everyday-klt-32"),
+            "expected a calibration of tiles",
+        ),
         (("--mechanism", "k-same-select", "--k", "2", "--whole"), "--whole is for recordings"),
         (("--mechanism", "k-same-select", "--k", "2", "--device", "d"), "--device is for recordings"),
         (("--mechanism", "k-same-synth", "--k", "2", "--fixations"), "--fixations is of saliency-gaussian"),

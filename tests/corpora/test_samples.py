@@ -13,10 +13,12 @@ from eyestream.offline.corpora.claims import PERSON
 from eyestream.offline.samples.kaleido_published import published_kaleido
 from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.privacy.kaleido import Kaleido, Settings
-from eyestream.rim.files.tiles import load_tiles
+from eyestream.privacy.mechanisms.tile.tables import tiles_of
+from eyestream.rim.files import calibrations
 from tests.corpora.worlds import RATE_HZ, gaze_corpus, gaze_of, seeded
 
-TILES = load_tiles("everyday-tile")
+TILES = calibrations.load("everyday-tile")
+SLOT_US = tiles_of(TILES).slot_us
 
 
 def test_a_person_pays_kaleidos_worst_case_for_every_window_of_every_recording(tmp_path: Path) -> None:
@@ -32,7 +34,7 @@ def test_a_person_pays_kaleidos_worst_case_for_every_window_of_every_recording(t
 def test_a_person_pays_for_every_slot(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=2, tasks=("READ", "PLAY"))
     promise = make_system("tile", calibration=TILES, epsilon=0.5).promise(corpus, corpus.survey())
-    slots = 2 * -(-9_000_000 // TILES.slot_us)  # 9 s of the second person, twice
+    slots = 2 * -(-9_000_000 // SLOT_US)  # 9 s of the second person, twice
     assert promise.claim.loss.epsilon == Fraction(1, 2) * slots
 
 
@@ -56,7 +58,7 @@ def test_tiles_are_released_by_words_alone(tmp_path: Path) -> None:
         next(iter(system.release(corpus, survey, unit, seeded(3))))[1].samples for unit in system.units(corpus, survey)
     )
     np.testing.assert_array_equal(first.x, second.x)  # epsilon 0.01: all words of these draws are replaced
-    slot = np.arange(len(first)) * 1_000_000 // round(RATE_HZ * TILES.slot_us)
+    slot = np.arange(len(first)) * 1_000_000 // round(RATE_HZ * SLOT_US)
     for own in range(slot[-1] + 1):
         assert len(np.unique(first.x[slot == own])) == 1
 

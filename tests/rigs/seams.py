@@ -176,7 +176,7 @@ SEAMS: dict[str, Seam] = {
     "privatize releases": Seam(
         "eyestream.offline.datasets.privatize",
         "_released",
-        "recording, mechanism, guarantee, rows, *, stretches, charges",
+        "recording, mechanism, guarantee, rows, *, stretches, charges, first_row",
     ),
     # The order of effects
     "order collects": Seam(_ORDER, "_collect", "self, chunks", ("_add", "_ask", "_answers", "_due", "_settle")),

@@ -97,7 +97,7 @@ async def test_a_wearer_whose_budget_is_spent_is_withheld_until_the_next_session
             await send_sessions(mosquitto.url, "hmd-1", names, spy, [(ANNA, 2)])
             await until(lambda: health(made.sidecar) == "wearer")
             assert "wearer" in PLANNED
-            await send_sessions(mosquitto.url, "hmd-1", names, spy, [(BEN, 1)])
+            await send_sessions(mosquitto.url, "hmd-1", names, spy, [(BEN, 2)])
             await until(lambda: made.sidecar.pipeline.counters.withheld["wearer"] == 2 + 2)
             await send_sessions(mosquitto.url, "hmd-1", names, spy, [(ANNA, 0), (0, 4)])
             await until(lambda: health(made.sidecar) == "ok")

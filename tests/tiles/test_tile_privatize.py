@@ -14,12 +14,12 @@ from eyestream.rim.ledger.reading import create_ledger, read_ledger
 RATE_HZ, SECONDS, FIRST_S = 60.0, 45.5, 100.0
 
 
-def recorded(path: Path) -> Path:
+def recorded(path: Path, up: float = 0.0) -> Path:
     """A person who looks far to the right for half of the time, far to the left then, and is lost for 5 s."""
     t = FIRST_S + np.arange(round(SECONDS * RATE_HZ)) / RATE_HZ
     x = np.where(t < FIRST_S + 20, 18.0, -18.0)
     lost = t > FIRST_S + 40
-    save_gaze(Samples.of(t, x, np.zeros(len(t)), valid=~lost), np.full(len(t), "-"), path)
+    save_gaze(Samples.of(t, x, np.full(len(t), up), valid=~lost), np.full(len(t), "-"), path)
     return path
 
 
@@ -32,7 +32,7 @@ def run(*arguments: str) -> int:
 
 
 def test_gaze_and_what_is_claimed_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [recorded(tmp_path / f"{name}.csv.gz") for name in ("a", "b")]
+    files = [recorded(tmp_path / "a.csv.gz"), recorded(tmp_path / "b.csv.gz", 3.0)]
     create_ledger(tmp_path / "ledger", created=0)
     out = tmp_path / "out"
     arguments = ("privatize", *map(str, files), "--calibration", "everyday-tile", "--profile", "degrees")

@@ -214,6 +214,8 @@ def _expected(live: Fidelity, later: Fidelity, names: Sequence[str]) -> dict[str
     return {
         "distinct": live.distinct,
         "distinct_own": live.distinct_own,
+        "middle": live.middle,
+        "middle_own": live.middle_own,
         "distinct_offline": later.distinct,
         "distinct_own_offline": later.distinct_own,
         "features": each,

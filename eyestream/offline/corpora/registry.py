@@ -16,7 +16,7 @@ from eyestream.offline.corpora.samples import BASELINES, kaleido, kaleido_as_pub
 from eyestream.offline.corpora.streams import ChunkByChunk, WholeRecordings, chunks_of
 from eyestream.offline.corpora.synthesiser import LevelSynth
 from eyestream.offline.corpora.system import System
-from eyestream.privacy.mechanisms.registry import PRODUCT
+from eyestream.privacy.mechanisms.registry import PRODUCT, entry_of
 
 __all__ = ["SYSTEMS", "SystemEntry", "make_system"]
 
@@ -52,6 +52,12 @@ _POST = ("shrink", "clip", "smooth")
 _KALEIDO = ("w", "r_deg", "skip", "threshold_deg", "h", "width_deg", "height_deg")
 _WHOLE = {"k", "every", "level", "b", "first", "second", "w", "skip", "h"}
 
+
+def _of_rows(name: str) -> bool:
+    """Whether what a mechanism releases are rows, as they came in."""
+    return entry_of(name).mechanism.domain.keeps
+
+
 SYSTEMS: Mapping[str, SystemEntry] = {
     "k-same-select": SystemEntry(KSameSelect, "rows", ("k",)),
     "k-same-select-one-partition": SystemEntry(KSameOnePartition, "rows", ("k",)),
@@ -72,7 +78,7 @@ SYSTEMS: Mapping[str, SystemEntry] = {
     "tile": SystemEntry(tile, "gaze", _CALIBRATED),
     **{name: SystemEntry(make, "gaze", options) for name, (make, options) in BASELINES.items()},
     WholeRecordings.name: SystemEntry(WholeRecordings, "rows", _CALIBRATED),
-    **{name: SystemEntry(partial(chunks_of, name), "rows", _CALIBRATED, _POST) for name in PRODUCT},
+    **{name: SystemEntry(partial(chunks_of, name), "rows", _CALIBRATED, _POST) for name in PRODUCT if _of_rows(name)},
     "chunks": SystemEntry(ChunkByChunk, "rows", _CALIBRATED, ("given",)),
     "level-synth": SystemEntry(LevelSynth, "rows", _CALIBRATED),
 }

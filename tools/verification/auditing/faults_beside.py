@@ -29,10 +29,10 @@ class _Telling(Released):
 def _told_by(which: str, tell: Any) -> list[Patch]:
     release = original("privatize releases")
 
-    def telling(recording: Any, calibration: Any, *given: Any, **named: Any) -> Any:
-        made = release(recording, calibration, *given, **named)
+    def telling(recording: Any, mechanism: Any, *given: Any, **named: Any) -> Any:
+        made = release(recording, mechanism, *given, **named)
         telling = _Telling(**vars(made))
-        object.__setattr__(telling, which, tell(recording, calibration))
+        object.__setattr__(telling, which, tell(recording, mechanism.calibration))
         return telling
 
     return [("privatize releases", telling)]
@@ -57,9 +57,9 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     release = original("privatize releases")
 
-    def leaving(recording: Any, calibration: Any, guarantee: Any, rows: Any, **named: Any) -> Any:
+    def leaving(recording: Any, mechanism: Any, guarantee: Any, rows: Any, **named: Any) -> Any:
         gaps = np.where(np.isnan(recording.features), np.nan, rows)
-        return release(recording, calibration, guarantee, gaps, **named)
+        return release(recording, mechanism, guarantee, gaps, **named)
 
     return [("privatize releases", leaving)]
 
