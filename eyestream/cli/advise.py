@@ -112,8 +112,8 @@ def _text(advice: Advice, table: dict[str, Any], given: int) -> str:
     if advice.withheld_s:
         lines.append(
             f"baseline       the first {advice.withheld_s:g} s of each session are withheld, and their mean is "
-            "subtracted from all later rows: what is constant in a wearer cancels. A change in the withheld rows costs up "
-            "to the sum over the session. The figures above are for gaze after them"
+            "subtracted from all later rows: what is constant in a wearer cancels. A change in the withheld rows costs "
+            "up to the sum over the session. The figures above are for gaze after them"
         )
     lines += [
         f"expected       of the variance of distinct features, mean (median): {expected['distinct']:.2f} "

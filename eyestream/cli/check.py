@@ -40,10 +40,10 @@ def add_parser(subparsers: Any) -> None:
         help="prove a deployment before anything flows: brokers, secrets, ledger, machine",
         description="Try what must not work (entering without a login, reading raw rows, writing private chunks) and "
         "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the remedy; exit "
-        "code 1 when one fails. Harmless beside a sidecar at work. Run it as root, and it goes on as the user whose "
-        "the ledger is, or as that user. "
-        "With --recording something else: it says which features of public or consented recordings of a tracker "
-        "fit the calibration.",
+        "code 1 when one fails. Harmless beside a sidecar at work. Run it as the owner of the ledger, or as "
+        "root: then it goes on as that owner. "
+        "With --recording it does something else: it says which features of public or consented recordings of a "
+        "tracker fit the calibration.",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration")
     parser.add_argument(

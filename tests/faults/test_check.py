@@ -251,7 +251,9 @@ def test_every_fault_of_the_machine_is_seen(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("klt-anchored-64", "cfpa-32"))
     assert "/features in chunks of 64 rows and windows of 2, the configuration in 32 and 2" in host(path)[0]
     (path.parent / "ledger").unlink()
-    assert any("there is no ledger" in fault for fault in host(path))
+    (fault,) = (fault for fault in host(path) if "the ledger opens and fits" in fault)
+    assert "there is no ledger" in fault
+    assert fault.endswith("put the backup back")
 
 
 def test_a_broker_that_is_down_is_one_fault_and_usage_is_another_code(tmp_path: Path, mosquitto: Mosquitto) -> None:

@@ -170,7 +170,7 @@ def _ledger(settings: Settings, plan: Plan | None, today: int) -> Iterator[Findi
     try:
         odometers = read_ledger(settings.sidecar.ledger).odometers
     except OperatorError as error:
-        yield bad(what, str(error), "`eyestream init` or `eyestream budget --new` makes one")
+        yield bad(what, str(error), "If chunks were ever released under these pseudonyms, put the backup back")
         return
     if plan is None:
         yield bad(what, "what it must fit cannot be used", "Correct the configuration first, as said above")
