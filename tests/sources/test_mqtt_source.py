@@ -71,7 +71,7 @@ class MqttTracker:
 
     async def _send(self) -> None:
         loop = asyncio.get_running_loop()
-        async with Publisher(self.broker.url, DEVICE) as publisher:
+        async with Publisher(self.broker.url, DEVICE, gaze_s=0.0) as publisher:
             while True:
                 t = self.clock.show(loop.time())
                 await publisher.send_gaze(t, [1.0, 2.0, 3.5])
