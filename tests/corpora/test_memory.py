@@ -11,7 +11,6 @@ import pytest
 
 from eyestream.datasets import SYSTEMS, Corpus, make_system, privatize_corpus
 from eyestream.rim.files.calibrations import load
-from eyestream.rim.files import calibrations
 from tests.corpora.worlds import gaze_corpus, rows_corpus
 
 pytestmark = pytest.mark.long
@@ -32,7 +31,7 @@ STUDIED: list[tuple[str, dict[str, Any]]] = [
     ("event-synth-pd-centred", {"k": 2, "gamma": 3.0}),
     ("saliency-gaussian", {"epsilon": 2.0, "delta": 1e-3}),
     ("kaleido", {"epsilon": 5.0}),
-    ("tile", {"calibration": calibrations.load("everyday-tile"), "epsilon": 2.0}),
+    ("tile", {"calibration": load("everyday-tile"), "epsilon": 2.0}),
     ("kalman", {"sd_deg": 1.0, "push": 500.0}),
 ]
 
