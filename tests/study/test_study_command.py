@@ -65,7 +65,7 @@ def test_too_few_people_are_refused_with_how_many_it_takes(tmp_path, capsys):
     main(["simulate", "--people", "4", "--seconds", "150", "--seed", "3", "--out", str(tmp_path / "people")])
     with pytest.raises(SystemExit, match="2"):
         main(["study", str(tmp_path / "people"), "--out", str(tmp_path / "out"), "--quick"])
-    assert "the study needs at least 5 people" in capsys.readouterr().err
+    assert "so it needs at least 5 people" in capsys.readouterr().err
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import ConfigError
+from eyestream.errors import CalibrationError, ConfigError
 from eyestream.lab.study import steil
 from eyestream.lab.study.population import Population
 from eyestream.lab.study.ways import of_chunks
@@ -53,6 +53,8 @@ class Release(Protocol):
 
 
 _WHOLE = slice(None)
+_MOST_NEEDED = 3
+"""People that a mechanism needs at most to be calibrated; with more, what it refuses is something else."""
 
 
 @dataclass(frozen=True)
@@ -237,11 +239,6 @@ def prepare(
     shortest = int(np.diff(population.starts).min())
     if shortest < 4 * max(chunks):
         raise ConfigError(f"the study needs recordings of {4 * max(chunks)} rows or more; the shortest has {shortest}")
-    if len(population.calibrating) < 3 and any(name.startswith("klt") for name in calibrators):
-        raise ConfigError(
-            "klt is calibrated on every other person, and needs recordings of at least 3 people for that: the study "
-            "needs at least 5 people"
-        )
     calibrations = {}
     for n in chunks:
         corpus = Corpus.of([_recording(population, i) for i in population.calibrating], n)
@@ -251,7 +248,13 @@ def prepare(
             if kept is not None and kept.is_file():
                 calibrations[mechanism, n] = files.load(kept)
                 continue
-            calibrations[mechanism, n] = calibrate(corpus)
+            try:
+                calibrations[mechanism, n] = calibrate(corpus)
+            except CalibrationError as error:
+                if len(population.calibrating) >= _MOST_NEEDED:
+                    raise
+                said = "the study calibrates on every other person"
+                raise ConfigError(f"{error}: {said}, so it needs at least {2 * _MOST_NEEDED - 1} people") from None
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 partial = kept.with_suffix(".partial")
