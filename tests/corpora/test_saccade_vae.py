@@ -1,5 +1,7 @@
 """The autoencoder of saccades: reproducible, with the right sign of its divergence, and useless no more than needed."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,12 @@ from eyestream.offline.corpora.events import POINTS
 from eyestream.offline.corpora.saccade_vae import CODE, divergence, trained
 from tests.corpora.worlds import gaze_corpus, seeded
 
-vae = pytest.mark.needs("jax")
+needs_jax = pytest.mark.needs("jax")
+
+
+def vae(test: Callable[..., None]) -> Callable[..., None]:
+    """Of those that train. JAX has threads, and tests that fork fail after it in one process: see the last test."""
+    return pytest.mark.slow(needs_jax(test))
 
 
 def profiles(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +44,6 @@ def test_the_divergence_is_that_of_two_normal_laws() -> None:
 
 
 @vae
-@pytest.mark.long
 def test_the_same_seed_trains_the_same_weights() -> None:
     speeds, given = profiles(200, 1)
     first, second, other = (trained(speeds, given, np.random.default_rng(seed), 2) for seed in (3, 3, 4))
@@ -54,7 +60,6 @@ def told(weights: dict[str, Any], speeds: np.ndarray, given: np.ndarray) -> tupl
 
 
 @vae
-@pytest.mark.long
 def test_codes_tell_as_little_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the printed minus, the divergence grows without bound instead."""
     speeds, given = profiles(400, 2)
@@ -68,7 +73,6 @@ def test_codes_tell_as_little_as_they_need(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @vae
-@pytest.mark.long
 def test_a_corpus_is_released_by_codes(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=3)
     promise = privatize_corpus(make_system("event-synth-pd-vae", k=2, gamma=3.0), corpus, tmp_path / "out")
@@ -80,7 +84,6 @@ def test_a_corpus_is_released_by_codes(tmp_path: Path) -> None:
 
 
 @vae
-@pytest.mark.long
 def test_the_seed_decides_a_release(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=3)
     for name in ("one", "two"):
@@ -95,3 +98,12 @@ def test_without_jax_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ConfigError, match=r"event-synth-pd-vae: needs JAX: pip install 'eyestream\[deep\]'"):
         make_system("event-synth-pd-vae", k=2, gamma=2.0)
     assert make_system("event-synth-pd", k=2, gamma=2.0).name == "event-synth-pd"
+
+
+@needs_jax
+@pytest.mark.long
+def test_what_trains_holds_in_a_process_of_its_own() -> None:
+    words = [sys.executable, "-m", "pytest", "-q", "-m", "slow", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "4 passed" in done.stdout
