@@ -109,8 +109,8 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     restored = original("order restored")
 
-    def trusting(settings: Any, charge: Any, data: bytes, *, baseline: int = 0, every: int = 1) -> Any:
-        order, _ = restored(settings, charge, data, baseline=baseline, every=every)
+    def trusting(settings: Any, charge: Any, data: bytes, **given: Any) -> Any:
+        order, _ = restored(settings, charge, data, **given)
         spans = [*(chunk.span for chunk in order._due), *order._device.coming]
         order._answers.update({span: Granted(order._request(span)) for span in spans})
         return order, order._settle()

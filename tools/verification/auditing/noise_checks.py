@@ -181,7 +181,8 @@ class _MeetingNoise(SecureNoise):
 def _no_seed() -> Part:
     """No key of the configuration and no line that makes noise knows a seed or the environment.
 
-    A source of gaze that knows nothing of mechanisms may ask the environment where its library is configured.
+    A source of gaze that knows nothing of mechanisms may ask the environment where its library is configured. What
+    makes calibrations, of public people, may try them with a seed: no release imports it.
     """
     root = Path(eyestream.__file__).parent
     sources = [*(root / "privacy").rglob("*.py"), *(root / "rim").rglob("*.py")]
@@ -189,9 +190,22 @@ def _no_seed() -> Part:
     for path in sources:
         text = path.read_text(encoding="utf-8")
         apart = path.parent.name == "sources" and "eyestream.privacy" not in text and "default_rng" not in text
-        told += [path.name for word in ("os.environ", "getenv", "default_rng") if word in text and not apart]
+        words = ("os.environ", "getenv", *(() if _makes_calibrations(path, root) else ("default_rng",)))
+        told += [path.name for word in words if word in text and not apart]
     told += sorted(_keys(Settings) & {"seed", "noise", "key", "random", "rng", "entropy", "mode"})
     return not told, f"randomness can be chosen: {', '.join(told)}"
+
+
+_MAKERS = ("calibrate.py", "adapt.py")
+"""Entries refer to them by name, so that they are imported when somebody calibrates, and not before."""
+
+
+def _makes_calibrations(path: Path, root: Path) -> bool:
+    """Whether a file is imported by makers of calibrations alone: by no other one of the product, and not at all."""
+    place = f"eyestream.{'.'.join(path.relative_to(root).with_suffix('').parts)}"
+    own = [other for other in root.rglob("*.py") if f"from {place} import" in other.read_text(encoding="utf-8")]
+    product = [other for other in own if root / "lab" not in other.parents]
+    return all(other.name in _MAKERS for other in product) and (bool(product) or path.name in _MAKERS)
 
 
 def _keys(kind: object) -> set[str]:
