@@ -13,6 +13,7 @@ from eyestream.gaze.profile_text import parse_profile
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.inspection import inspect_table
 from eyestream.rim.files.profiles import SHIPPED, load_profile
+from eyestream.rim.files.recordings import check_file
 
 __all__ = ["add_parser", "main"]
 
@@ -46,9 +47,7 @@ def main(options: argparse.Namespace) -> None:
         The file is no table of gaze.
     """
     name = options.file.name.lower().removesuffix(".gz")
-    if not options.file.is_file():
-        kind = "a folder, where a file is wanted" if options.file.is_dir() else "no such file"
-        raise RecordingError(f"{options.file}: {kind}")
+    check_file(options.file)
     if options.profile is None and not name.endswith((".csv", ".tsv", ".txt")):
         known = "profile eyelink" if name.endswith(".asc") else f"one of {', '.join(SHIPPED)}, or your own"
         raise RecordingError(f"{options.file}: not a text table with a header: try --profile with {known}")

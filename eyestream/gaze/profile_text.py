@@ -22,6 +22,7 @@ __all__ = [
     "parse_profile",
     "profile_fields",
     "profile_text",
+    "toml_value",
 ]
 
 ALGORITHM_VERSION = 1
@@ -103,17 +104,20 @@ def profile_text(profile: Profile) -> str:
         value = getattr(profile, field.name)
         if dataclasses.is_dataclass(value):
             tables.append(f"\n[{field.name}]")
-            tables += [f"{inner.name} = {_toml(getattr(value, inner.name))}" for inner in dataclasses.fields(value)]
+            tables += [
+                f"{inner.name} = {toml_value(getattr(value, inner.name))}" for inner in dataclasses.fields(value)
+            ]
         elif value is not None:
-            plain.append(f"{field.name} = {_toml(value)}")
+            plain.append(f"{field.name} = {toml_value(value)}")
     return "\n".join([*plain, *tables]) + "\n"
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
+def toml_value(value: Any) -> str:
+    """Text, number, truth or a list of them, as TOML has it."""
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, str):
-        return json.dumps(value)  # a basic string of TOML, and ASCII
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # a basic string of TOML
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value)

@@ -261,7 +261,7 @@ def test_inspect_of_what_is_no_table(tmp_path, capsys):
     (tmp_path / "a.asc").write_text("x")
     for name, said in (
         ("a.asc", "try --profile with profile eyelink"),
-        ("", "a folder, where a file is wanted"),
+        ("", "is a folder, expected a file"),
         ("b", "no such"),
     ):
         with pytest.raises(SystemExit):

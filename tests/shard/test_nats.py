@@ -219,8 +219,9 @@ async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> No
         server.kill()
         await until(lambda: not workers[0].stands, 20.0)
         assert await read(ports[0], "/healthz") == (503, "log\n")
+        chunks.status = None
         server.start()
-        await until(lambda: workers[0].stands, 20.0)
+        await until(lambda: workers[0].stands and chunks.status == Status("online", "ready"), 20.0)
         assert await read(ports[0], "/healthz") == (200, "ok\n")
         stop.set()
         await work

@@ -16,7 +16,7 @@ Neither is differential privacy: who knows the other k - 1 members subtracts the
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,10 @@ from eyestream.offline.corpora.system import Unit, tasks_of
 from eyestream.privacy.claims.kinds import KAnonymity
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["KSameOnePartition", "KSameSelect", "filled", "groups_of"]
+__all__ = ["KSameOnePartition", "KSameSelect", "OfGroups", "filled", "groups_of"]
 
 Array = NDArray[np.float64]
+Data = TypeVar("Data")
 Member = TypeVar("Member")
 
 AMONG, KNOWS = "the people at each task by itself", "all raw recordings of that task"
@@ -78,15 +79,9 @@ def group_mean(corpus: Corpus[Recording], survey: Survey, group: Sequence[Part],
     return Recording(t, total / len(group), survey.names)
 
 
-def _checked(k: int, name: str) -> int:
-    if k < 2:
-        raise ConfigError(f"{name}: k must be 2 or more, not {k}")
-    return k
-
-
 @dataclass(frozen=True)
-class KSameSelect:
-    """One partition for each task, as published.
+class OfGroups(Generic[Data]):
+    """What systems that release groups of k to 2k - 1 people have in common.
 
     Attributes
     ----------
@@ -95,21 +90,29 @@ class KSameSelect:
     """
 
     k: int
-    name = "k-same-select"
-    released_kind = None
+    name: ClassVar[str]
+    released_kind: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        _checked(self.k, self.name)
+        if self.k < 2:
+            raise ConfigError(f"{self.name}: k must be 2 or more, not {self.k}")
 
     @property
     def options(self) -> dict[str, object]:
         """As given."""
         return {"k": self.k}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:
         """A task each."""
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
+
+
+@dataclass(frozen=True)
+class KSameSelect(OfGroups[Recording]):
+    """One partition for each task, as published."""
+
+    name = "k-same-select"
 
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """k-anonymity of each task by itself."""
@@ -127,26 +130,10 @@ class KSameSelect:
 
 
 @dataclass(frozen=True)
-class KSameOnePartition:
-    """One partition for all tasks.
+class KSameOnePartition(OfGroups[Recording]):
+    """One partition for all tasks."""
 
-    Attributes
-    ----------
-    k
-        2 or more.
-    """
-
-    k: int
     name = "k-same-select-one-partition"
-    released_kind = None
-
-    def __post_init__(self) -> None:
-        _checked(self.k, self.name)
-
-    @property
-    def options(self) -> dict[str, object]:
-        """As given."""
-        return {"k": self.k}
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
         """The whole corpus: a partition must not be drawn twice."""

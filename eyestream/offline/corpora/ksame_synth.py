@@ -18,13 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import ConfigError
 from eyestream.offline.corpora.claims import Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.events import Canvas, Events, Timeline, events_of, normal_fixation
-from eyestream.offline.corpora.ksame import ACROSS, AMONG, KNOWS, groups_of
-from eyestream.offline.corpora.system import Unit, tasks_of
+from eyestream.offline.corpora.ksame import ACROSS, AMONG, KNOWS, OfGroups, groups_of
+from eyestream.offline.corpora.system import Unit
 from eyestream.privacy.claims.kinds import KAnonymity, NoClaim
 from eyestream.rim.files.gaze import GazeRecording
 
@@ -88,37 +87,11 @@ def _common_timeline(group: Sequence[Events]) -> Timeline:
     return Timeline(int(end[-1]), begin, end, np.arange(len(end)) % 2 == 0)
 
 
-def _checked(k: int, name: str) -> None:
-    if k < 2:
-        raise ConfigError(f"{name}: k must be 2 or more, not {k}")
-
-
 @dataclass(frozen=True)
-class KSameSynth:
-    """Every member's own timeline, as published.
+class KSameSynth(OfGroups[GazeRecording]):
+    """Every member's own timeline, as published."""
 
-    Attributes
-    ----------
-    k
-        2 or more.
-    """
-
-    k: int
     name = "k-same-synth"
-    released_kind = None
-
-    def __post_init__(self) -> None:
-        _checked(self.k, self.name)
-
-    @property
-    def options(self) -> dict[str, object]:
-        """As given."""
-        return {"k": self.k}
-
-    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
-        """A task each."""
-        corpus.check_cohort(self.k)
-        return tasks_of(corpus)
 
     def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         """None: timelines are released as they are."""
@@ -140,31 +113,10 @@ class KSameSynth:
 
 
 @dataclass(frozen=True)
-class KSameSynthTimed:
-    """One timeline for each group.
+class KSameSynthTimed(OfGroups[GazeRecording]):
+    """One timeline for each group."""
 
-    Attributes
-    ----------
-    k
-        2 or more.
-    """
-
-    k: int
     name = "k-same-synth-timed"
-    released_kind = None
-
-    def __post_init__(self) -> None:
-        _checked(self.k, self.name)
-
-    @property
-    def options(self) -> dict[str, object]:
-        """As given."""
-        return {"k": self.k}
-
-    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
-        """A task each."""
-        corpus.check_cohort(self.k)
-        return tasks_of(corpus)
 
     def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         """k-anonymity of each task by itself."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.rim.files.packed import is_packed, reading
 
-__all__ = ["is_number", "opened", "read_columns", "read_header"]
+__all__ = ["is_number", "opened", "read_columns", "read_header", "read_numbers"]
 
 _MISSING = frozenset(("", ".", "-", "na", "n/a", "nan", "none", "null"))
 _WORDS = {"true": 1.0, "false": 0.0, "valid": 1.0, "invalid": 0.0, "yes": 1.0, "no": 0.0}
@@ -105,6 +105,43 @@ def read_columns(
             raise RecordingError(f"{path}: no column {name!r}; the columns are {', '.join(map(repr, names))}")
     parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
     told: dict[str, list[str]] = {name: [] for name in texts}
+    for columns, lines in _portions(path, names, delimiter, header=header, only=only):
+        for name in numbers:
+            cells = columns[names.index(name)]
+            try:
+                parts[name].append(_numbers(cells, decimal))
+            except _NoNumberError as error:
+                word = cells[error.place].strip().lower()
+                comma = " (a decimal comma?)" if is_number(word.replace(",", ".", 1)) else ""
+                line = lines[error.place]
+                raise RecordingError(f"{path}: line {line}: column {name!r} holds no number{comma}") from None
+        for name in texts:
+            told[name] += columns[names.index(name)]
+    found: dict[str, NDArray[np.float64] | list[str]] = {
+        name: np.concatenate(blocks) if blocks else np.zeros(0) for name, blocks in parts.items()
+    }
+    return {**found, **told}
+
+
+def read_numbers(
+    path: Path, names: Sequence[str], *, delimiter: str, decimal: str = ".", only: Sequence[str] = ()
+) -> dict[str, NDArray[np.float64]]:
+    """Those columns of a table with a header that hold numbers alone; parameters and errors are of `read_columns`."""
+    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
+    for columns, _ in _portions(path, names, delimiter, header=True, only=only):
+        for name, cells in zip(names, columns, strict=True):
+            if name in parts:
+                try:
+                    parts[name].append(_numbers(cells, decimal))
+                except _NoNumberError:
+                    del parts[name]
+    return {name: np.concatenate(blocks) if blocks else np.zeros(0) for name, blocks in parts.items()}
+
+
+def _portions(
+    path: Path, names: Sequence[str], delimiter: str, *, header: bool, only: Sequence[str]
+) -> Iterator[tuple[list[tuple[str, ...]], list[int]]]:
+    """The columns of so many rows, and the rows' lines."""
     line = 2 if header else 1
     with opened(path) as file:
         reader = csv.reader(file, delimiter=delimiter)
@@ -115,17 +152,8 @@ def read_columns(
                 if len(row) != len(names):
                     raise RecordingError(f"{path}: line {line + i}: {len(row)} values, {len(names)} wanted")
             kept = _numbered(rows, line, names.index(only[0]), only[1]) if only else list(enumerate(rows, start=line))
-            columns = list(zip(*(row for _, row in kept), strict=True)) or [()] * len(names)
-            lines = [number for number, _ in kept]
-            for name in numbers:
-                parts[name].append(_numbers(path, name, columns[names.index(name)], lines, decimal))
-            for name in texts:
-                told[name] += columns[names.index(name)]
+            yield list(zip(*(row for _, row in kept), strict=True)) or [()] * len(names), [at for at, _ in kept]
             line += len(rows)
-    found: dict[str, NDArray[np.float64] | list[str]] = {
-        name: np.concatenate(blocks) if blocks else np.zeros(0) for name, blocks in parts.items()
-    }
-    return {**found, **told}
 
 
 def _blocks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
@@ -147,7 +175,15 @@ def _numbered(rows: list[list[str]], line: int, column: int, value: str) -> list
     return [(number, row) for number, row in enumerate(rows, start=line) if row[column].strip() == value]
 
 
-def _numbers(path: Path, name: str, cells: Sequence[str], lines: Sequence[int], decimal: str) -> NDArray[np.float64]:
+class _NoNumberError(Exception):
+    """The cell at `place` is no number."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+def _numbers(cells: Sequence[str], decimal: str) -> NDArray[np.float64]:
     if decimal != ".":
         cells = [cell.replace(decimal, ".", 1) for cell in cells]
     try:
@@ -160,6 +196,5 @@ def _numbers(path: Path, name: str, cells: Sequence[str], lines: Sequence[int], 
         try:
             values[i] = np.nan if word in _MISSING else _WORDS[word] if word in _WORDS else float(word)
         except ValueError:
-            comma = " (a decimal comma?)" if is_number(word.replace(",", ".", 1)) else ""
-            raise RecordingError(f"{path}: line {lines[i]}: column {name!r} holds no number{comma}") from None
+            raise _NoNumberError(i) from None
     return values

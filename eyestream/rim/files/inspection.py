@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
+from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ
-from eyestream.rim.files.delimited import opened, read_columns, read_header
+from eyestream.gaze.profile_text import toml_value
+from eyestream.rim.files.delimited import opened, read_header, read_numbers
 from eyestream.rim.files.gaze_columns import UNITS
 from eyestream.rim.files.layouts import DELIMITERS
 
@@ -24,7 +26,6 @@ __all__ = ["Proposal", "inspect_table"]
 
 Array = NDArray[np.float64]
 
-_PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _TIME = re.compile(r"time|^t(_|$|\b)|^n$", re.I)
 _NOT_GAZE = re.compile(r"pupil|diam|head|mouse|fixation|saccade|eye.?(pos|cent)|origin|acc|gyro|world|index|id$", re.I)
 _GAZE = re.compile(r"gaze|por\b|azimuth|elevation|norm_pos|^[xyz]\b|^[xyz]_|_[xyz]$", re.I)
@@ -59,20 +60,10 @@ class Proposal:
 
     def toml(self) -> str:
         """The profile."""
-        lines = [f"{key} = {_toml(value)}" for key, value in self.plain.items()]
+        lines = [f"{key} = {toml_value(value)}" for key, value in self.plain.items()]
         for name, table in self.tables.items():
-            lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+            lines += ["", f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in table.items())]
         return "\n".join(lines) + "\n"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return repr(value)
 
 
 def inspect_table(path: Path) -> Proposal:
@@ -95,7 +86,7 @@ def inspect_table(path: Path) -> Proposal:
     if only:
         table["only"] = only
         proposal.reasons.append(f"column {only[0]!r}: only rows of {only[1]!r} are gaze")
-    columns = _numbers(path, header, DELIMITERS[delimiter], decimal, only)
+    columns = read_numbers(path, header, delimiter=DELIMITERS[delimiter], decimal=decimal, only=only)
     proposal.reasons.insert(0, f"{len(header)} columns by {delimiter}, {len(next(iter(columns.values()), []))} rows")
     seconds = _time(path, columns, proposal)
     _gaze(path, columns, seconds, proposal)
@@ -142,20 +133,6 @@ def _sensor(path: Path, header: Sequence[str], delimiter: str) -> list[str]:
     return []
 
 
-def _numbers(path: Path, header: list[str], delimiter: str, decimal: str, only: Sequence[str]) -> dict[str, Array]:
-    """The columns that are numbers."""
-    found: dict[str, Array] = {}
-    for name in header:
-        try:
-            table = read_columns(path, header, [name], [], delimiter=delimiter, header=True, decimal=decimal, only=only)
-        except RecordingError as error:
-            if "holds no number" not in str(error):
-                raise
-            continue
-        found[name] = np.asarray(table[name], dtype=np.float64)
-    return found
-
-
 def _unit(name: str, among: Sequence[str]) -> str | None:
     """What the header says of a unit, in brackets or at the end of a name."""
     words = re.findall(r"[^\W\d_]+", name.lower().replace("\u03bc", "u").replace("\u00b5", "u"))
@@ -169,17 +146,17 @@ def _time(path: Path, columns: dict[str, Array], proposal: Proposal) -> Array:
         if not _TIME.search(name) or len(steps) == 0 or np.count_nonzero(steps > 0) < 0.5 * len(steps):
             continue
         step = float(np.median(steps[steps > 0]))
-        units = [unit for unit, scale in _PER_S.items() if SHORTEST_RATE_HZ <= scale / step <= LONGEST_RATE_HZ]
-        told = _unit(name, tuple(_PER_S))
+        units = [unit for unit, scale in PER_S.items() if SHORTEST_RATE_HZ <= scale / step <= LONGEST_RATE_HZ]
+        told = _unit(name, tuple(PER_S))
         unit = told if told in units else (units[0] if units else None)
         if unit is None:
             continue
         proposal.plain["time_unit"] = unit
         proposal.tables["columns"] = {"time": name}
         still = 1.0 - np.count_nonzero(steps > 0) / len(steps)
-        said = f"column {name!r}: time in {unit}, {_PER_S[unit] / step:.4g} samples a second"
+        said = f"column {name!r}: time in {unit}, {PER_S[unit] / step:.4g} samples a second"
         proposal.reasons.append(f"{said}{f', {still:.1%} of the times do not go forward' if still else ''}")
-        return values / _PER_S[unit]
+        return values / PER_S[unit]
     raise RecordingError(f"{path}: no column looks like the time; the columns are {', '.join(map(repr, columns))}")
 
 
