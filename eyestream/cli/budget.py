@@ -17,8 +17,8 @@ from eyestream.privacy.reservation import LAST_ROW
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
+from eyestream.rim.ledger.device_export import read_export, write_export
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.second_place import accept
 from eyestream.rim.ledger.snapshot import StreamFacts
@@ -100,9 +100,9 @@ def main(args: argparse.Namespace) -> None:
     elif args.accept:
         _accept(args.ledger, None if settings is None else settings.sidecar.second_place)
     elif args.export:
-        _give_away(args.ledger, args.export[0], Path(args.export[1]))
+        _export(args.ledger, args.export[0], Path(args.export[1]))
     elif args.taken:
-        _take_over(args.ledger, args.taken)
+        _import(args.ledger, args.taken)
     else:
         reading = read_ledger(args.ledger)
         left = {} if plan is None else _left(plan, reading, int(time.time()) // _SECONDS_A_DAY)
@@ -149,31 +149,31 @@ def _accept(path: Path, place: Path | None) -> None:
         print(f"{had - has} chunks were released after this copy was made: what they cost is not counted any more")
 
 
-def _give_away(path: Path, device: str, parcel: Path) -> None:
-    if parcel.exists():  # before the device is gone
-        raise LedgerError(f"{parcel} exists already")
+def _export(path: Path, device: str, target: Path) -> None:
+    if target.exists():  # before the device is gone
+        raise LedgerError(f"{target} exists already")
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        write_parcel(parcel, ledger.give_away(device))
-    print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {parcel}` moves it in")
+        write_export(target, ledger.export_device(device))
+    print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {target}` moves it in")
 
 
-def _take_over(path: Path, parcel: Path) -> None:
-    moved = read_parcel(parcel)
+def _import(path: Path, source: Path) -> None:
+    moved = read_export(source)
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        ledger.take_over(moved)
-    parcel.unlink()
-    print(f"{path}: {moved.line.device} is here, with everything that it has spent; {parcel} is removed")
+        ledger.import_device(moved)
+    source.unlink()
+    print(f"{path}: {moved.line.device} is here, with everything that it has spent; {source} is removed")
 
 
 def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> None:
-    header, odometers, streams, gone, _ = reading
+    header, odometers, streams, exported, _ = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
     print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
     if not odometers:
         print("nothing spent")
     for device, odometer in sorted(odometers.items()):
-        print(f"\n{device}" + (": moved to another ledger; what it had spent until then" if device in gone else ""))
+        print(f"\n{device}" + (": moved to another ledger; what it had spent until then" if device in exported else ""))
         _print_lines(_device_lines(odometer), "  ")
         for name, stream in sorted(odometer.streams.items()):
             print(f"  {device}/{name}")
@@ -253,7 +253,7 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
             name: _amounts(stream) | _facts(reading.streams[StreamKey(device, name)])
             for name, stream in sorted(odometer.streams.items())
         }
-        table["gone"] = device in reading.gone
+        table["gone"] = device in reading.exported
         devices[device] = table
     version = LEGACY_VERSION if reading.header.legacy else VERSION
     told = {"format": version, "created": reading.header.created, "devices": devices}

@@ -83,8 +83,8 @@ class Book:
     accounts, entries : by device, by stream.
     tail : the records after the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
-    moves, givers : how often a device was moved between ledgers, and the names of those that gave it away.
-    gone : devices that were moved out of this one.
+    moves, former_ledgers : how often a device was moved between ledgers, and the names of those that it came from.
+    exported : devices that were moved out of this one.
 
     Raises
     ------
@@ -99,8 +99,8 @@ class Book:
         self.entries: dict[StreamKey, Entry] = {}
         self.day = self.header.created // _SECONDS_A_DAY
         self.moves: dict[str, int] = {}
-        self.givers: dict[str, tuple[str, ...]] = {}
-        self.gone: set[str] = set()
+        self.former_ledgers: dict[str, tuple[str, ...]] = {}
+        self.exported: set[str] = set()
         self._by_number: list[Entry] = []
         self._by_device: dict[str, list[Entry]] = {}
         self._name: list[NamePiece] = []
@@ -143,22 +143,22 @@ class Book:
     def line(self, device: str) -> DeviceLine:
         """All that is known of a device."""
         facts = {entry.key.stream: entry.facts() for entry in self._streams_of(device)}
-        moves, givers = self.moves.get(device, 0), self.givers.get(device, ())
-        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.gone, givers)
+        moves, former = self.moves.get(device, 0), self.former_ledgers.get(device, ())
+        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.exported, former)
 
-    def bury(self, device: str) -> None:
-        """The device is moved out of this ledger; it must be written before anybody hears of it."""
+    def mark_exported(self, device: str) -> None:
+        """Note that the device is moved out of this ledger. The note must be durable before the export is given out."""
         self.moves[device] = self.moves.get(device, 0) + 1
-        self.gone.add(device)
+        self.exported.add(device)
 
-    def take_over(self, line: DeviceLine) -> None:
-        """The device of `line` is moved into this ledger, which does not have it, or has it no more."""
-        self.gone.discard(line.device)
+    def import_device(self, line: DeviceLine) -> None:
+        """Take the device of `line`, which this ledger never had or has exported."""
+        self.exported.discard(line.device)
         for entry in self._by_device.pop(line.device, []):
             del self.entries[entry.key]
         self._restore(line)
 
-    def begin_anew(self, header: Header) -> None:
+    def continue_after(self, header: Header) -> None:
         """Go on after the snapshot of `header`, as if it had been read."""
         self.header = header
         self._by_number = [entry for device in self.accounts for entry in self._streams_of(device)]
@@ -178,13 +178,13 @@ class Book:
         self.see_day(day)
         for line in lines:
             self._restore(line)
-            if line.gone:
-                self.gone.add(line.device)
+            if line.exported:
+                self.exported.add(line.device)
 
     def _restore(self, line: DeviceLine) -> None:
         self.accounts[line.device] = Account.restored(line.account)
         if line.moves:
-            self.moves[line.device], self.givers[line.device] = line.moves, line.givers
+            self.moves[line.device], self.former_ledgers[line.device] = line.moves, line.former_ledgers
         self._by_device.setdefault(line.device, [])
         for stream, known in line.facts.items():
             entry = self.add(StreamKey(line.device, stream))

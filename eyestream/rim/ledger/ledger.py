@@ -37,8 +37,9 @@ from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, Header
-from eyestream.rim.ledger.moving import Parcel, ledger_name
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, check_name
+from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
 
@@ -163,7 +164,7 @@ class Ledger:
         for request in requests:
             check_name(request.key)
         with self._lock:
-            if any(request.key.device in self._book.gone for request in requests):
+            if any(request.key.device in self._book.exported for request in requests):
                 raise ValueError("expected devices that were not moved to another ledger")
             self._check_day(day)
             with self._writing():
@@ -184,45 +185,46 @@ class Ledger:
             self._writer.sync()
 
     @property
-    def gone(self) -> frozenset[str]:
+    def exported(self) -> frozenset[str]:
         """Devices that were moved to another ledger: nothing of them is granted here."""
         with self._lock:
-            return frozenset(self._book.gone)
+            return frozenset(self._book.exported)
 
-    def givers(self, device: str) -> frozenset[str]:
-        """Names of the ledgers that gave the device away, each before the next: nothing of it is granted in them."""
+    def former_ledgers(self, device: str) -> frozenset[str]:
+        """Names of the ledgers that the device was exported from, in order: nothing of it is granted there any more."""
         with self._lock:
-            return frozenset(self._book.givers.get(device, ()))
+            return frozenset(self._book.former_ledgers.get(device, ()))
 
-    def give_away(self, device: str) -> Parcel:
-        """Let the device be gone from here, durably, and give what the other ledger needs; again, when it is gone.
+    def export_device(self, device: str) -> DeviceExport:
+        """Grant nothing more of the device here, durably, and give what the other ledger needs; again, if asked again.
 
-        Raises LedgerError: it is not known here, or cannot be written.
+        Raises LedgerError: the device is not known here, or the ledger cannot be written.
         """
         with self._lock:
             if device not in self._book.accounts:
                 raise LedgerError(f"{self._path}: knows nothing of a device {device}")
-            if device not in self._book.gone:
+            if device not in self._book.exported:
                 with self._writing():
-                    self._book.bury(device)
+                    self._book.mark_exported(device)
                     self._writer.rewrite()
             line = self._book.line(device)
-            givers = (*line.givers, ledger_name(self._book.header.ledger_id))
-            return Parcel(self._book.day, line._replace(gone=False, givers=givers))
+            former = (*line.former_ledgers, ledger_name(self._book.header.ledger_id))
+            return DeviceExport(self._book.day, line._replace(exported=False, former_ledgers=former))
 
-    def take_over(self, parcel: Parcel) -> None:
-        """Let the device of `parcel` be of this ledger, durably, with all that it has spent.
+    def import_device(self, export: DeviceExport) -> None:
+        """Take the device of `export` into this ledger, durably, with all that it has spent.
 
-        Raises LedgerError: it is here, was given away in a later move, or cannot be written."""
-        line, book = parcel.line, self._book
+        Raises LedgerError: the device is here, was exported again since, or the ledger cannot be written.
+        """
+        line, book = export.line, self._book
         with self._lock:
-            if line.device in book.accounts and line.device not in book.gone:
+            if line.device in book.accounts and line.device not in book.exported:
                 raise LedgerError(f"{self._path}: {line.device} is in it already")
             if line.moves <= book.moves.get(line.device, 0):
-                raise LedgerError(f"{self._path}: {line.device} was given away later than these bytes were written")
+                raise LedgerError(f"{self._path}: {line.device} was exported again after these bytes were written")
             with self._writing():
-                book.take_over(line)
-                book.see_day(parcel.day)
+                book.import_device(line)
+                book.see_day(export.day)
                 self._writer.rewrite()
 
     def upgrade(self, key: StreamKey, front_end: bytes, calibration: bytes) -> bool:

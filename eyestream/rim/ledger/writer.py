@@ -162,6 +162,6 @@ class Writer:
             _LOG.warning("%s: the ledger cannot be shortened and goes on as it is: %s", self._path, error.strerror)
             return
         self._file.replace(prepared)
-        self.book.begin_anew(header)
+        self.book.continue_after(header)
         self._unsynced = 0
         self._too_many = max(_TOO_MANY_RECORDS, 2 * len(self.book.entries))

@@ -11,8 +11,8 @@ from eyestream.privacy.charge import Ceilings
 from eyestream.release.ports import Mechanism
 from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.shard.frames import Contents
 from eyestream.rim.shard.outbox import Outbox, create_outbox
 from eyestream.rim.shard.resuming import Seal

@@ -27,8 +27,8 @@ from eyestream.errors import LedgerError, PayloadError, ShardError
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.release.ports import Mechanism
 from eyestream.release.stream import Outcome, StreamRelease
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, partition_of
 from eyestream.rim.shard.frames import Border, Parcel, Step

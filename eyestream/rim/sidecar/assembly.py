@@ -93,7 +93,7 @@ def assemble(
 
             reserving = stack.enter_context(guarded(ledger, settings.sidecar.second_place))
         for device in settings.device:
-            if device.id in ledger.gone:
+            if device.id in ledger.exported:
                 raise ConfigError(
                     f"[[device]] {device.id}: was moved to another ledger (eyestream budget --export); "
                     "a device belongs to one sidecar"
@@ -104,6 +104,6 @@ def assemble(
             today=today,
             sources={**plan.sources(), **sources},
             ledger_id=ledger.header.ledger_id,
-            givers=ledger.givers,
+            former_ledgers=ledger.former_ledgers,
         )
         yield Assembly(plan, ledger, sidecar)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.remaining import Left
-from eyestream.rim.ledger.moving import client_id, ledger_name
+from eyestream.rim.ledger.identity import client_id, ledger_name
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
@@ -63,8 +63,8 @@ class Sidecar:
         What serves a stream in this process, by its key; all others come from the raw broker.
     ledger_id
         Of the ledger, a secret; by default one that nobody else has.
-    givers
-        Names of the ledgers that gave a device away before it came to ours.
+    former_ledgers
+        Gives, for a device, the names of the ledgers that it was exported from before it came to ours.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Sidecar:
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
         ledger_id: bytes | None = None,
-        givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+        former_ledgers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
         settings = plan.settings
         name, limits = settings.sidecar.name, settings.limits
@@ -129,7 +129,7 @@ class Sidecar:
             ledger_name(ledger_id),
             dict.fromkeys(key.device for key in self.pipeline.keys),
             self._note_dispute,
-            givers,
+            former_ledgers,
         )
         self._look = ReconnectingLink(
             Endpoint.of(settings.private),
