@@ -236,8 +236,6 @@ def _stream_lines(stream: StreamOdometer, facts: StreamFacts) -> list[tuple[str,
     if s.mark is not None:
         session, row = s.mark
         lines.append(("last row", f"session {session}, " + ("closed" if row == LAST_ROW else f"row {row}")))
-    if facts.upgrades:
-        lines.append(("made with", f"front end {facts.front_end}, calibration {facts.calibration}"))
     if facts.unsettled:
         lines.append(("not settled", f"{len(facts.unsettled)} chunks"))
     return lines
@@ -250,7 +248,7 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
         table = _amounts(odometer)
         table["wearers"] = {str(wearer): _amounts(spent) for wearer, spent in sorted(odometer.wearers.items())}
         table["streams"] = {
-            name: _amounts(stream) | _facts(reading.streams[StreamKey(device, name)])
+            name: _amounts(stream) | {"unsettled": len(reading.streams[StreamKey(device, name)].unsettled)}
             for name, stream in sorted(odometer.streams.items())
         }
         table["gone"] = device in reading.exported
@@ -288,10 +286,6 @@ def _amounts(odometer: Odometer | StreamOdometer | WearerOdometer) -> dict[str, 
             value = decimal(value, DELTA_UNITS)
         table[field.name] = value
     return table
-
-
-def _facts(facts: StreamFacts) -> dict[str, Any]:
-    return facts._asdict() | {"unsettled": len(facts.unsettled)}
 
 
 def _spent(epsilon: int, delta: int) -> str:

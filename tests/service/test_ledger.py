@@ -486,7 +486,6 @@ def test_every_call_waits_for_the_one_before_it(path, monkeypatch):
             "odometer": lambda: ledger.odometer("d"),
             "header": lambda: ledger.header,
             "unsettled": lambda: ledger.unsettled(KEY),
-            "upgrade": lambda: ledger.upgrade(KEY, bytes(16), b"1" * 16),
             "vouch_for": lambda: ledger.vouch_for(100),
         }
         first = threading.Thread(target=lambda: (ledger.reserve([ask(0)], 100), done.append("reserve")))

@@ -48,14 +48,7 @@ class Entry:
     number: int
     key: StreamKey
     account: Account
-    front_end: str = ""
-    calibration: str = ""
-    upgrades: int = 0
     unsettled: deque[Unsettled] = dataclasses.field(default_factory=lambda: deque(maxlen=_MOST_UNSETTLED))
-
-    def note_upgrade(self, front_end: str, calibration: str) -> None:
-        """It is made with these from now on."""
-        self.front_end, self.calibration, self.upgrades = front_end, calibration, self.upgrades + 1
 
     def settle(self, session: int, last_row: int) -> None:
         """Forget the span that ends there."""
@@ -65,8 +58,8 @@ class Entry:
                 return
 
     def facts(self) -> StreamFacts:
-        """All of it but the account."""
-        return StreamFacts(self.front_end, self.calibration, self.upgrades, tuple(self.unsettled))
+        """What is known beside its sums."""
+        return StreamFacts(unsettled=tuple(self.unsettled))
 
 
 class Book:
@@ -187,9 +180,7 @@ class Book:
             self.moves[line.device], self.former_ledgers[line.device] = line.moves, line.former_ledgers
         self._by_device.setdefault(line.device, [])
         for stream, known in line.facts.items():
-            entry = self.add(StreamKey(line.device, stream))
-            entry.front_end, entry.calibration, entry.upgrades = known.front_end, known.calibration, known.upgrades
-            entry.unsettled.extend(known.unsettled)
+            self.add(StreamKey(line.device, stream)).unsettled.extend(known.unsettled)
 
     def _read_legacy(self, source: Source, shape: tuple[int, int]) -> None:
         from eyestream.rim.ledger.legacy import LegacyReader  # noqa: PLC0415  for a ledger of 0.1.0
@@ -226,9 +217,6 @@ class Book:
             entry.account.announce(entry.key.stream, *records.announcement(record))
         elif kind == records.SETTLED:
             entry.settle(*records.settled(record)[:2])
-        elif kind == records.UPGRADED:
-            front_end, calibration = records.upgraded(record)
-            entry.note_upgrade(front_end.hex(), calibration.hex())
         else:
             raise LedgerError(f"has a record of kind {kind}, which this program does not know")
 

@@ -227,22 +227,6 @@ class Ledger:
                 book.see_day(export.day)
                 self._writer.rewrite()
 
-    def upgrade(self, key: StreamKey, front_end: bytes, calibration: bytes) -> bool:
-        """Record, durably, what a stream is made with, when that is another than before; says whether it was.
-
-        `key` may be new; `front_end` and `calibration` are hashes of 16 bytes."""
-        if len(front_end) != 16 or len(calibration) != 16:
-            raise ValueError("expected two hashes of 16 bytes")
-        with self._lock, self._writing():
-            entry = self._writer.entry(check_name(key))
-            changed = (entry.front_end, entry.calibration) != (front_end.hex(), calibration.hex())
-            if changed:
-                self._writer.flush()
-                self._writer.append([records.upgraded_body(entry.number, front_end, calibration)])
-                entry.note_upgrade(front_end.hex(), calibration.hex())
-                self._writer.sync()
-            return changed
-
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
         """Note that the bytes of the reserved chunk that ends at `span` lie durably in the outbox, at `reference`.
 

@@ -36,11 +36,11 @@ class Unsettled(NamedTuple):
 
 
 class StreamFacts(NamedTuple):
-    """What a stream is made with, as hashes in hexadecimal ("" when nobody said so), and how often that changed."""
+    """What is known of a stream beside its sums: its unsettled spans, after three places that the format reserves."""
 
-    front_end: str = ""
-    calibration: str = ""
-    upgrades: int = 0
+    reserved_1: str = ""
+    reserved_2: str = ""
+    reserved_3: int = 0
     unsettled: tuple[Unsettled, ...] = ()
 
 
