@@ -211,7 +211,7 @@ class OneLink:
 async def test_no_chunk_waits_for_it() -> None:
     """What is retained goes before chunks; this does not, though the broker has not answered."""
     sender, link = Sender(Outbox(8, 60.0)), OneLink()
-    sender.retain_behind("budget", b"1")
+    sender.retain_after_chunks("budget", b"1")
     serving = asyncio.create_task(sender.serve(link))  # type: ignore[arg-type]
     await until(lambda: link.said == ["budget"])
     sender.post("chunk", b"")
@@ -226,7 +226,7 @@ async def test_it_overtakes_no_chunk_that_waits() -> None:
     await asyncio.sleep(0)
     for chunk in ("chunk 0", "chunk 1"):  # a new link has one under way
         sender.post(chunk, b"")
-    sender.retain_behind("budget", b"1")
+    sender.retain_after_chunks("budget", b"1")
     for _ in range(5):
         await asyncio.sleep(0)
     assert link.said == ["chunk 0"]

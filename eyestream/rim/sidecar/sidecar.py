@@ -107,7 +107,7 @@ class Sidecar:
             condition=self.pipeline.condition,
             spent=self.pipeline.spent,
             today=today,
-            say=self._sender.retain_behind,
+            say=self._sender.retain_after_chunks,
         )
         self._device_of = {private_topic(*key): key.device for key in self.pipeline.keys}
         self._leaving = self._status_is_due = False
