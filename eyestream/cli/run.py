@@ -81,11 +81,11 @@ def _of(path: Path) -> Iterator[None]:
 
 
 async def _run(made: Assembly, path: Path, log: Lines) -> None:
-    from eyestream.rim.sidecar.talk import Talk  # noqa: PLC0415  for who runs it
+    from eyestream.rim.sidecar.operator_log import OperatorLog  # noqa: PLC0415  for who runs it
 
     fault = one_line_faults()
     sidecar, window = made.sidecar, made.plan.settings.metrics
-    talk = Talk(made.plan, sidecar.pipeline, sidecar.left, log.show, lambda: sidecar.doubts)
+    talk = OperatorLog(made.plan, sidecar.pipeline, sidecar.left, log.show, lambda: sidecar.doubts)
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

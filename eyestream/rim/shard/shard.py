@@ -64,6 +64,7 @@ class Shard:
     ----------
     taken, rejected : messages whose rows went to their stream, and those refused, by reason.
     waiting : what an earlier life released and nobody acknowledged, to be published first.
+    changes : how often the condition of a stream has become another one.
 
     Raises
     ------
@@ -122,7 +123,8 @@ class Shard:
         self._granted: set[ChunkKey] = set()
         self._touched: dict[StreamKey, None] = {}
         self._epoch, self.next = held.epoch, held.offset
-        self.taken, self.rejected = 0, Counter[str]()
+        self.taken, self.rejected, self.changes = 0, Counter[str](), 0
+        self._conditions = {key: stream.condition for key, stream in self._served.items()}
         self.waiting = list(held.waiting)
 
     @property
@@ -213,7 +215,11 @@ class Shard:
                 self._unwritten.append(ReleasedChunk(self._id(whose), *key, *whose[1:], chunk.payload))
         if outcome.fault is not None:
             _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
-        self._timers.set(key, self._served[key].next_due())
+        stream = self._served[key]
+        self._timers.set(key, stream.next_due())
+        if stream.condition != self._conditions[key]:
+            self._conditions[key] = stream.condition
+            self.changes += 1
 
     def _id(self, chunk: ChunkKey) -> str:
         """The id of the message with the bytes of a chunk: one for its life, which says nothing to others."""

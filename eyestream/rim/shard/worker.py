@@ -54,6 +54,7 @@ class Worker:
     shard : what it serves; to be read for metrics.
     published : chunks that the log acknowledged.
     stands : whether the log is read.
+    changed : is set when that has changed, or the condition of a stream.
     breaks : how often it stopped being read.
     """
 
@@ -65,7 +66,8 @@ class Worker:
         self._wake, self._empty = asyncio.Event(), asyncio.Event()
         self._last: tuple[float, float] | None = None
         self.published = self.breaks = 0
-        self.stands = False
+        self.stands, self.changed = False, asyncio.Event()
+        self._changes = shard.changes
 
     @property
     def waiting(self) -> int:
@@ -106,7 +108,7 @@ class Worker:
         while not stop.is_set():
             try:
                 await self._log.seek(self.shard.begin(await self._log.bounds()))
-                self.stands = True
+                self._note_log(stands=True)
                 while not stop.is_set():
                     if len(self._waiting) > _MOST_WAITING:
                         await asyncio.sleep(_WAIT_S)
@@ -115,9 +117,13 @@ class Worker:
                     backoff.reset()
             except LinkError as error:
                 self.breaks += self.stands
-                self.stands = False
+                self._note_log(stands=False)
                 _LOG.warning("log: %s; trying again until it is back", error)
                 await backoff.wait()
+
+    def _note_log(self, *, stands: bool) -> None:
+        self.stands = stands
+        self.changed.set()
 
     async def _take(self, entries: list[Entry]) -> None:
         acknowledged, self._acknowledged = self._acknowledged, []
@@ -127,6 +133,9 @@ class Worker:
         except asyncio.CancelledError:
             await asyncio.gather(work, return_exceptions=True)  # the files must not be closed under it
             raise
+        if self.shard.changes != self._changes:
+            self._changes = self.shard.changes
+            self.changed.set()
         if released:
             self._waiting += released
             self._empty.clear()
