@@ -84,7 +84,7 @@ class Plan:
         made: dict[StreamKey, Source | Feeder] = {}
         for source in self.named:
             names = source.entry.served
-            served = [Served(self.streams[name].spec, self.streams[name].parts.front_end) for name in names]
+            served = [Served(self.streams[name].spec, self.streams[name].parts.makers.front_end) for name in names]
             found = make_sources(source, served, self.base, self.settings.raw_broker)
             made |= {StreamKey(source.entry.device, name): one for name, one in zip(names, found, strict=True)}
         return made
@@ -155,9 +155,8 @@ def resolved(
     if mechanisms is not None:
         sources, parts = [named_source(entry) for entry in settings.source], {}
         for stream in settings.stream:
-            made = makers_of(stream, sources)
-            spec = spec_of(stream, None, made)
-            parts[stream.name] = Parts(made.front_end, made.profiles, spec, mechanisms[stream.name], made.answers)
+            makers = makers_of(stream, sources)
+            parts[stream.name] = Parts(makers, spec_of(stream, None, makers), mechanisms[stream.name])
         return _planned(_filled(settings, parts), base, sources, parts)
     problems = Problems()
     plan = _resolved(settings, base, noise, problems)
