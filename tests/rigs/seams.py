@@ -157,15 +157,15 @@ SEAMS: dict[str, Seam] = {
     "Device._refuse": Seam("eyestream.chunking.device:Device", "_refuse", "self, session, last_row", ("_refused",)),
     "Device.feed": Seam("eyestream.chunking.device:Device", "feed", "self, rows, now"),
     "session is over": Seam("eyestream.chunking.device:Device", "_is_over", "self, session"),
-    "Session.take": Seam(
-        "eyestream.chunking.session:Session", "take", "self, seq, rows, time, t", ("_current", "_settings")
+    "SessionChunker.take": Seam(
+        "eyestream.chunking.session:SessionChunker", "take", "self, seq, rows, time, t", ("_current", "_settings")
     ),
     "session closes a chunk": Seam(
-        "eyestream.chunking.session:Session", "close_current", "self, ends_session", ("_origin",)
+        "eyestream.chunking.session:SessionChunker", "close_current", "self, ends_session", ("_origin",)
     ),
-    "session awaits": Seam("eyestream.chunking.session:Session", "_await", "self, until", ("_due",)),
-    "Session.last_row": Seam("eyestream.chunking.session:Session", "last_row"),
-    "late rows": Seam("eyestream.chunking.session:Session", "_count_late", "self, row, until, time"),
+    "session awaits": Seam("eyestream.chunking.session:SessionChunker", "_await", "self, until", ("_due",)),
+    "SessionChunker.last_row": Seam("eyestream.chunking.session:SessionChunker", "last_row"),
+    "late rows": Seam("eyestream.chunking.session:SessionChunker", "_count_late", "self, row, until, time"),
     "ChunkBuffer.values": Seam("eyestream.chunking.chunks:ChunkBuffer", "values", "self"),
     # Gaze to rows
     "front end hears of a tracker": Seam("eyestream.gaze.live:LiveFrontEnd", "stand", "self, now_s"),

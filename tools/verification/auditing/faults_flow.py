@@ -243,13 +243,13 @@ def _() -> list[Patch]:
 
 @fault("late rows taken into the open chunk", "border")
 def _() -> list[Patch]:
-    take = original("Session.take")
+    take = original("SessionChunker.take")
 
     def lenient(self: Any, seq: int, *rest: Any) -> int:
         left: int = take(self, max(seq, self._current * self._settings.n), *rest)
         return left
 
-    return [("Session.take", lenient)]
+    return [("SessionChunker.take", lenient)]
 
 
 @fault("pass-through when the mechanism fails", "closed")
