@@ -122,12 +122,11 @@ class _Rest(NamedTuple):
 
 def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
     """What is left of every configured stream."""
-    ceilings, found = plan.ceilings.device, {}
+    ceilings, found = plan.ceilings, {}
     for key, (_, stream) in plan.served.items():
-        own = plan.ceilings.streams.get(key.stream, Ceilings())
         odometer = reading.odometers.get(key.device)
         levels = levels_left(odometer, ceilings, stream.charges) if ceilings.levels > 1 else []
-        lefts = left_of(odometer, ceilings, stream.charges, today, stream=key.stream, own=own)
+        lefts = left_of(odometer, ceilings, stream.charges, today, stream=key.stream)
         found[key] = _Rest(lefts, levels, stream.chunk_s)
     return found
 

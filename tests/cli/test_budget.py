@@ -3,6 +3,7 @@
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def spent(tmp_path: Path) -> Path:
     create_ledger(path, created=20_000 * 86_400)
     features, gaze = StreamKey("d1", "features"), StreamKey("d1", "gaze")
     charge = Charge.of("0.1", "1e-9")
-    with Ledger(path, ceilings=Ceilings.of(2, "0.2", session="0.6"), streams={"gaze": Ceilings.of(3, 1)}) as ledger:
+    ceilings = replace(Ceilings.of(2, "0.2", session="0.6"), streams={"gaze": Ceilings.of(3, 1)})
+    with Ledger(path, ceilings=ceilings) as ledger:
         for session in (7, 8):
             requests = [Request(features, session, 32 * i, 32 * i + 31, 32, charge) for i in range(6)]
             ledger.reserve([Request(gaze, session, 0, 7, 8, charge, wearer=5), *requests], 20_000)

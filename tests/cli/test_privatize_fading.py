@@ -1,6 +1,7 @@
 """`eyestream privatize` under a lifetime's ceiling: what does not fit is refused, or epsilon fades as it does live."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.cli.main import main
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.privacy.charge import Ceilings, levels_of
+from eyestream.privacy.charge import Ceilings, charges_of
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, Request
@@ -130,7 +132,7 @@ def test_a_release_above_its_charge_does_not_happen(person: np.ndarray, monkeypa
 def _release(mechanism: Mechanism, rows: np.ndarray) -> RecordingRelease:
     settings = DeviceSettings("p0", "features", 0, NAMES, 2.0, 32, 1.0, 1.0, jump_chunks=1)
     one = RecordingRelease(settings, mechanism, 0, rows, 8)
-    assert one.requests[0].charges == levels_of(4.8, 0.0, 8)
+    assert one.requests[0].charges == charges_of(Loss("chunk", Fraction(4.8)), 8)
     return one
 
 
@@ -165,7 +167,7 @@ def test_a_lifetime_is_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_lifetime_that_fades_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nine times four chunks, and then nothing any more: 36 are there, and 33 are spent."""
-    charge, *later = levels_of(4.8, 0.0, 8)
+    charge, *later = charges_of(Loss("chunk", Fraction(4.8)), 8)
     asked = [
         Request(StreamKey("p0", "features"), 0, 32 * i, 32 * i + 31, 32, charge, later=tuple(later)) for i in range(33)
     ]

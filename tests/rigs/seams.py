@@ -193,7 +193,7 @@ SEAMS: dict[str, Seam] = {
     "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
     "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),
     "stream releases": Seam(f"{_STREAM}:StreamRelease", "_release", "self, chunk, granted, outcome"),
-    "stream charges": Seam(_STREAM, "levels_of", "epsilon, delta, levels"),
+    "stream charges": Seam(_STREAM, "charges_of", "priced, levels"),
     "stream on its level": Seam(f"{_STREAM}:StreamRelease", "_on_level", "self, granted, session", ("_level", "_cost")),
     "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
     "stream names an error": Seam(_STREAM, "type"),

@@ -170,7 +170,7 @@ def test_many_records_become_a_snapshot_on_opening_and_at_work(path, monkeypatch
 @pytest.mark.usefixtures("often")
 def test_everything_that_is_known_survives(path):
     gaze, new = StreamKey("d", "gaze"), StreamKey("e", "features")
-    with Ledger(path, ceilings=Ceilings(4), streams={"gaze": Ceilings(3, 99)}) as ledger:
+    with Ledger(path, ceilings=Ceilings(4, streams={"gaze": Ceilings(3, 99)})) as ledger:
         requests = [Request(gaze, 1, 8 * i, 8 * i + 7, 8, Charge(2, 1), wearer=3, write_ahead=True) for i in range(3)]
         ledger.reserve([ask(0), *requests], 19_700)
         ledger.settle(gaze, RowMark(1, 15), reference=2**64 - 1)
@@ -178,7 +178,7 @@ def test_everything_that_is_known_survives(path):
         ledger.reserve([ask(index) for index in range(1, 20)], 19_700)
         assert ledger.unsettled(gaze) == [requests[0], requests[2]]
         assert ledger.unsettled(StreamKey("nobody", "s")) == []
-    with Ledger(path, ceilings=Ceilings(4), streams={"gaze": Ceilings(3, 99)}) as ledger:
+    with Ledger(path, ceilings=Ceilings(4, streams={"gaze": Ceilings(3, 99)})) as ledger:
         assert ledger.header.generation >= 2
         assert ledger.unsettled(gaze) == [requests[0], requests[2]]
         assert ledger.odometer("d").wearers == {3: WearerOdometer(6, 3, 6, 3)}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge, charge_of
 from eyestream.privacy.claims.kinds import DifferentialPrivacy, only_differential
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
@@ -276,7 +276,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         mechanism = build_whole(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
         made = guarantee_of_recording(mechanism, calibration)
-        charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
+        charges = [charge_of(mechanism)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
         yield _released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
 

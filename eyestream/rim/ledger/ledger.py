@@ -27,12 +27,12 @@ can reset the budget: one that others than its owner can write is not opened.
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.charge import NO_CEILINGS, Ceilings, Charge
+from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
@@ -62,9 +62,7 @@ class Ledger:
     path
         A file made by `create_ledger`, or by 0.1.0.
     ceilings
-        The budget of every device, over all its streams, and of each of its wearers.
-    streams
-        Ceilings of single streams beneath, by the stream's name; both must hold.
+        The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
 
     Attributes
     ----------
@@ -76,8 +74,8 @@ class Ledger:
         Missing, unreadable, foreign, in use by another process, not writable, or writable for others.
     """
 
-    def __init__(self, path: Path, *, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
-        self._path, self._ceilings, self._own = path, ceilings, dict(streams or {})
+    def __init__(self, path: Path, *, ceilings: Ceilings) -> None:
+        self._path, self._ceilings = path, ceilings
         self._lock = threading.Lock()
         self._pid, self._usable = os.getpid(), True
         self._writer = Writer(path)
@@ -120,16 +118,12 @@ class Ledger:
         with self._lock:
             return list(self._book.entries)
 
-    def lower(self, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
+    def lower(self, ceilings: Ceilings) -> None:
         """Let lower ceilings hold from the next reservation on; `ValueError` when one of them is higher."""
-        own = dict(streams or {})
         with self._lock:
-            names = self._own.keys() | own.keys()
-            if not ceilings.within(self._ceilings) or not all(
-                own.get(name, NO_CEILINGS).within(self._own.get(name, NO_CEILINGS)) for name in names
-            ):
-                raise ValueError("expected ceilings that are no higher")
-            self._ceilings, self._own = ceilings, own
+            if raised := ceilings.raised_over(self._ceilings):
+                raise ValueError(f"expected ceilings that are no higher, found {', '.join(raised)}")
+            self._ceilings = ceilings
 
     def mark(self, key: StreamKey) -> RowMark | None:
         """Up to where the rows of the stream are refused for ever; None: it has none."""
@@ -265,7 +259,7 @@ class Ledger:
 
     def _answer(self, request: Request, day: int) -> Granted | Withheld:
         """Take the slot in the account, and hand its record to the writer."""
-        writer, own = self._writer, self._own.get(request.key.stream, NO_CEILINGS)
+        writer, own = self._writer, self._ceilings.beneath(request.key.stream)
         entry = writer.entry(request.key)
         account = entry.account
         obstacle = account.obstacle(request, self._ceilings, day, own)

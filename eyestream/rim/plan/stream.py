@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.gaze.entry import FrontEndEntry
-from eyestream.privacy.charge import Charge, levels_of
+from eyestream.privacy.charge import Charge, charges_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import BudgetSettings, SidecarSettings, StreamSettings
@@ -132,7 +132,7 @@ class StreamPlan:
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
         """Of one chunk, on each level of the lifetime."""
-        return tuple(levels_of(self.mechanism.epsilon, self.mechanism.delta, self.budget.levels))
+        return charges_of(self.mechanism, self.budget.levels)
 
     @cached_property
     def lasting(self) -> str:

@@ -75,7 +75,7 @@ async def run_shard(
     LinkError
         The end came before the log could be reached.
     """
-    fleet, ceilings = _fleet(plan.settings), plan.ceilings
+    fleet = _fleet(plan.settings)
     streams = [(device, stream.mechanism) for device, stream in plan.served.values()]
     async with contextlib.AsyncExitStack() as stack:
         log, bucket, key = await _joined(stack, fleet, partition, stop)
@@ -86,8 +86,7 @@ async def run_shard(
                 partition,
                 fleet.partitions,
                 streams,
-                ceilings=ceilings.device,
-                own=ceilings.streams,
+                ceilings=plan.ceilings,
                 today=today,
                 levels=plan.settings.budget.levels,
                 key=key,

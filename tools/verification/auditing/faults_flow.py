@@ -3,11 +3,13 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from eyestream.privacy.charge import bounds, faded, level_of
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.reservation import Granted
 from eyestream.release.effects import Release
 from eyestream.release.stream import Outcome
@@ -185,7 +187,7 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     prices = original("stream charges")
     return [
-        ("stream charges", lambda epsilon, delta, levels: prices(epsilon / 2, delta, levels)),
+        ("stream charges", lambda priced, levels: prices(Loss("chunk", Fraction(priced.epsilon) / 2), levels)),
         ("stream on its level", lambda self, granted, session: session),
     ]
 
