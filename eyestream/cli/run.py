@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    """Run until told to stop.
+    """Run until asked to stop.
 
     Raises
     ------
@@ -123,7 +123,7 @@ async def _run(made: Assembly, path: Path, log: Lines) -> None:
 def _forget(made: Assembly) -> None:
     """At SIGUSR1, which `eyestream forget` sends."""
     made.sidecar.pipeline.forget()
-    _LOG.warning("what earlier sessions told of wearers is forgotten: everybody begins a new pseudonym")
+    _LOG.warning("what earlier sessions revealed of wearers is forgotten: everybody begins a new pseudonym")
 
 
 async def _raised(fault: "asyncio.Future[None]") -> None:

@@ -11,6 +11,7 @@ import pytest
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.cli.main import main
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.offline.datasets.privatize import Booking, privatize
 from eyestream.privacy.charge import Ceilings, charges_of
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
@@ -81,6 +82,23 @@ def test_each_chunk_costs_what_it_was_charged_and_is_released_at_that(
     assert odometer.epsilon == round((21.6 + 9.6) * 10**12)
     for out in ("out", "again"):
         assert np.isfinite(recordings.load(folder / out / "short.npz").features).all()
+
+
+def test_what_was_reserved_is_what_is_released(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each recording is cut into chunks once, for its booking, and that is released; all are booked first."""
+    steps: list[str] = []
+
+    def note(name: str) -> None:
+        real = getattr(RecordingRelease, name)
+        monkeypatch.setattr(RecordingRelease, name, lambda *a, **b: (steps.append(name), real(*a, **b))[1])
+
+    note("__init__")
+    note("release")
+    with Ledger(folder / "L", ceilings=Ceilings()) as ledger:
+        loaded = [recordings.load(folder / f"{name}.npz") for name in ("short", "long")]
+        made, key = calibrations.load("everyday-cfpa-32"), StreamKey("p0", "features")
+        assert len(list(privatize(loaded, made, build(made, 4.8), Booking(ledger, key, 20_000)))) == 2
+    assert steps == ["__init__", "__init__", "release", "release"]
 
 
 def test_without_a_mode_the_price_stays(folder: Path, released_at: list[float]) -> None:

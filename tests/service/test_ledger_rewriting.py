@@ -175,7 +175,8 @@ def test_everything_that_is_known_survives(path):
         ledger.reserve([ask(0), *requests], 19_700)
         ledger.settle(gaze, RowMark(1, 15), reference=2**64 - 1)
         known = read_ledger(path)
-        ledger.reserve([ask(index) for index in range(1, 20)], 19_700)
+        for first in (1, 20):
+            ledger.reserve([ask(index) for index in range(first, first + 19)], 19_700)
         assert ledger.unsettled(gaze) == [requests[0], requests[2]]
         assert ledger.unsettled(StreamKey("nobody", "s")) == []
     with Ledger(path, ceilings=Ceilings(4, streams={"gaze": Ceilings(3, 99)})) as ledger:

@@ -49,7 +49,7 @@ AGAIN_SECONDS = (1.0, 10.0)
 
 
 class Sidecar:
-    """One process's work; `run` does it until it is told to stop.
+    """One process's work; `run` does it until it is asked to stop.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Sidecar:
 
     @property
     def left(self) -> Mapping[StreamKey, Left]:
-        """What is left of the budget of each stream, live, as applications are told."""
+        """What is left of the budget of each stream, live, as applications read it."""
         return self._budgets.left
 
     @property
