@@ -79,7 +79,7 @@ class Life:
     def told_outside(self) -> dict[str, bytes]:
         """All that stands retained on the private broker."""
         sender = self._sidecar._sender
-        standing = {**sender._retained._standing, **sender._behind._standing}
+        standing = {**sender._retained._standing, **sender._after_chunks._standing}
         return {topic: payload for topic, payload in standing.items() if not topic.endswith("/owner")}
 
 

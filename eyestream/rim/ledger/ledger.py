@@ -36,7 +36,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.checksum import LEGACY_VERSION, Header
+from eyestream.rim.ledger.checksum import Header
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, check_name
 from eyestream.rim.ledger.snapshot import DeviceExport
@@ -64,10 +64,6 @@ class Ledger:
     ceilings
         The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
 
-    Attributes
-    ----------
-    upgraded_from : the format that the file had before it was opened, or None when it had the present one.
-
     Raises
     ------
     LedgerError
@@ -80,7 +76,6 @@ class Ledger:
         self._pid, self._usable = os.getpid(), True
         self._writer = Writer(path)
         self._book = self._writer.book
-        self.upgraded_from = LEGACY_VERSION if self._book.header.legacy else None
         try:
             with self._lock, self._writing():
                 self._writer.settle_in()

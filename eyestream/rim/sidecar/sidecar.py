@@ -9,7 +9,6 @@ one could take the link's place.
 import asyncio
 import contextlib
 import logging
-import secrets
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -62,7 +61,7 @@ class Sidecar:
     sources
         What serves a stream in this process, by its key; all others come from the raw broker.
     ledger_id
-        Of the ledger, a secret; by default one that nobody else has.
+        Of the ledger, a secret.
     former_ledgers
         Gives, for a device, the names of the ledgers that it was exported from before it came to ours.
 
@@ -83,12 +82,11 @@ class Sidecar:
         *,
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
-        ledger_id: bytes | None = None,
-        former_ledgers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+        ledger_id: bytes,
+        former_ledgers: Callable[[str], frozenset[str]],
     ) -> None:
         settings = plan.settings
         name, limits = settings.sidecar.name, settings.limits
-        ledger_id = ledger_id or secrets.token_bytes(16)
         self._plan = plan
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
