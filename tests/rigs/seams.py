@@ -139,7 +139,7 @@ SEAMS: dict[str, Seam] = {
     ),
     "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
     "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
-    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced, wearer"),
+    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, known, announced, wearer"),
     "disk": Seam("os", "fdatasync"),
     # Gaze to rows
     "live gaze taken": Seam("eyestream.gaze.live:LiveFrontEnd", "take", "self, samples, arrived"),

@@ -31,7 +31,7 @@ from eyestream.rim.ledger.records import NamePiece, SlotFields
 from eyestream.rim.ledger.snapshot import DeviceLine, StreamFacts, Unsettled, read_snapshot, write_snapshot
 from eyestream.streams import StreamKey
 
-__all__ = ["MOST_UNSYNCED", "Book", "Entry", "no_collection", "read_book"]
+__all__ = ["MOST_UNSYNCED", "Book", "LedgerStream", "no_collection", "read_book"]
 
 MOST_UNSYNCED = 512
 """Records that may wait to be made durable; a longer stretch of damage is not a torn append."""
@@ -42,7 +42,7 @@ _SECONDS_A_DAY = 86_400
 
 
 @dataclasses.dataclass(slots=True)
-class Entry:
+class LedgerStream:
     """One stream: its number in the records, the account of its device, and what is known beside sums."""
 
     number: int
@@ -89,13 +89,13 @@ class Book:
         source = Source(pieces)
         self.header: Header = read_header(source.take(64))
         self.accounts: dict[str, Account] = {}
-        self.entries: dict[StreamKey, Entry] = {}
+        self.streams: dict[StreamKey, LedgerStream] = {}
         self.day = self.header.created // _SECONDS_A_DAY
         self.moves: dict[str, int] = {}
         self.former_ledgers: dict[str, tuple[str, ...]] = {}
         self.exported: set[str] = set()
-        self._by_number: list[Entry] = []
-        self._by_device: dict[str, list[Entry]] = {}
+        self._by_number: list[LedgerStream] = []
+        self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
         if self.header.legacy is not None:
             self._read_legacy(source, self.header.legacy)
@@ -113,14 +113,14 @@ class Book:
         self._count_as_spent(damaged)
         self.tail.check_end()
 
-    def add(self, key: StreamKey) -> Entry:
+    def add(self, key: StreamKey) -> LedgerStream:
         """Open a stream that is new to the ledger."""
         account = self.accounts.setdefault(key.device, Account())
-        entry = Entry(len(self._by_number), key, account)
-        self._by_number.append(entry)
-        self._by_device.setdefault(key.device, []).append(entry)
-        self.entries[key] = entry
-        return entry
+        known = LedgerStream(len(self._by_number), key, account)
+        self._by_number.append(known)
+        self._by_device.setdefault(key.device, []).append(known)
+        self.streams[key] = known
+        return known
 
     def see_day(self, day: int) -> None:
         """Days never go backwards."""
@@ -135,7 +135,7 @@ class Book:
 
     def line(self, device: str) -> DeviceLine:
         """All that is known of a device."""
-        facts = {entry.key.stream: entry.facts() for entry in self._streams_of(device)}
+        facts = {known.key.stream: known.facts() for known in self._streams_of(device)}
         moves, former = self.moves.get(device, 0), self.former_ledgers.get(device, ())
         return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.exported, former)
 
@@ -147,23 +147,23 @@ class Book:
     def import_device(self, line: DeviceLine) -> None:
         """Take the device of `line`, which this ledger never had or has exported."""
         self.exported.discard(line.device)
-        for entry in self._by_device.pop(line.device, []):
-            del self.entries[entry.key]
+        for known in self._by_device.pop(line.device, []):
+            del self.streams[known.key]
         self._restore(line)
 
     def continue_after(self, header: Header) -> None:
         """Go on after the snapshot of `header`, as if it had been read."""
         self.header = header
-        self._by_number = [entry for device in self.accounts for entry in self._streams_of(device)]
-        for number, entry in enumerate(self._by_number):
-            entry.number = number
+        self._by_number = [known for device in self.accounts for known in self._streams_of(device)]
+        for number, known in enumerate(self._by_number):
+            known.number = number
         self._begin_tail()
 
     def _begin_tail(self) -> None:
         self.checksum = Checksum(self.header.file_key)
         self.tail = Tail(self.checksum, MOST_UNSYNCED)
 
-    def _streams_of(self, device: str) -> list[Entry]:
+    def _streams_of(self, device: str) -> list[LedgerStream]:
         return self._by_device[device]
 
     def _read_snapshot(self, data: bytes) -> None:
@@ -209,18 +209,18 @@ class Book:
             self.tail.repaired()
         elif kind == records.DAY:
             self.see_day(records.day_of(record))
-        elif (entry := self._entry(int.from_bytes(record[4:8], "little"))) is None:
+        elif (known := self._stream_of(int.from_bytes(record[4:8], "little"))) is None:
             self._count_as_spent(1)
         elif kind in {records.RELEASED, records.WITHHELD}:
-            self.take(entry, records.slot(record))
+            self.take(known, records.slot(record))
         elif kind == records.ANNOUNCED:
-            entry.account.announce(entry.key.stream, *records.announcement(record))
+            known.account.announce(known.key.stream, *records.announcement(record))
         elif kind == records.SETTLED:
-            entry.settle(*records.settled(record)[:2])
+            known.settle(*records.settled(record)[:2])
         else:
             raise LedgerError(f"has a record of kind {kind}, which this program does not know")
 
-    def _entry(self, number: int) -> Entry | None:
+    def _stream_of(self, number: int) -> LedgerStream | None:
         """The stream of a record; None: its name is among the damaged records before it."""
         if number < len(self._by_number):
             return self._by_number[number]
@@ -228,15 +228,15 @@ class Book:
             raise LedgerError(f"is damaged: a record is of stream {number}, which has no name")
         return None
 
-    def take(self, entry: Entry, fields: SlotFields) -> None:
+    def take(self, known: LedgerStream, fields: SlotFields) -> None:
         """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""
         _, _, _, session, first_row, rows, day, wearer, flags, epsilon, delta = fields
-        last_row, stream = first_row + rows - 1, entry.key.stream
-        entry.account.take(stream, session, last_row, day=day, epsilon=epsilon, delta=delta, wearer=wearer)
+        last_row, stream = first_row + rows - 1, known.key.stream
+        known.account.take(stream, session, last_row, day=day, epsilon=epsilon, delta=delta, wearer=wearer)
         self.day = max(self.day, day)
         if flags & records.WRITE_AHEAD:
-            chunk = entry.account.chunk_of(stream)
-            entry.unsettled.append(Unsettled(session, first_row, last_row, chunk, epsilon, delta, wearer))
+            chunk = known.account.chunk_of(stream)
+            known.unsettled.append(Unsettled(session, first_row, last_row, chunk, epsilon, delta, wearer))
 
     def _read_name(self, piece: NamePiece) -> None:
         if piece.piece == 0:

@@ -111,7 +111,7 @@ class Ledger:
     def keys(self) -> list[StreamKey]:
         """Every stream that it knows."""
         with self._lock:
-            return list(self._book.entries)
+            return list(self._book.streams)
 
     def lower(self, ceilings: Ceilings) -> None:
         """Let lower ceilings hold from the next reservation on; `ValueError` when one of them is higher."""
@@ -123,8 +123,8 @@ class Ledger:
     def mark(self, key: StreamKey) -> RowMark | None:
         """Up to where the rows of the stream are refused for ever; None: it has none."""
         with self._lock:
-            entry = self._book.entries.get(check_name(key))
-            return None if entry is None else entry.account.mark(key.stream)
+            known = self._book.streams.get(check_name(key))
+            return None if known is None else known.account.mark(key.stream)
 
     def odometer(self, device: str) -> Odometer | None:
         """What the device has spent, over all streams and in each; None: the ledger does not know it."""
@@ -222,11 +222,11 @@ class Ledger:
         Not waited for: the outbox tells. Raises LedgerError; KeyError for an unknown stream.
         """
         with self._lock:
-            entry = self._book.entries[check_name(key)]
+            known = self._book.streams[check_name(key)]
             with self._writing():
                 what = records.Settled(span.session, span.last_row, reference)
-                self._writer.append([records.settled_body(entry.number, what)])
-                entry.settle(span.session, span.last_row)
+                self._writer.append([records.settled_body(known.number, what)])
+                known.settle(span.session, span.last_row)
                 self._writer.flush()
 
     def unsettled(self, key: StreamKey) -> list[Request]:
@@ -236,10 +236,10 @@ class Ledger:
         once more under the same reservation.
         """
         with self._lock:
-            entry = self._book.entries.get(check_name(key))
+            known = self._book.streams.get(check_name(key))
             return [
                 Request(key, s.session, s.first_row, s.last_row, s.chunk, Charge(s.epsilon, s.delta), s.wearer, True)
-                for s in (() if entry is None else entry.unsettled)
+                for s in (() if known is None else known.unsettled)
             ]
 
     def _check_day(self, day: int) -> None:
@@ -255,16 +255,16 @@ class Ledger:
     def _answer(self, request: Request, day: int) -> Granted | Withheld:
         """Take the slot in the account, and hand its record to the writer."""
         writer, own = self._writer, self._ceilings.beneath(request.key.stream)
-        entry = writer.entry(request.key)
-        account = entry.account
+        known = writer.stream(request.key)
+        account = known.account
         obstacle = account.obstacle(request, self._ceilings, day, own)
         if obstacle in NO_SLOT:
             return Withheld(request, obstacle)
         announced = account.announcement(request, self._ceilings, own, granted=obstacle is None)
         if announced is not None:
-            writer.announce(entry, announced, request.wearer)
+            writer.announce(known, announced, request.wearer)
         granted = Granted(request, account.level(request, self._ceilings))
-        writer.take(entry, request, account.day_of(day), granted.spent if obstacle is None else None)
+        writer.take(known, request, account.day_of(day), granted.spent if obstacle is None else None)
         return granted if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager

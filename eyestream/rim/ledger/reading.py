@@ -56,5 +56,5 @@ def read_ledger(path: Path) -> LedgerReading:
         if not book.tail.damaged:
             break
     odometers = {device: account.odometer() for device, account in book.accounts.items()}
-    facts = {key: entry.facts() for key, entry in book.entries.items()}
+    facts = {key: known.facts() for key, known in book.streams.items()}
     return LedgerReading(book.header, odometers, facts, frozenset(book.exported), book.former_ledgers)
