@@ -19,7 +19,7 @@ from msgspec import inspect
 from eyestream.errors import OperatorError, meant
 from eyestream.problems import Problems
 
-__all__ = ["NAME", "ONE_LINE", "Place", "Reader", "expected", "read", "unknown_keys"]
+__all__ = ["NAME", "ONE_LINE", "Reader", "TablePlace", "expected", "read", "unknown_keys"]
 
 NAME = r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
 ONE_LINE = r"\A[^\x00-\x1f\x7f]*\Z"
@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TablePlace:
     """Where a table stands in a file.
 
     Attributes
@@ -52,15 +52,15 @@ class Place:
         head = f"[[{self.path[0]}]]" if self.which and len(self.path) == 1 else f"[{'.'.join(self.path)}]"
         return f"{head} {self.which}".rstrip()
 
-    def table(self, key: str) -> "Place":
+    def table(self, key: str) -> "TablePlace":
         """A table of this one."""
-        return Place((*self.path, key), self.which)
+        return TablePlace((*self.path, key), self.which)
 
-    def numbered(self, key: str, number: int, table: object) -> "Place":
+    def numbered(self, key: str, number: int, table: object) -> "TablePlace":
         """One of a list of tables, from 0, by its name where it has one."""
         named = (table.get("name", table.get("id")) if isinstance(table, dict) else None) or None
         good = isinstance(named, str) and len(named) <= _WIDEST and named.isprintable()
-        return Place((*self.path, key), repr(named) if good else f"(number {number + 1})")
+        return TablePlace((*self.path, key), repr(named) if good else f"(number {number + 1})")
 
     def key(self, key: str) -> str:
         """A key of it."""
@@ -78,7 +78,7 @@ def read(
     kind: type[Value],
     table: object,
     problems: Problems,
-    place: Place = Place(),
+    place: TablePlace = TablePlace(),
     path: Callable[[str], Path] = Path,
 ) -> Value | None:
     """A table as one of `kind`, a struct of msgspec or a dataclass; None where it has a mistake.
@@ -108,7 +108,7 @@ class Reader:
     problems: Problems
     path: Callable[[str], Path] = Path
 
-    def table(self, kind: type[Value], table: object, place: Place) -> Value | None:
+    def table(self, kind: type[Value], table: object, place: TablePlace) -> Value | None:
         """A table as one of `kind`; None where it has a mistake."""
         if not isinstance(table, dict):
             self.problems.add(f"{place}: expected a table, found {_found(table)}")
@@ -131,7 +131,7 @@ class Reader:
             self.problems.found.append(error)
         return None
 
-    def value(self, kind: Any, value: Any, place: Place, key: str) -> Any:
+    def value(self, kind: Any, value: Any, place: TablePlace, key: str) -> Any:
         """The value of a key as one of the type `kind`; of a list of tables those without a mistake."""
         info = inspect.type_info(kind)
         members = _members(kind) if isinstance(info, inspect.UnionType) else []
@@ -145,7 +145,7 @@ class Reader:
         return self._leaf(kind, value, place.key(key))
 
     def _items(
-        self, kind: Any, info: inspect.VarTupleType | inspect.ListType, value: list[Any], place: Place, key: str
+        self, kind: Any, info: inspect.VarTupleType | inspect.ListType, value: list[Any], place: TablePlace, key: str
     ) -> list[Any]:
         if len(value) < (info.min_length or 0) or (info.max_length is not None and len(value) > info.max_length):
             self.problems.add(f"{place.key(key)}: expected {expected(kind)}, found {len(value)} of them")
@@ -232,7 +232,7 @@ def unknown_keys(
     table: Mapping[str, Any],
     fields: Collection[str],
     problems: Problems,
-    place: Place = Place(),
+    place: TablePlace = TablePlace(),
 ) -> set[str]:
     """Note the keys of a table that are none of `fields`; gives those that they were meant to be."""
     misspelt = set[str]()

@@ -29,7 +29,7 @@ from collections import deque
 
 from eyestream.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
 from eyestream.chunking.clock import Clock
-from eyestream.chunking.session import Counters, Session, Waiting, border_of
+from eyestream.chunking.session import Counters, SessionChunker, Waiting, border_of
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import VERSION, DeviceState, decode, encode
 from eyestream.errors import PayloadError
@@ -69,7 +69,7 @@ class Device:
         self.counters = Counters()
         self._clock = Clock()
         self._closed: deque[Waiting] = deque()
-        self._session: Session | None = None
+        self._session: SessionChunker | None = None
         self._ended = -1
         self._refused = RowMark(-1, -1)
         if refused is not None:
@@ -154,7 +154,7 @@ class Device:
         device._clock = Clock.restore(state.time, state.offset)
         device._closed.extend(Waiting(chunk.at, chunk_of(chunk, settings)) for chunk in state.closed)
         if state.session is not None:
-            device._session = Session.restore(settings, state.session, device.counters, device._closed)
+            device._session = SessionChunker.restore(settings, state.session, device.counters, device._closed)
         device._ended, device._refused = state.ended, RowMark(*state.refused)
         return device
 
@@ -232,7 +232,7 @@ class Device:
                 return
             if self._session is None or self._session.number != message.session:
                 self._end(message.session - 1)
-                self._session = Session(
+                self._session = SessionChunker(
                     self.settings, message.session, seq, counters, self._closed, wearer=message.wearer
                 )
             left = self._session.take(seq, rows, time, t)

@@ -13,7 +13,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import SessionState
 from eyestream.wire.messages import MAX_U64
 
-__all__ = ["Counters", "Session", "Waiting", "border_of"]
+__all__ = ["Counters", "SessionChunker", "Waiting", "border_of"]
 
 _SLACK = 1.01  # a tracker may be one per cent slower than it says before rows come after the due time
 
@@ -63,7 +63,7 @@ class Waiting:
     chunk: DueChunk
 
 
-class Session:
+class SessionChunker:
     """Rows of one session, chunk by chunk; the *current* chunk is the open one, or else the one awaited.
 
     A session begins with a row: the chunk of that row has index 0.
@@ -131,7 +131,7 @@ class Session:
     @classmethod
     def restore(
         cls, settings: DeviceSettings, state: SessionState, counters: Counters, closed: deque[Waiting]
-    ) -> "Session":
+    ) -> "SessionChunker":
         """The session whose `state` it was; raises ValueError where the settings are others."""
         session = cls(settings, state.number, state.first * settings.n, counters, closed, wearer=state.wearer)
         session._move_to(state.current)

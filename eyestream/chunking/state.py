@@ -34,7 +34,7 @@ class BufferState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class SessionState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A `Session`."""
+    """A `SessionChunker`."""
 
     number: int
     last_arrival: float

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, RefusedError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, Charge, levels_of
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, charge_of, charges_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import left_of
@@ -60,7 +60,7 @@ def booked(
 
 def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
     """Of the person's device in the ledger."""
-    ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), Charge.of(mechanism.epsilon, mechanism.delta)
+    ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), charge_of(mechanism)
     if options.lifetime_mode != "fade":
         return ceilings
     faded = fading(ceilings, charge, LEVELS, "--lifetime-mode", lifetime="--lifetime-epsilon")
@@ -77,7 +77,7 @@ def _check_room(
     ceilings: Ceilings,
 ) -> None:
     """What does not fit as a whole is refused before any of it is spent."""
-    charges = levels_of(mechanism.epsilon, mechanism.delta, ceilings.levels)
+    charges = charges_of(mechanism, ceilings.levels)
     chunks = [chunk_count(rows, mechanism.n) - mechanism.baseline_chunks for rows in lengths]
     if mechanism.sessions:
         del chunks[:: mechanism.sessions]

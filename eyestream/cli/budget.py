@@ -17,8 +17,8 @@ from eyestream.privacy.reservation import LAST_ROW
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
+from eyestream.rim.ledger.device_export import read_export, write_export
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import read_parcel, write_parcel
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.second_place import accept
 from eyestream.rim.ledger.snapshot import StreamFacts
@@ -100,9 +100,9 @@ def main(args: argparse.Namespace) -> None:
     elif args.accept:
         _accept(args.ledger, None if settings is None else settings.sidecar.second_place)
     elif args.export:
-        _give_away(args.ledger, args.export[0], Path(args.export[1]))
+        _export(args.ledger, args.export[0], Path(args.export[1]))
     elif args.taken:
-        _take_over(args.ledger, args.taken)
+        _import(args.ledger, args.taken)
     else:
         reading = read_ledger(args.ledger)
         left = {} if plan is None else _left(plan, reading, int(time.time()) // _SECONDS_A_DAY)
@@ -122,12 +122,11 @@ class _Rest(NamedTuple):
 
 def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
     """What is left of every configured stream."""
-    ceilings, found = plan.ceilings.device, {}
+    ceilings, found = plan.ceilings, {}
     for key, (_, stream) in plan.served.items():
-        own = plan.ceilings.streams.get(key.stream, Ceilings())
         odometer = reading.odometers.get(key.device)
         levels = levels_left(odometer, ceilings, stream.charges) if ceilings.levels > 1 else []
-        lefts = left_of(odometer, ceilings, stream.charges, today, stream=key.stream, own=own)
+        lefts = left_of(odometer, ceilings, stream.charges, today, stream=key.stream)
         found[key] = _Rest(lefts, levels, stream.chunk_s)
     return found
 
@@ -149,31 +148,31 @@ def _accept(path: Path, place: Path | None) -> None:
         print(f"{had - has} chunks were released after this copy was made: what they cost is not counted any more")
 
 
-def _give_away(path: Path, device: str, parcel: Path) -> None:
-    if parcel.exists():  # before the device is gone
-        raise LedgerError(f"{parcel} exists already")
+def _export(path: Path, device: str, target: Path) -> None:
+    if target.exists():  # before the device is gone
+        raise LedgerError(f"{target} exists already")
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        write_parcel(parcel, ledger.give_away(device))
-    print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {parcel}` moves it in")
+        write_export(target, ledger.export_device(device))
+    print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {target}` moves it in")
 
 
-def _take_over(path: Path, parcel: Path) -> None:
-    moved = read_parcel(parcel)
+def _import(path: Path, source: Path) -> None:
+    moved = read_export(source)
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        ledger.take_over(moved)
-    parcel.unlink()
-    print(f"{path}: {moved.line.device} is here, with everything that it has spent; {parcel} is removed")
+        ledger.import_device(moved)
+    source.unlink()
+    print(f"{path}: {moved.line.device} is here, with everything that it has spent; {source} is removed")
 
 
 def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> None:
-    header, odometers, streams, gone, _ = reading
+    header, odometers, streams, exported, _ = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
     print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
     if not odometers:
         print("nothing spent")
     for device, odometer in sorted(odometers.items()):
-        print(f"\n{device}" + (": moved to another ledger; what it had spent until then" if device in gone else ""))
+        print(f"\n{device}" + (": moved to another ledger; what it had spent until then" if device in exported else ""))
         _print_lines(_device_lines(odometer), "  ")
         for name, stream in sorted(odometer.streams.items()):
             print(f"  {device}/{name}")
@@ -236,8 +235,6 @@ def _stream_lines(stream: StreamOdometer, facts: StreamFacts) -> list[tuple[str,
     if s.mark is not None:
         session, row = s.mark
         lines.append(("last row", f"session {session}, " + ("closed" if row == LAST_ROW else f"row {row}")))
-    if facts.upgrades:
-        lines.append(("made with", f"front end {facts.front_end}, calibration {facts.calibration}"))
     if facts.unsettled:
         lines.append(("not settled", f"{len(facts.unsettled)} chunks"))
     return lines
@@ -250,10 +247,10 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
         table = _amounts(odometer)
         table["wearers"] = {str(wearer): _amounts(spent) for wearer, spent in sorted(odometer.wearers.items())}
         table["streams"] = {
-            name: _amounts(stream) | _facts(reading.streams[StreamKey(device, name)])
+            name: _amounts(stream) | {"unsettled": len(reading.streams[StreamKey(device, name)].unsettled)}
             for name, stream in sorted(odometer.streams.items())
         }
-        table["gone"] = device in reading.gone
+        table["gone"] = device in reading.exported
         devices[device] = table
     version = LEGACY_VERSION if reading.header.legacy else VERSION
     told = {"format": version, "created": reading.header.created, "devices": devices}
@@ -288,10 +285,6 @@ def _amounts(odometer: Odometer | StreamOdometer | WearerOdometer) -> dict[str, 
             value = decimal(value, DELTA_UNITS)
         table[field.name] = value
     return table
-
-
-def _facts(facts: StreamFacts) -> dict[str, Any]:
-    return facts._asdict() | {"unsettled": len(facts.unsettled)}
 
 
 def _spent(epsilon: int, delta: int) -> str:

@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--adapt",
         metavar="BASE",
-        help="a calibration of klt, file or shipped name, made anew for the tracker of the recordings: maps of the "
+        help="a calibration of klt, file or shipped name, made again for the tracker of the recordings: maps of the "
         "features from them, and a mixture of both models, as tells most of recordings that are left out; needs "
         "neither --mechanism nor --chunk",
     )

@@ -56,7 +56,7 @@ class Figures:
 
     @property
     def chunks_total(self) -> int:
-        """Chunks that the gaze makes behind the baseline, the partial last one included; 0 where nobody knows."""
+        """Chunks that the gaze makes after the baseline, the partial last one included; 0 where nobody knows."""
         return max(math.ceil(self.rows_total / self.n) - self.withheld, 0)
 
     def note(self, rows: RawRows) -> None:

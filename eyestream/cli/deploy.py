@@ -54,8 +54,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--upgrade", action="store_true",
         help="renew a deployment that is there: units, broker files and a certificate that ends soon are written "
-        "anew, configuration, logins and ledger stay; what was edited is kept, with the new one beside it. With hosts: "
-        "other machines reach the brokers so from now on",
+        "again. Configuration, logins and ledger stay. What was edited is kept, with the new one beside it. With "
+        "hosts: other machines reach the brokers so from now on",
     )  # fmt: skip
 
 

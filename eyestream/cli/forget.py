@@ -19,7 +19,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "forget",
-        help="let a running sidecar forget what earlier sessions told of wearers",
+        help="let a running sidecar forget what earlier sessions revealed of wearers",
         description="Let the sidecar of a configuration overwrite the histories that it keeps in memory, where a "
         "calibration takes them off (purpose tasks). Everybody begins a new pseudonym, and the next session of each "
         "wearer is withheld. What was released and what was spent stays as it is. Run it as the sidecar's user or "
@@ -48,8 +48,8 @@ def main(options: argparse.Namespace) -> None:
     try:
         os.kill(found, signal.SIGUSR1)
     except OSError as error:
-        raise ConfigError(f"process {found}, which holds {ledger}, cannot be told: {error.strerror}") from None
-    print(f"process {found} was told to forget what earlier sessions told of wearers. Its log says when it has")
+        raise ConfigError(f"process {found}, which holds {ledger}, cannot be signalled: {error.strerror}") from None
+    print(f"process {found} is to forget what earlier sessions revealed of wearers. Its log says when it has")
 
 
 def holder(lines: Iterable[str], inode: int) -> int | None:

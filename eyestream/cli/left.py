@@ -1,4 +1,4 @@
-"""What is left of a budget, in words, as an application is told."""
+"""What is left of a budget, in words, as applications read it."""
 
 import datetime
 

@@ -21,7 +21,7 @@ COMMANDS = {
     "deploy": "lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
     "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",
     "run": "the sidecar: raw rows in, private chunks out",
-    "forget": "let a running sidecar forget what earlier sessions told of wearers",
+    "forget": "let a running sidecar forget what earlier sessions revealed of wearers",
     "shard": "a worker of a fleet: one partition of a log in, private chunks out, each once",
     "sources": "which trackers are on this network, and what to write into the configuration",
     "replay": "publish a recording as if a tracker sent it live",

@@ -41,7 +41,7 @@ def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
 
 
 def _tracker(calibration: Calibration, recording: Recording) -> str | None:
-    """What is to be said where the tracker is not the calibration's, or nobody told which it is."""
+    """What is to be said where the tracker is not the calibration's, or nobody said which it is."""
     ours, made = recording.front_end, calibration.front_end
     if ours is not None and not calibration.check_front_end(ours) and made is not None:
         said = f"rows of another tracker ({ours.profile}) than the calibration's ({made.profile})"

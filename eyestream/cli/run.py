@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    """Run until told to stop.
+    """Run until asked to stop.
 
     Raises
     ------
@@ -81,11 +81,11 @@ def _of(path: Path) -> Iterator[None]:
 
 
 async def _run(made: Assembly, path: Path, log: Lines) -> None:
-    from eyestream.rim.sidecar.talk import Talk  # noqa: PLC0415  for who runs it
+    from eyestream.rim.sidecar.operator_log import OperatorLog  # noqa: PLC0415  for who runs it
 
     fault = one_line_faults()
     sidecar, window = made.sidecar, made.plan.settings.metrics
-    talk = Talk(made.plan, sidecar.pipeline, sidecar.left, log.show, lambda: sidecar.doubts)
+    talk = OperatorLog(made.plan, sidecar.pipeline, sidecar.left, log.show, lambda: sidecar.doubts)
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -123,7 +123,7 @@ async def _run(made: Assembly, path: Path, log: Lines) -> None:
 def _forget(made: Assembly) -> None:
     """At SIGUSR1, which `eyestream forget` sends."""
     made.sidecar.pipeline.forget()
-    _LOG.warning("what earlier sessions told of wearers is forgotten: everybody begins a new pseudonym")
+    _LOG.warning("what earlier sessions revealed of wearers is forgotten: everybody begins a new pseudonym")
 
 
 async def _raised(fault: "asyncio.Future[None]") -> None:

@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    """Run until told to stop.
+    """Run until asked to stop.
 
     Raises
     ------

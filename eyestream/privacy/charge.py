@@ -44,9 +44,10 @@ would be no differential privacy for a signal that changes, and the words would 
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Protocol
 
 __all__ = [
     "DELTA_UNITS",
@@ -56,13 +57,15 @@ __all__ = [
     "NO_CEILINGS",
     "Ceilings",
     "Charge",
+    "Priced",
     "bounds",
     "ceiling_units",
+    "charge_of",
     "charge_units",
+    "charges_of",
     "decimal",
     "faded",
     "level_of",
-    "levels_of",
     "spendable",
 ]
 
@@ -145,6 +148,31 @@ class Charge:
         return cls(charge_units(epsilon), charge_units(delta, DELTA_UNITS))
 
 
+class Priced(Protocol):
+    """What has the loss of one release: a mechanism, or a `Loss`."""
+
+    @property
+    def epsilon(self) -> Number:
+        """Of one release."""
+        ...
+
+    @property
+    def delta(self) -> Number:
+        """Of one release."""
+        ...
+
+
+def charge_of(priced: Priced) -> Charge:
+    """What a ledger books for one release: its loss, rounded up.
+
+    For a mechanism, neighbours are two inputs that differ in what its claim protects, which is one chunk unless it
+    says otherwise. Nobody computes a charge in another way, so what is asked for, booked, refused and said is one
+    figure. A chunk of which nothing is released by itself, as one of a baseline, has no charge (`Request.unreleased`).
+    The sum over a window, a session, a day or a lifetime is the sum of these integers (`eyestream.privacy.meter`).
+    """
+    return Charge.of(priced.epsilon, priced.delta)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ceilings:
     """What epsilon and delta may sum to, in fixed point; None: no such ceiling.
@@ -168,6 +196,8 @@ class Ceilings:
         Of a lifetime that fades (`eyestream.privacy.charge`); 1: epsilon of a chunk stays what it is until the end.
     wearer
         Of a device: the ceilings of each of its wearers, on days and lifetimes; None: wearers have none.
+    streams
+        Of a device: the ceilings of single streams beneath, by name. Both must hold.
     """
 
     window_chunks: int = 0
@@ -181,6 +211,7 @@ class Ceilings:
     lifetime_delta: int | None = None
     levels: int = dataclasses.field(default=1, kw_only=True)
     wearer: "Ceilings | None" = dataclasses.field(default=None, kw_only=True)
+    streams: Mapping[str, "Ceilings"] = dataclasses.field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         if not (self.levels == 1 or (1 < self.levels <= 64 and self.lifetime is not None)):
@@ -194,12 +225,25 @@ class Ceilings:
         ):
             raise ValueError("expected ceilings of a wearer on a day and a lifetime, and no others")
 
-    def within(self, other: "Ceilings") -> bool:
-        """Whether these ceilings, of windows of the same length, allow nothing that `other` does not."""
-        ours, theirs = dataclasses.astuple(self)[1:9], dataclasses.astuple(other)[1:9]
-        lower = all(b is None or (a is not None and a <= b) for a, b in zip(ours, theirs, strict=True))
-        lower = lower and (other.wearer is None or (self.wearer or Ceilings()).within(other.wearer))
-        return lower and (self.window_chunks, self.levels) == (other.window_chunks, other.levels)
+    def beneath(self, stream: str) -> "Ceilings":
+        """Of one stream of the device."""
+        return self.streams.get(stream, NO_CEILINGS)
+
+    def raised_over(self, other: "Ceilings") -> list[str]:
+        """Which of these allow what `other` does not, or cannot be compared; none: it is safe to take them over.
+
+        Fields by name, those of a wearer and of a stream after a dot: ``day``, ``wearer.day``, ``streams.gaze.day``.
+        """
+        found = [name for name in ("window_chunks", "levels") if getattr(self, name) != getattr(other, name)]
+        for name in _SUMS:
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if theirs is not None and (ours is None or ours > theirs):
+                found.append(name)
+        names = {**self.streams, **other.streams}
+        beneath = {f"streams.{name}": (self.beneath(name), other.beneath(name)) for name in names}
+        if other.wearer is not None:
+            beneath["wearer"] = self.wearer or NO_CEILINGS, other.wearer
+        return found + [f"{where}.{name}" for where, (a, b) in beneath.items() for name in a.raised_over(b)]
 
     @classmethod
     def of(
@@ -226,6 +270,8 @@ class Ceilings:
 
 NO_CEILINGS = Ceilings()
 
+_SUMS = tuple(f"{scope}{kind}" for kind in ("", "_delta") for scope in ("window", "session", "day", "lifetime"))
+
 LEVELS = 8
 """Levels of a lifetime that fades: on the last one a chunk costs a 128th."""
 
@@ -238,9 +284,9 @@ def faded(epsilon: float, level: int) -> float:
     return epsilon if level == 0 else spendable(epsilon / 2**level)
 
 
-def levels_of(epsilon: float, delta: float, levels: int) -> tuple[Charge, ...]:
-    """What a chunk costs on each level; delta, where there is one, is the same on all."""
-    return tuple(Charge.of(faded(epsilon, level), delta) for level in range(levels))
+def charges_of(priced: Priced, levels: int) -> tuple[Charge, ...]:
+    """What is booked for one release on each level, as `charge_of`; delta, where there is one, is the same on all."""
+    return tuple(Charge.of(faded(float(priced.epsilon), level), priced.delta) for level in range(levels))
 
 
 def bounds(lifetime: int, levels: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from eyestream.privacy.charge import NO_CEILINGS, Ceilings, Charge, bounds, level_of
+from eyestream.privacy.charge import Ceilings, Charge, bounds, level_of
 from eyestream.privacy.meter import Odometer, StreamOdometer
 
 __all__ = ["Left", "LevelLeft", "left_of", "levels_left", "without"]
@@ -63,7 +63,6 @@ def left_of(
     today: int,
     *,
     stream: str = "",
-    own: Ceilings = NO_CEILINGS,
 ) -> list[Left]:
     """What each ceiling leaves a stream, the one that is spent first in front; of several, the one that lasts longest.
 
@@ -72,14 +71,15 @@ def left_of(
     odometer
         Of the device; None: it has spent nothing.
     ceilings
-        Of the device.
+        Of the device, and of the stream beneath: where both are set, the lower figure is said.
     charge
         Of one chunk; or on each level of a lifetime that fades. Session and day are counted at the present level.
     today
         Days since 1970, UTC. What damaged records may have cost counts on the next day too, which is not seen here.
-    stream, own
-        Name of the stream, and its own ceilings beneath: where both are set, the lower figure is told.
+    stream
+        Its name.
     """
+    own = ceilings.beneath(stream)
     levels = levels_left(odometer, ceilings, (charge,) if isinstance(charge, Charge) else charge)
     if not isinstance(charge, Charge):
         charge = levels[0].charge if levels else charge[0]

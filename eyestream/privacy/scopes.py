@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, ceiling_units, charge_units
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, ceiling_units, charge_of
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.streams import StreamSpec
 
@@ -190,7 +190,7 @@ def lasting_s(ceilings: _Pair, loss: Loss, n: int, deployment: Deployment) -> fl
     share = _window_share(streams, deployment)
     found = []
     for ceiling, name, units in zip(ceilings, ("epsilon", "delta"), (EPSILON_UNITS, DELTA_UNITS), strict=True):
-        costs = [charge_units(float(getattr(s.loss, name)), units) for s in streams]
+        costs = [getattr(charge_of(s.loss), name) for s in streams]
         if ceiling is None or not sum(costs) or not share:
             continue
         if len(streams) == 1:  # whole chunks
@@ -252,9 +252,10 @@ def allowed_chunks(loss: Loss, deployment: Deployment) -> int:
 
 def chunks_within(loss: Loss, epsilon: float, delta: float | None) -> int:
     """Chunks that ceilings let through, as the ledger counts, when no other stream takes of them."""
-    most = ceiling_units(epsilon) // charge_units(float(loss.epsilon))
-    if delta is not None and loss.delta:
-        most = min(most, ceiling_units(delta, DELTA_UNITS) // charge_units(loss.delta, DELTA_UNITS))
+    charge = charge_of(loss)
+    most = ceiling_units(epsilon) // charge.epsilon
+    if delta is not None and charge.delta:
+        most = min(most, ceiling_units(delta, DELTA_UNITS) // charge.delta)
     return most
 
 

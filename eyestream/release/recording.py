@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import Charge, levels_of
+from eyestream.privacy.charge import charge_of, charges_of
 from eyestream.privacy.reservation import Granted, Request, Withheld, refuse_above
 from eyestream.release.effects import Release, Reserve
 from eyestream.release.order import ReleaseOrder
@@ -55,7 +55,7 @@ class RecordingRelease:
         self._before = before
         self._place: int = 0 if before is None or not mechanism.sessions else (before._place + 1) % mechanism.sessions
         self._session: Session | None = None
-        charges = levels_of(mechanism.epsilon, mechanism.delta, levels)
+        charges = charges_of(mechanism, levels)
         self._order = ReleaseOrder(
             settings,
             charges,
@@ -105,7 +105,7 @@ class RecordingRelease:
                 level, starts, chunks, states = effect.granted.level, [], [], []
                 mechanism = self._mechanism.faded(level)
                 session = mechanism.continue_session(session)
-            refuse_above(effect.granted, Charge.of(mechanism.epsilon, mechanism.delta))
+            refuse_above(effect.granted, charge_of(mechanism))
             starts.append(effect.chunk.first_row)
             chunks.append(session.release(effect.chunk.values))
             states.append(session.state)

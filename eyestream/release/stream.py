@@ -17,7 +17,7 @@ from eyestream.chunking.chunks import DueChunk, RowSpan
 from eyestream.chunking.session import Counters as RowCounters
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.chunking.state import decode, encode
-from eyestream.privacy.charge import Charge, levels_of
+from eyestream.privacy.charge import charge_of, charges_of
 from eyestream.privacy.reservation import Granted, Obstacle, Request, RowMark, Withheld, refuse_above
 from eyestream.privacy.wearers import MOST_WEARERS
 from eyestream.release.effects import Drop, Effect, Release, Reserve, Withhold
@@ -128,8 +128,8 @@ class StreamRelease:
         self.level, self.epsilon = 0, mechanism.epsilon
         self._mechanism, self._level = mechanism, 0
         self._new_session = new_session
-        self._cost = Charge.of(mechanism.epsilon, mechanism.delta)
-        self._charges = levels_of(mechanism.epsilon, mechanism.delta, levels)
+        self._cost = charge_of(mechanism)
+        self._charges = charges_of(mechanism, levels)
         self._order = ReleaseOrder(
             settings, self._charges, refused, baseline=mechanism.baseline_chunks, sessions=mechanism.sessions
         )
@@ -222,7 +222,7 @@ class StreamRelease:
         mechanism = self._mechanism.faded(state.level)
         self._session = None if state.session is None else mechanism.session(state.session)
         self._order, self._private_session, self._level = order, state.private_session, state.level
-        self._cost = Charge.of(mechanism.epsilon, mechanism.delta)
+        self._cost = charge_of(mechanism)
         return self._carry_out(effects)
 
     def _carry_out(self, effects: Iterable[Effect]) -> Outcome:
@@ -256,7 +256,7 @@ class StreamRelease:
     def _open(self, wearer: int) -> Session:
         """Another session."""
         self._private_session = self._new_session()
-        self._level, self._cost = 0, Charge.of(self._mechanism.epsilon, self._mechanism.delta)
+        self._level, self._cost = 0, charge_of(self._mechanism)
         if not self._mechanism.sessions:
             return self._mechanism.session()
         return self._remembered(wearer, self._last.get(wearer))
@@ -296,7 +296,7 @@ class StreamRelease:
         if granted.level != self._level:
             mechanism = self._mechanism.faded(granted.level)
             self._session = session = mechanism.continue_session(session)
-            self._level, self._cost = granted.level, Charge.of(mechanism.epsilon, mechanism.delta)
+            self._level, self._cost = granted.level, charge_of(mechanism)
         refuse_above(granted, self._cost)
         self.level, self.epsilon = self._level, self._mechanism.faded(self._level).epsilon
         return session

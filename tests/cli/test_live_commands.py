@@ -18,7 +18,7 @@ import pytest
 from eyestream.rim import config
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.ledger.moving import client_id
+from eyestream.rim.ledger.identity import client_id
 from eyestream.rim.ledger.reading import read_ledger
 from tests.rigs.mosquitto import Mosquitto, free_port
 

@@ -1,6 +1,7 @@
 """`eyestream privatize` under a lifetime's ceiling: what does not fit is refused, or epsilon fades as it does live."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.cli.main import main
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream.privacy.charge import Ceilings, levels_of
+from eyestream.offline.datasets.privatize import Booking, privatize
+from eyestream.privacy.charge import Ceilings, charges_of
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, Request
@@ -81,6 +84,23 @@ def test_each_chunk_costs_what_it_was_charged_and_is_released_at_that(
         assert np.isfinite(recordings.load(folder / out / "short.npz").features).all()
 
 
+def test_what_was_reserved_is_what_is_released(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each recording is cut into chunks once, for its booking, and that is released; all are booked first."""
+    steps: list[str] = []
+
+    def note(name: str) -> None:
+        real = getattr(RecordingRelease, name)
+        monkeypatch.setattr(RecordingRelease, name, lambda *a, **b: (steps.append(name), real(*a, **b))[1])
+
+    note("__init__")
+    note("release")
+    with Ledger(folder / "L", ceilings=Ceilings()) as ledger:
+        loaded = [recordings.load(folder / f"{name}.npz") for name in ("short", "long")]
+        made, key = calibrations.load("everyday-cfpa-32"), StreamKey("p0", "features")
+        assert len(list(privatize(loaded, made, build(made, 4.8), Booking(ledger, key, 20_000)))) == 2
+    assert steps == ["__init__", "__init__", "release", "release"]
+
+
 def test_without_a_mode_the_price_stays(folder: Path, released_at: list[float]) -> None:
     told = run(folder, "short", "everyday-cfpa-32", "--lifetime-epsilon", "38.4")
     assert released_at == [4.8] * 5
@@ -130,7 +150,7 @@ def test_a_release_above_its_charge_does_not_happen(person: np.ndarray, monkeypa
 def _release(mechanism: Mechanism, rows: np.ndarray) -> RecordingRelease:
     settings = DeviceSettings("p0", "features", 0, NAMES, 2.0, 32, 1.0, 1.0, jump_chunks=1)
     one = RecordingRelease(settings, mechanism, 0, rows, 8)
-    assert one.requests[0].charges == levels_of(4.8, 0.0, 8)
+    assert one.requests[0].charges == charges_of(Loss("chunk", Fraction(4.8)), 8)
     return one
 
 
@@ -165,7 +185,7 @@ def test_a_lifetime_is_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_lifetime_that_fades_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nine times four chunks, and then nothing any more: 36 are there, and 33 are spent."""
-    charge, *later = levels_of(4.8, 0.0, 8)
+    charge, *later = charges_of(Loss("chunk", Fraction(4.8)), 8)
     asked = [
         Request(StreamKey("p0", "features"), 0, 32 * i, 32 * i + 31, 32, charge, later=tuple(later)) for i in range(33)
     ]

@@ -43,7 +43,7 @@ def test_a_device_a_source_and_a_stream_are_enough(tmp_path: Path, stream: str) 
 
 def test_ceilings_that_are_not_given(tmp_path: Path) -> None:
     plan = load(written(tmp_path, DEVICE, PRICED))
-    assert plan.ceilings.device == Ceilings.of(2, 9.6, 1152.0, 2304.0)
+    assert plan.ceilings == Ceilings.of(2, 9.6, 1152.0, 2304.0)
     assert plan.streams["features"].lasting.startswith("a session 2 h 08 min, a day 4 h 16 min of releases")
     assert "withholds" not in plan.streams["features"].lasting
 
@@ -51,7 +51,7 @@ def test_ceilings_that_are_not_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize("epsilon", [4.8, 0.1, 1 / 3, 1.1e-7, 97.123456789123])
 def test_the_default_window_never_withholds_a_chunk(tmp_path: Path, epsilon: float) -> None:
     plan = load(written(tmp_path, DEVICE, PRICED.replace("4.8", repr(epsilon))))
-    window = plan.ceilings.device.window
+    window = plan.ceilings.window
     assert window is not None
     assert window >= 2 * plan.streams["features"].charges[0].epsilon
     assert window <= 2 * plan.streams["features"].charges[0].epsilon + 10**4
@@ -66,7 +66,7 @@ def test_the_default_window_of_a_purpose_is_the_operators_own_figure(tmp_path: P
 
 def test_a_default_loosens_no_ceiling_that_is_given(tmp_path: Path) -> None:
     given = "[budget]\nday_epsilon = 100.0\nwindow_epsilon = 5.0\n[budget.wearer]\nday_epsilon = 50.0\n"
-    ceilings = load(written(tmp_path, DEVICE, PRICED, given)).ceilings.device
+    ceilings = load(written(tmp_path, DEVICE, PRICED, given)).ceilings
     assert ceilings.day == Ceilings.of(day=100.0).day
     assert ceilings.window == Ceilings.of(2, window=5.0).window
     assert ceilings.wearer == Ceilings.of(day=50.0)

@@ -13,8 +13,8 @@ import pytest
 
 from eyestream.errors import LinkError
 from eyestream.rim.config import Settings
+from eyestream.rim.ledger.identity import client_id
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import client_id
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.rim.sdk.publisher import Publisher

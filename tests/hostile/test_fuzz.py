@@ -67,7 +67,7 @@ CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
         "packets",
         {"Frames.feed": lambda self, data: FEED(self, data[:100])},
     ),
-    "a device that forgets what fell due when a session stops": ("life", {"Session.last_row": -1}),
+    "a device that forgets what fell due when a session stops": ("life", {"SessionChunker.last_row": -1}),
     "a session that counts one row too few": (
         "life",
         {"late rows": lambda self, row, until, time: COUNT_LATE(self, row + 1, until, time)},

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from eyestream.chunking.session import Session
+from eyestream.chunking.session import SessionChunker
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
 from eyestream.wire.messages import MAX_U64
@@ -317,7 +317,7 @@ async def test_control_a_ledger_that_forgets(tmp_path: Path) -> None:
 async def test_control_a_device_that_forgets_what_fell_due_when_a_session_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Session, "last_row", -1)
+    monkeypatch.setattr(SessionChunker, "last_row", -1)
     world = World(tmp_path)
     await world.take(world.rows(0, 2), world.rows(10**6), world.rows(0, N))
     assert len(world.releases) == 1, "the pipeline does not ask twice"

@@ -285,7 +285,7 @@ def test_an_account_is_what_its_state_says():
 
 
 def test_a_ledger_in_memory_decides_as_accounts_do():
-    ledger = MemoryLedger(Ceilings(lifetime=3), {"gaze": Ceilings(lifetime=1)})
+    ledger = MemoryLedger(Ceilings(lifetime=3, streams={"gaze": Ceilings(lifetime=1)}))
     assert (ledger.mark(KEY), ledger.odometer("d")) == (None, None)
     asked = [ask(1, 0), ask(1, 0, key=GAZE), ask(1, 1, key=GAZE), ask(1, 1), ask(1, 2)]
     answers = ledger.reserve(asked, 7)

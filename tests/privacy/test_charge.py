@@ -1,13 +1,17 @@
 """Charges cover what is spent, ceilings allow no more than what was written, and k releases fit k times epsilon."""
 
+import dataclasses
 import math
 import random
+import re
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import eyestream
 from eyestream.privacy.charge import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -17,6 +21,8 @@ from eyestream.privacy.charge import (
     charge_units,
     spendable,
 )
+
+PACKAGE = Path(eyestream.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -64,17 +70,33 @@ def test_ceilings_of_plain_numbers():
 
 def test_ceilings_are_within_others_when_nothing_more_is_allowed():
     some = Ceilings(2, 10, 20, 30, 40, 1, 2, 3, 4)
-    assert some.within(some)
-    assert some.within(Ceilings(2))
-    assert not Ceilings(2).within(some)
-    assert not some.within(Ceilings(3, 99))
+    assert not some.raised_over(some)
+    assert not some.raised_over(Ceilings(2))
+    assert Ceilings(2).raised_over(some)
+    assert some.raised_over(Ceilings(3, 99))
     for index in range(8):
         higher: list[int | None] = [10, 20, 30, 40, 1, 2, 3, 4]
         higher[index] = 1 + (higher[index] or 0)
-        assert some.within(Ceilings(2, *higher))
-        assert not Ceilings(2, *higher).within(some)
+        assert not some.raised_over(Ceilings(2, *higher))
+        assert Ceilings(2, *higher).raised_over(some)
         higher[index] = None
-        assert not Ceilings(2, *higher).within(some)
+        assert Ceilings(2, *higher).raised_over(some)
+
+
+def test_what_is_raised_is_named():
+    low = Ceilings(2, 10, day=30, wearer=Ceilings(day=5), streams={"gaze": Ceilings(lifetime=7)})
+    high = Ceilings(2, 10, day=31, wearer=Ceilings(day=6), streams={"gaze": Ceilings(lifetime=8)})
+    assert high.raised_over(low) == ["day", "streams.gaze.lifetime", "wearer.day"]
+    assert dataclasses.replace(low, streams={}).raised_over(low) == ["streams.gaze.lifetime"]
+    assert dataclasses.replace(low, wearer=None).raised_over(low) == ["wearer.day"]
+    assert dataclasses.replace(low, streams={**low.streams, "hand": Ceilings(day=1)}).raised_over(low) == []
+
+
+def test_nobody_computes_a_charge_in_another_way():
+    """What is asked for, booked, refused and said of a release is one figure: `charge_of`, `charges_of`."""
+    other_way = re.compile(r"\bCharge\.of\(|\bcharge_units\(")
+    found = [path.name for path in PACKAGE.rglob("*.py") if other_way.search(path.read_text(encoding="utf-8"))]
+    assert found == ["charge.py"]
 
 
 def decimals(count: int):

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from eyestream.privacy.accountant import Account
-from eyestream.privacy.charge import LEVELS, Ceilings, Charge, bounds, faded, level_of, levels_of, spendable
+from eyestream.privacy.charge import LEVELS, Ceilings, Charge, bounds, charges_of, faded, level_of, spendable
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.privacy.scopes import Deployment, level_seconds, scopes_of
@@ -19,11 +19,13 @@ from tests.rigs.memory_ledger import MemoryLedger
 L = 10**14  # epsilon 100
 
 
-prices = cache(levels_of)
+@cache
+def prices(epsilon: float, levels: int) -> tuple[Charge, ...]:
+    return charges_of(Loss("chunk", Fraction(epsilon)), levels)
 
 
 def ask(index: int, epsilon: float = 4.8, stream: str = "s", session: int = 1, levels: int = LEVELS) -> Request:
-    charge, *later = prices(epsilon, 0.0, levels)
+    charge, *later = prices(epsilon, levels)
     return Request(StreamKey("d", stream), session, index, index, 1, charge, later=tuple(later))
 
 
@@ -42,7 +44,7 @@ def test_bounds_halve_what_is_left_and_end_at_the_ceiling() -> None:
     assert bounds(1001, 3) == (501, 751, 1001)
     assert bounds(7, 1) == (7,)
     assert [faded(0.3, level) for level in range(3)] == [spendable(0.3), spendable(0.15), spendable(0.075)]
-    charges = levels_of(4.8, 0.0, 3)
+    charges = prices(4.8, 3)
     assert [level_of(spent, charges, bounds(10**13, 3)) for spent in (0, 10**11, 3 * 10**12, 9 * 10**12)] == [
         0,
         0,
@@ -56,7 +58,7 @@ def test_every_epsilon_is_charged_what_its_releases_cost() -> None:
     drawn = random.Random(3)
     for asked in (0.1, *(drawn.uniform(0.01, 50.0) for _ in range(300))):
         epsilon = spendable(asked)
-        for level, charge in enumerate(levels_of(epsilon, 0.0, 3)):
+        for level, charge in enumerate(prices(epsilon, 3)):
             cost = epsilon if level == 0 else spendable(faded(epsilon, level))  # as a mechanism is made with it
             assert Charge.of(cost).epsilon <= charge.epsilon
             assert charge.epsilon <= Charge.of(epsilon / 2**level).epsilon
@@ -91,7 +93,7 @@ def random_life(seed: int, decide: Callable[[MemoryLedger, Request], object]) ->
         request = ask(turn, epsilons[stream], stream, session[stream])
         answer = decide(ledger, request)
         if isinstance(answer, Granted):
-            assert answer.spent == prices(epsilons[stream], 0.0, LEVELS)[answer.level]
+            assert answer.spent == prices(epsilons[stream], LEVELS)[answer.level]
             assert answer.level >= seen[stream]
             seen[stream] = answer.level
             total += answer.spent.epsilon
@@ -154,9 +156,9 @@ def test_levels_are_refused_without_a_lifetime() -> None:
     with pytest.raises(ValueError, match="a ceiling of the lifetime"):
         Ceilings.of(levels=2)
     low, high = Ceilings.of(lifetime=1.0, levels=2), Ceilings.of(lifetime=2.0, levels=2)
-    assert low.within(high)
-    assert not high.within(low)
-    assert not Ceilings.of(lifetime=1.0).within(high)
+    assert not low.raised_over(high)
+    assert high.raised_over(low)
+    assert Ceilings.of(lifetime=1.0).raised_over(high)
 
 
 def most_of(chunks: int, deployment: Deployment, epsilon: float) -> Fraction:

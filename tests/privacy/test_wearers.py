@@ -108,10 +108,10 @@ def test_a_wearer_has_ceilings_of_a_day_and_a_lifetime_alone() -> None:
 
 def test_ceilings_of_a_wearer_are_compared_too() -> None:
     free, some, less = Ceilings(), Ceilings(wearer=Ceilings(day=5)), Ceilings(wearer=Ceilings(day=4, lifetime=9))
-    assert less.within(some)
-    assert some.within(free)
-    assert not some.within(less)
-    assert not free.within(some)
+    assert not less.raised_over(some)
+    assert not some.raised_over(free)
+    assert some.raised_over(less)
+    assert free.raised_over(some)
 
 
 def test_one_handle_more_than_a_device_may_have_is_withheld() -> None:

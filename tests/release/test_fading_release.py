@@ -9,7 +9,7 @@ import pytest
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.anchor import Anchor
-from eyestream.privacy.charge import LEVELS, Ceilings, Charge, faded, levels_of
+from eyestream.privacy.charge import LEVELS, Ceilings, Charge, charge_of, charges_of, faded
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.reservation import Granted, LedgerPort, Request, Withheld
@@ -152,7 +152,7 @@ def test_the_law_is_that_of_the_level(mechanism: Mechanism) -> None:
         assert own.identity == build(mechanism.calibration, own.epsilon).identity
         assert own.noise is mechanism.noise
         assert mechanism.faded(level) is own
-    assert [Charge.of(mechanism.faded(j).epsilon) for j in range(3)] == list(levels_of(EPSILON, 0.0, 3))
+    assert [charge_of(mechanism.faded(j)) for j in range(3)] == list(charges_of(mechanism, 3))
 
 
 def test_a_snapshot_keeps_the_level(mechanism: Mechanism) -> None:

@@ -23,4 +23,4 @@ class Disk:
     def charges(self) -> int:
         """Charges in the durable bytes."""
         book = Book([self._path.read_bytes()[: self._durable]])
-        return sum(entry.account.odometer().epsilon for entry in book.entries.values()) // self._charge
+        return sum(known.account.odometer().epsilon for known in book.streams.values()) // self._charge

@@ -1,6 +1,6 @@
 """A ledger in memory, which forgets everything with the process: for tests and simulations, and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from eyestream.privacy.accountant import Account
 from eyestream.privacy.charge import Ceilings
@@ -43,13 +43,11 @@ class MemoryLedger:
     Parameters
     ----------
     ceilings
-        The budget of every device, over all its streams.
-    streams
-        Ceilings of single streams beneath, by the stream's name.
+        The budget of every device, over all its streams, and of single streams beneath.
     """
 
-    def __init__(self, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
-        self._ceilings, self._own = ceilings, dict(streams or {})
+    def __init__(self, ceilings: Ceilings) -> None:
+        self._ceilings = ceilings
         self._accounts: dict[str, Account] = {}
 
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
@@ -68,7 +66,7 @@ class MemoryLedger:
 
     def _reserve(self, request: Request, day: int) -> Granted | Withheld:
         account = self._accounts.setdefault(request.key.device, Account())
-        own = self._own.get(request.key.stream, _NO_CEILINGS)
+        own = self._ceilings.beneath(request.key.stream)
         level = account.level(request, self._ceilings)
         obstacle = decide(account, request, self._ceilings, day, own)
         return Granted(request, level) if obstacle is None else Withheld(request, obstacle)

@@ -127,7 +127,7 @@ SEAMS: dict[str, Seam] = {
     "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
     # The ledger
-    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, streams", ("_book",)),
+    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings", ("_book",)),
     "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
     "ledger writing": Seam(_LEDGER, "_writing", "self"),
     "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
@@ -139,7 +139,7 @@ SEAMS: dict[str, Seam] = {
     ),
     "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
     "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),
-    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, entry, announced, wearer"),
+    "ledger announces": Seam("eyestream.rim.ledger.writer:Writer", "announce", "self, known, announced, wearer"),
     "disk": Seam("os", "fdatasync"),
     # Gaze to rows
     "live gaze taken": Seam("eyestream.gaze.live:LiveFrontEnd", "take", "self, samples, arrived"),
@@ -157,15 +157,15 @@ SEAMS: dict[str, Seam] = {
     "Device._refuse": Seam("eyestream.chunking.device:Device", "_refuse", "self, session, last_row", ("_refused",)),
     "Device.feed": Seam("eyestream.chunking.device:Device", "feed", "self, rows, now"),
     "session is over": Seam("eyestream.chunking.device:Device", "_is_over", "self, session"),
-    "Session.take": Seam(
-        "eyestream.chunking.session:Session", "take", "self, seq, rows, time, t", ("_current", "_settings")
+    "SessionChunker.take": Seam(
+        "eyestream.chunking.session:SessionChunker", "take", "self, seq, rows, time, t", ("_current", "_settings")
     ),
     "session closes a chunk": Seam(
-        "eyestream.chunking.session:Session", "close_current", "self, ends_session", ("_origin",)
+        "eyestream.chunking.session:SessionChunker", "close_current", "self, ends_session", ("_origin",)
     ),
-    "session awaits": Seam("eyestream.chunking.session:Session", "_await", "self, until", ("_due",)),
-    "Session.last_row": Seam("eyestream.chunking.session:Session", "last_row"),
-    "late rows": Seam("eyestream.chunking.session:Session", "_count_late", "self, row, until, time"),
+    "session awaits": Seam("eyestream.chunking.session:SessionChunker", "_await", "self, until", ("_due",)),
+    "SessionChunker.last_row": Seam("eyestream.chunking.session:SessionChunker", "last_row"),
+    "late rows": Seam("eyestream.chunking.session:SessionChunker", "_count_late", "self, row, until, time"),
     "ChunkBuffer.values": Seam("eyestream.chunking.chunks:ChunkBuffer", "values", "self"),
     # Gaze to rows
     "front end hears of a tracker": Seam("eyestream.gaze.live:LiveFrontEnd", "stand", "self, now_s"),
@@ -193,7 +193,7 @@ SEAMS: dict[str, Seam] = {
     "place of an answer": Seam(_ORDER, "_span_of", "self, request", ("_due", "_device")),
     "stream feeds": Seam(f"{_STREAM}:StreamRelease", "feed", "self, rows, now", ("_mechanism",)),
     "stream releases": Seam(f"{_STREAM}:StreamRelease", "_release", "self, chunk, granted, outcome"),
-    "stream charges": Seam(_STREAM, "levels_of", "epsilon, delta, levels"),
+    "stream charges": Seam(_STREAM, "charges_of", "priced, levels"),
     "stream on its level": Seam(f"{_STREAM}:StreamRelease", "_on_level", "self, granted, session", ("_level", "_cost")),
     "stream encoder": Seam(_STREAM, "encode_private", "chunk"),
     "stream names an error": Seam(_STREAM, "type"),

@@ -121,7 +121,9 @@ def opened(
         mechanism = build(calibrations.load(privacy.calibration), privacy.epsilon, noise=noise)
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
         plan = resolved(settings, mechanisms={settings.stream[0].name: mechanism})
-        yield Sidecar(plan, ledger, today=today, ledger_id=ledger.header.ledger_id, givers=ledger.givers)
+        yield Sidecar(
+            plan, ledger, today=today, ledger_id=ledger.header.ledger_id, former_ledgers=ledger.former_ledgers
+        )
 
 
 @contextlib.asynccontextmanager

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -141,14 +142,15 @@ def test_what_is_left_looks_at_the_streams_own_ceilings_too() -> None:
     charge = Charge.of("0.25")
     ceilings = Ceilings.of(session=2.0, day=3.0, lifetime=3.0)
     own = Ceilings.of(session=5.0, day=1.0)
-    ledger = MemoryLedger(ceilings, {"features": own})
+    both = replace(ceilings, streams={"features": own})
+    ledger = MemoryLedger(both)
     ledger.reserve([Request(KEY, 1, 0, 3, 4, charge), Request(StreamKey("d0", "pupil"), 1, 0, 3, 4, charge)], DAY)
     spent = ledger.odometer("d0")
     lefts = [(left.scope, left.chunks, left.resumes_at) for left in left_of(spent, ceilings, charge, DAY)]
     assert lefts == [("session", 6, None), ("lifetime", 10, None), ("day", 10, MIDNIGHT)], (
         "what lasts longer goes first"
     )
-    beneath = [(left.scope, left.chunks) for left in left_of(spent, ceilings, charge, DAY, stream="features", own=own)]
+    beneath = [(left.scope, left.chunks) for left in left_of(spent, both, charge, DAY, stream="features")]
     assert beneath == [("day", 3), ("session", 6), ("lifetime", 10)]
     assert left_of(spent, ceilings, charge, DAY - 5)[2].resumes_at == MIDNIGHT, "a clock that was set back"
     assert spent is not None
@@ -211,7 +213,7 @@ class OneLink:
 async def test_no_chunk_waits_for_it() -> None:
     """What is retained goes before chunks; this does not, though the broker has not answered."""
     sender, link = Sender(Outbox(8, 60.0)), OneLink()
-    sender.retain_behind("budget", b"1")
+    sender.retain_after_chunks("budget", b"1")
     serving = asyncio.create_task(sender.serve(link))  # type: ignore[arg-type]
     await until(lambda: link.said == ["budget"])
     sender.post("chunk", b"")
@@ -226,7 +228,7 @@ async def test_it_overtakes_no_chunk_that_waits() -> None:
     await asyncio.sleep(0)
     for chunk in ("chunk 0", "chunk 1"):  # a new link has one under way
         sender.post(chunk, b"")
-    sender.retain_behind("budget", b"1")
+    sender.retain_after_chunks("budget", b"1")
     for _ in range(5):
         await asyncio.sleep(0)
     assert link.said == ["chunk 0"]
@@ -350,7 +352,7 @@ async def test_a_reload_leaves_the_loop_free(
         reloading = asyncio.create_task(made.reload(lower))
         for _ in range(100):
             await asyncio.sleep(0)
-        assert made.plan.ceilings.device.day == Ceilings.of(day=1e6).day, "nothing is taken over before it can be told"
+        assert made.plan.ceilings.day == Ceilings.of(day=1e6).day, "nothing is taken over before it can be told"
         goes_on.set()
         await reloading
-        assert made.plan.ceilings.device.day == Ceilings.of(day=9.6).day
+        assert made.plan.ceilings.day == Ceilings.of(day=9.6).day

@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import LEVELS, Ceilings, levels_of
+from eyestream.privacy.charge import LEVELS, Ceilings, charges_of
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import left_of, levels_left
 from eyestream.privacy.reservation import Granted, Request
@@ -39,7 +42,7 @@ def spend(path: Path, chunks: int) -> Odometer:
     """So many chunks of the configuration's device are reserved."""
     settings = load(path)
     ceilings, device = Ceilings.of(lifetime=960.0, levels=LEVELS), settings.device[0].id
-    charge, *later = levels_of(4.8, 0.0, LEVELS)
+    charge, *later = charges_of(Loss("chunk", Fraction(4.8)), LEVELS)
     asked = [
         Request(StreamKey(device, "features"), 1, 64 * i, 64 * i + 63, 64, charge, later=tuple(later))
         for i in range(chunks)
@@ -123,11 +126,12 @@ def test_budget_lists_the_present_level_and_those_behind_it(path: Path, capsys: 
 
 def test_what_is_said_to_be_left_is_what_a_ledger_grants(path: Path) -> None:
     """From odd places too, where a level's last charge leaves a rest."""
-    ceilings, charges = Ceilings.of(lifetime=960.0, levels=LEVELS), levels_of(4.8, 0.0, LEVELS)
+    ceilings, charges = Ceilings.of(lifetime=960.0, levels=LEVELS), charges_of(Loss("chunk", Fraction(4.8)), LEVELS)
     odometer = spend(path, 130)
     [left] = left_of(odometer, ceilings, charges, 1)
-    beneath = Ceilings.of(lifetime=560.0)  # the stream's own: 8 of them left, 3 chunks of 2.4
-    [lower] = left_of(odometer, ceilings, charges, 1, stream="features", own=beneath)
+    own = Ceilings.of(lifetime=560.0)  # the stream's: 8 of them left, 3 chunks of 2.4
+    both = replace(ceilings, streams={"features": own})
+    [lower] = left_of(odometer, both, charges, 1, stream="features")
     assert (lower.scope, lower.chunks) == ("lifetime", 3)
     assert spend(path, 0) == odometer
     device = load(path).device[0].id
@@ -163,7 +167,7 @@ def test_only_the_ceiling_is_taken_over_without_a_restart(path: Path) -> None:
     old = load(path)
     plan = resolved(old)
     lower: Settings = load(changed(path, "960.0", "500.0"))
-    ceilings = plan.lowered(lower).ceilings.device
+    ceilings = plan.lowered(lower).ceilings
     assert (ceilings.lifetime, ceilings.levels) == (500 * 10**12, LEVELS)
     with pytest.raises(ConfigError, match=r"\[budget\] lifetime_epsilon is higher"):
         resolved(lower).lowered(old)

@@ -78,7 +78,7 @@ def test_devices_have_budgets_of_their_own_and_streams_share_that_of_their_devic
 
 
 def test_a_stream_may_have_lower_ceilings_of_its_own(path):
-    with Ledger(path, ceilings=FREE, streams={"features": Ceilings(session=5)}) as ledger:
+    with Ledger(path, ceilings=Ceilings(4, streams={"features": Ceilings(session=5)})) as ledger:
         gaze = [Request(StreamKey("d", "gaze"), 1, 8 * i, 8 * i + 7, 8, CHARGE) for i in range(3)]
         answers = ledger.reserve([ask(0), *gaze, ask(1)], 100)
     assert [type(answer) for answer in answers] == [Granted] * 4 + [Withheld]
@@ -458,11 +458,12 @@ def test_a_new_ledger_knows_the_day_on_which_it_was_made(path):
 
 
 def test_ceilings_of_streams_are_lowered_and_never_raised(path):
-    with Ledger(path, ceilings=FREE, streams={"features": Ceilings(2, 10)}) as ledger:
-        for higher in ({}, {"features": Ceilings(2, 11)}, {"features": Ceilings(3, 10)}):
-            with pytest.raises(ValueError, match="no higher"):
-                ledger.lower(FREE, higher)
-        ledger.lower(FREE, {"features": Ceilings(2, 5), "gaze": Ceilings(session=1)})
+    with Ledger(path, ceilings=Ceilings(4, streams={"features": Ceilings(2, 10)})) as ledger:
+        features = (({}, "window"), ({"features": Ceilings(2, 11)}, "window"))
+        for higher, named in (*features, ({"features": Ceilings(3, 10)}, "window_chunks")):
+            with pytest.raises(ValueError, match=rf"no higher, found .*streams\.features\.{named}\b"):
+                ledger.lower(Ceilings(4, streams=higher))
+        ledger.lower(Ceilings(4, streams={"features": Ceilings(2, 5), "gaze": Ceilings(session=1)}))
         gaze = Request(StreamKey("d", "gaze"), 1, 0, 7, 8, CHARGE)
         assert [type(answer) for answer in ledger.reserve([ask(0), ask(1), gaze], 100)] == [Granted, Withheld, Withheld]
 
@@ -486,7 +487,6 @@ def test_every_call_waits_for_the_one_before_it(path, monkeypatch):
             "odometer": lambda: ledger.odometer("d"),
             "header": lambda: ledger.header,
             "unsettled": lambda: ledger.unsettled(KEY),
-            "upgrade": lambda: ledger.upgrade(KEY, bytes(16), b"1" * 16),
             "vouch_for": lambda: ledger.vouch_for(100),
         }
         first = threading.Thread(target=lambda: (ledger.reserve([ask(0)], 100), done.append("reserve")))

@@ -1,10 +1,12 @@
 """What a ledger remembers of a lifetime that fades: its level after a restart, and what damage can have cost."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from eyestream.privacy.charge import Ceilings, Charge, levels_of
+from eyestream.privacy.charge import Ceilings, Charge, charges_of
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
@@ -16,7 +18,7 @@ RECORD = 64
 
 
 def ask(index: int) -> Request:
-    charge, *later = levels_of(2.0, 0.0, LEVELS)
+    charge, *later = charges_of(Loss("chunk", Fraction(2.0)), LEVELS)
     return Request(KEY, 1, index, index, 1, charge, later=tuple(later))
 
 

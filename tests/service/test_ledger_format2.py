@@ -79,7 +79,7 @@ def test_it_is_rewritten_on_opening_and_said_once(copy, caplog, name):
     path = copy(name)
     before = read_ledger(path)
     with caplog.at_level(logging.INFO), Ledger(path, ceilings=Ceilings(4)) as ledger:
-        assert ledger.upgraded_from == 2
+        assert ledger.header.legacy is None
         assert {device: ledger.odometer(device) for device in before.odometers} == before.odometers
     assert [record.getMessage() for record in caplog.records] == [
         f"{path}: a ledger of 0.1.0, rewritten in format 3 with every spend"
@@ -88,7 +88,7 @@ def test_it_is_rewritten_on_opening_and_said_once(copy, caplog, name):
     assert after.odometers == before.odometers
     assert after.header._replace(generation=0, snapshot_bytes=0) == before.header._replace(legacy=None)
     with caplog.at_level(logging.INFO), Ledger(path, ceilings=Ceilings(4)) as ledger:
-        assert ledger.upgraded_from is None
+        assert ledger.header.legacy is None
     assert len(caplog.records) == 1
 
 

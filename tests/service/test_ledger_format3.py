@@ -27,7 +27,7 @@ def write(path: Path, wearers: tuple[int, ...]) -> None:
     path.chmod(0o600)
     for life in range(3):
         writer._MANY_RECORDS = 1 if life == 1 else 1 << 12
-        with Ledger(path, ceilings=Ceilings(3, 9), streams={"gaze": Ceilings(2, 8)}) as ledger:
+        with Ledger(path, ceilings=Ceilings(3, 9, streams={"gaze": Ceilings(2, 8)})) as ledger:
             for index in range(9):
                 key, first = KEYS[index % 3], 8 * index
                 charge, wearer = Charge(2 + index % 4, index), wearers[(index + life) % len(wearers)]

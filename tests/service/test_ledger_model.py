@@ -18,6 +18,7 @@ from eyestream.streams import StreamKey
 KEYS = st.sampled_from([StreamKey("a", "s"), StreamKey("a", "t"), StreamKey("b", "s")])
 WEARERS = st.integers(0, 2)
 OF_A_WEARER = Ceilings(day=5, lifetime=24)
+OF_T = {"t": Ceilings(lifetime=20)}
 
 
 class LedgerLife(RuleBasedStateMachine):
@@ -47,9 +48,11 @@ class LedgerLife(RuleBasedStateMachine):
         if self.ledger is not None:
             self.ledger.close()
         self.chunk = chunk
-        self.ceilings = Ceilings(window, 3 + window if window else None, session=30, lifetime=80, wearer=OF_A_WEARER)
+        self.ceilings = Ceilings(
+            window, 3 + window if window else None, session=30, lifetime=80, wearer=OF_A_WEARER, streams=OF_T
+        )
         writer._MANY_RECORDS, writer._TOO_MANY_RECORDS = (1, 12) if rewritten else self.bounds
-        self.ledger = Ledger(self.path, ceilings=self.ceilings, streams={"t": Ceilings(lifetime=20)})
+        self.ledger = Ledger(self.path, ceilings=self.ceilings)
 
     @rule(rewritten=st.booleans())
     def restart_as_before(self, rewritten):

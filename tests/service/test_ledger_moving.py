@@ -11,9 +11,10 @@ from eyestream.errors import ConfigError, LedgerError
 from eyestream.privacy.accountant import Granted, Request, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger import file as file_module
+from eyestream.rim.ledger.device_export import read_export, write_export
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import Parcel, read_parcel, write_parcel
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
@@ -48,29 +49,29 @@ def ledgers(tmp_path: Path) -> tuple[Path, Path]:
     return old, new
 
 
-def give(path: Path) -> Parcel:
+def give(path: Path) -> DeviceExport:
     with Ledger(path, ceilings=CEILINGS) as ledger:
-        return ledger.give_away("moved")
+        return ledger.export_device("moved")
 
 
-def take(path: Path, parcel: Parcel) -> None:
+def take(path: Path, export: DeviceExport) -> None:
     with Ledger(path, ceilings=CEILINGS) as ledger:
-        ledger.take_over(parcel)
+        ledger.import_device(export)
 
 
 def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
     old, new = ledgers
     before = read_ledger(old).odometers["moved"]
-    parcel = give(old)
+    export = give(old)
     with Ledger(old, ceilings=CEILINGS) as ledger:
         with pytest.raises(ValueError, match="moved to another ledger"):
             ledger.reserve([ask(0, OTHER), ask(2)], 20_000)
-        assert ledger.give_away("moved") == parcel  # as often as one likes
-    take(new, parcel)
+        assert ledger.export_device("moved") == export  # as often as one likes
+    take(new, export)
     assert read_ledger(new).odometers["moved"] == before
     assert before.wearers[4].epsilon == before.epsilon == 2 * Charge.of(0.25).epsilon
-    assert read_ledger(old).gone == {"moved"}
-    assert read_ledger(new).gone == set()
+    assert read_ledger(old).exported == {"moved"}
+    assert read_ledger(new).exported == set()
     with Ledger(new, ceilings=CEILINGS) as ledger:
         answers = ledger.reserve([ask(i) for i in range(5)], 20_000)
     assert [type(answer) for answer in answers] == [Withheld, Withheld, Granted, Granted, Withheld]  # 4 of 0.25
@@ -84,19 +85,19 @@ def test_nothing_is_taken_over_twice_and_nothing_old(ledgers: tuple[Path, Path])
     take(new, first)
     with pytest.raises(LedgerError, match="is in it already"):
         take(new, first)
-    with pytest.raises(LedgerError, match="given away later"):
+    with pytest.raises(LedgerError, match="exported again"):
         take(old, first)
     assert spend(new, 2) == [True]
     second = give(new)
-    with pytest.raises(LedgerError, match="given away later"):
+    with pytest.raises(LedgerError, match="exported again"):
         take(old, first)
     take(old, second)  # it comes back with what was spent elsewhere
     assert read_ledger(old).odometers["moved"].released == 3
     assert spend(old, 0, 1, 2, 3) == [False, False, False, True]
-    with pytest.raises(LedgerError, match="given away later"):
+    with pytest.raises(LedgerError, match="exported again"):
         take(new, second)
     with pytest.raises(LedgerError, match="knows nothing"), Ledger(new, ceilings=CEILINGS) as ledger:
-        ledger.give_away("stranger")
+        ledger.export_device("stranger")
 
 
 def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path], monkeypatch) -> None:
@@ -105,18 +106,18 @@ def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path],
     with monkeypatch.context() as patch:
         disk = TracedDisk()
         patch.setattr(file_module, "os", disk)
-        parcel = give(old)
+        export = give(old)
     steps = [step for step, _, _ in disk.trace]
     assert steps == ["sync", "create", "write", "sync", "rename", "names"]
     outcomes = set()
     for cut in range(len(steps) + 1):
         for state in states(before, disk.trace, cut, random.Random(cut), damages=6):
             path = put(old.parent, state)
-            gone = "moved" in read_ledger(path).gone
+            gone = "moved" in read_ledger(path).exported
             assert read_ledger(path).odometers == expected
-            assert gone or cut < len(steps)  # nobody has the parcel before that
+            assert gone or cut < len(steps)  # nobody has the export before that
             if gone:
-                assert give(path) == parcel
+                assert give(path) == export
             else:
                 assert spend(path, 2) == [True]
             outcomes.add(gone)
@@ -126,18 +127,18 @@ def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path],
 def test_the_power_goes_at_every_step_of_taking_over(ledgers: tuple[Path, Path], monkeypatch) -> None:
     old, new = ledgers
     expected = read_ledger(old).odometers["moved"]
-    parcel, before = give(old), new.read_bytes()
+    export, before = give(old), new.read_bytes()
     with monkeypatch.context() as patch:
         disk = TracedDisk()
         patch.setattr(file_module, "os", disk)
-        take(new, parcel)
+        take(new, export)
     outcomes = set()
     for cut in range(len(disk.trace) + 1):
         for state in states(before, disk.trace, cut, random.Random(cut), damages=6):
             path = put(new.parent, state)
             known = "moved" in read_ledger(path).odometers
             if not known:
-                take(path, parcel)  # again, as the file is still there
+                take(path, export)  # again, as the file is still there
             assert read_ledger(path).odometers["moved"] == expected
             assert spend(path, 1, 2) == [False, True]
             outcomes.add(known)
@@ -145,20 +146,20 @@ def test_the_power_goes_at_every_step_of_taking_over(ledgers: tuple[Path, Path],
 
 
 def test_a_parcel_is_read_whole_or_refused(ledgers: tuple[Path, Path], tmp_path: Path) -> None:
-    parcel, path = give(ledgers[0]), tmp_path / "parcel"
-    write_parcel(path, parcel)
-    assert read_parcel(path) == parcel
+    export, path = give(ledgers[0]), tmp_path / "export"
+    write_export(path, export)
+    assert read_export(path) == export
     assert path.stat().st_mode & 0o077 == 0
     with pytest.raises(LedgerError, match="exists already"):
-        write_parcel(path, parcel)
+        write_export(path, export)
     data = path.read_bytes()
     for at in range(0, len(data), 7):
         for changed in (data[:at], data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]):
             path.write_bytes(changed)
             with pytest.raises(LedgerError, match="wrote, or is damaged"):
-                read_parcel(path)
+                read_export(path)
     with pytest.raises(LedgerError, match="cannot be read"):
-        read_parcel(tmp_path / "none")
+        read_export(tmp_path / "none")
 
 
 def run(*words: object) -> None:
@@ -169,13 +170,13 @@ def run(*words: object) -> None:
 
 def test_the_commands(ledgers: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = ledgers
-    parcel = tmp_path / "parcel"
-    run("--ledger", old, "--export", "moved", parcel)
+    export = tmp_path / "export"
+    run("--ledger", old, "--export", "moved", export)
     with pytest.raises(LedgerError, match="exists already"):
-        run("--ledger", old, "--export", "other", parcel)
-    assert read_ledger(old).gone == {"moved"}
-    run("--ledger", new, "--import", parcel)
-    assert not parcel.exists()
+        run("--ledger", old, "--export", "other", export)
+    assert read_ledger(old).exported == {"moved"}
+    run("--ledger", new, "--import", export)
+    assert not export.exists()
     capsys.readouterr()
     run("--ledger", old)
     assert "moved: moved to another ledger" in capsys.readouterr().out

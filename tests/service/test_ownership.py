@@ -105,9 +105,9 @@ async def test_a_device_that_was_moved_is_the_new_one_s_though_the_old_words_sta
         await until(lambda: sidecar.pipeline.counters.released == 1)
     assert "sidecar a states" in await refusal(new)
     with Ledger(old.sidecar.ledger, ceilings=ceilings_of(old)) as ledger:
-        parcel = ledger.give_away("hmd-1")
+        export = ledger.export_device("hmd-1")
     with Ledger(new.sidecar.ledger, ceilings=ceilings_of(new)) as ledger:
-        ledger.take_over(parcel)
+        ledger.import_device(export)
     finding = await owner_finding(Endpoint.of(new.private), new)
     assert finding.passed, finding
     async with running(new) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:

@@ -172,9 +172,9 @@ def written(path: Path, *lines: str) -> Path:
 def test_the_table_is_optional_and_its_ceilings_let_one_chunk_through(path: Path) -> None:
     plain = load(path)
     assert plain.budget.wearer is None
-    assert resolved(plain).ceilings.device.wearer is None
+    assert resolved(plain).ceilings.wearer is None
     settings = load(written(path, "day_epsilon = 48.0", "lifetime_delta = 1e-3"))
-    assert resolved(settings).ceilings.device.wearer == Ceilings.of(day=48.0, lifetime_delta=1e-3)
+    assert resolved(settings).ceilings.wearer == Ceilings.of(day=48.0, lifetime_delta=1e-3)
     low = load(written(path, "lifetime_epsilon = 4.7"))
     with pytest.raises(ConfigError, match=r"\[budget.wearer\] lifetime_epsilon: expected at least the epsilon of one"):
         resolved(low)
@@ -198,14 +198,14 @@ def test_ceilings_of_a_wearer_are_lowered_without_a_restart_and_never_raised(pat
     plain, some, less = load(path), *(load(written(path, f"day_epsilon = {day}")) for day in (48.0, 24.0))
     plain, some, less = (msgspec.structs.replace(one, sidecar=plain.sidecar) for one in (plain, some, less))
     for old, new in ((plain, some), (some, less)):
-        assert resolved(old).lowered(new).ceilings.device.wearer == resolved(new).ceilings.device.wearer
+        assert resolved(old).lowered(new).ceilings.wearer == resolved(new).ceilings.wearer
     for old, new in ((less, some), (some, plain)):
         with pytest.raises(ConfigError, match=r"\[budget.wearer\] day_epsilon is higher"):
             resolved(old).lowered(new)
-    with Ledger(plain.sidecar.ledger, ceilings=resolved(some).ceilings.device) as ledger:
-        ledger.lower(resolved(less).ceilings.device)
+    with Ledger(plain.sidecar.ledger, ceilings=resolved(some).ceilings) as ledger:
+        ledger.lower(resolved(less).ceilings)
         with pytest.raises(ValueError, match="no higher"):
-            ledger.lower(resolved(plain).ceilings.device)
+            ledger.lower(resolved(plain).ceilings)
 
 
 def test_the_guarantee_says_what_a_wearer_costs_and_what_that_rests_on(path: Path) -> None:
@@ -238,7 +238,7 @@ def test_the_ledger_decides_by_the_table(path: Path) -> None:
     asked = [
         Request(key, 1, 64 * i, 64 * i + 63, 64, charge, wearer) for i, wearer in enumerate((ANNA, ANNA, ANNA, BEN, 0))
     ]
-    with Ledger(settings.sidecar.ledger, ceilings=plan.ceilings.device) as ledger:
+    with Ledger(settings.sidecar.ledger, ceilings=plan.ceilings) as ledger:
         answers = [isinstance(answer, Granted) for answer in ledger.reserve(asked, DAY)]
     assert answers == [True, True, False, True, True]
 

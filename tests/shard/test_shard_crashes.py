@@ -13,7 +13,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger import writer
 from eyestream.rim.shard import outbox
-from eyestream.rim.shard.frames import Parcel
+from eyestream.rim.shard.frames import ReleasedChunk
 from eyestream.rim.shard.shard import Shard
 from eyestream.wire.messages import PrivateChunk, decode_private
 from tests.rigs.shards import (
@@ -210,8 +210,8 @@ class Hasty(Shard):
 
     log: MemoryLog
 
-    def _write(self) -> list[Parcel]:
-        type(self).log.published += [(p.id, (p.device, p.stream), p.payload) for p in self._parcels]  # type: ignore[misc]
+    def _write(self) -> list[ReleasedChunk]:
+        type(self).log.published += [(p.id, (p.device, p.stream), p.payload) for p in self._unwritten]  # type: ignore[misc]
         return super()._write()
 
 

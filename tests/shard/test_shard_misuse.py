@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from eyestream.errors import LedgerError, ShardError
@@ -14,6 +15,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, refuse_shorter
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
+from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack
 from eyestream.rim.shard.worker import Worker
 from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
@@ -213,6 +215,19 @@ def test_damage_anywhere_in_the_outbox(tmp_path: Path, at: int) -> None:
     one.place.lengths = dict.fromkeys(one.place.lengths, Lengths(0, 0))
     assert one.live()
     assert all(len(payloads) == 1 for payloads in one.payloads().values())
+
+
+def test_an_outbox_on_disk_has_the_names_that_it_always_had() -> None:
+    """A shard of an earlier version goes on: what stands in the first frame, by name, and in each step, in order."""
+    chunk = ReleasedChunk("id", "d", "features", 1, 3, b"bytes")
+    frame, _ = pack(Contents("name", 0, 1, waiting=[chunk]))
+    told = msgspec.msgpack.decode(frame[20:])
+    assert set(told) == {
+        "ledger", "partition", "partitions", "frames", "epoch", "offset", "borders", "given_up", "parcels",
+    }  # fmt: skip
+    assert told["parcels"] == [["id", "d", "features", 1, 3, b"bytes"]]
+    step, _ = pack(Step("epoch", 7, {}, [chunk], ["gone"]))
+    assert msgspec.msgpack.decode(step[20:]) == ["epoch", 7, {}, told["parcels"], ["gone"]]
 
 
 async def test_a_second_place_in_a_file(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_profile_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     sources = plan.sources()
     assert read == ["degrees"]
     for feeder in sources.values():
-        assert feeder.live.profile is plan.streams["third"].parts.profiles[0]  # type: ignore[union-attr]
+        assert feeder.live.profile is plan.streams["third"].parts.makers.profiles[0]  # type: ignore[union-attr]
 
 
 def test_a_source_of_two_streams_that_is_wrong_is_one_line(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def rows_a_second(port: int, rows: int, released: Callable[[], int]) -> fl
 def _forget(self: Outbox, step: Step) -> None:
     """In the place of `Outbox.append`: nothing is written."""
     step.apply(self.contents)
-    self._done = self._done[len(step.done) :]
+    self._acknowledged = self._acknowledged[len(step.acknowledged) :]
 
 
 async def without_outbox(folder: Path, rows: int) -> float:

@@ -4,7 +4,8 @@ Every chunk of every recording goes through the same order of effects as in the 
 then released, once. Another run on the same recordings is another release and adds as much again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge, charge_of
 from eyestream.privacy.claims.kinds import DifferentialPrivacy, only_differential
 from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
@@ -154,14 +155,9 @@ def privatize(
     LedgerError
         The ledger cannot be written.
     """
-    first, answers = book(recordings, calibration, mechanism, booking, every=every, first_row=first_row, people=people)
-    key, levels = (_NOBODY, 1) if booking is None else (booking.key, booking.levels)
-    planned = _planned(
-        recordings, calibration, mechanism,
-        key=key, first=first, levels=levels, every=every, first_row=first_row, people=people,
-    )  # fmt: skip
-    for recording, one, own in zip(recordings, planned, answers, strict=True):
-        yield _made(recording, calibration, mechanism, one, own, levels=levels, first_row=first_row)
+    run = _begun(recordings, _Run(calibration, mechanism, every, first_row), booking)
+    for recording, (one, own) in zip(recordings, _booked(run.releases(recordings, people), booking), strict=True):
+        yield run.made(recording, one, own)
 
 
 _NOBODY = StreamKey("recording", FEATURE_STREAM)
@@ -175,49 +171,15 @@ def book(
     *,
     every: int = 1,
     first_row: int = 0,
-    people: Sequence[str] = (),
 ) -> tuple[int, list[list[Granted] | None]]:
-    """Reserve every chunk of every recording: the session of the first one, and what was granted to each.
+    """Reserve every chunk of every recording, for `release_one` elsewhere: the first session, and each one's grants.
 
     None stands for each where there is no ledger. Parameters and errors are those of `privatize`.
     """
-    if booking is not None:
-        only_differential(mechanism.claim, f"mechanism {mechanism.name}", "into a ledger")
-    for recording in recordings:
-        calibration.check_stream(recording.names, recording.rate_hz)
+    run = _begun(recordings, _Run(calibration, mechanism, every, first_row), booking)
     if booking is None:
-        return 0, [None] * len(recordings)
-    mark = booking.ledger.mark(booking.key)
-    first = 0 if mark is None else mark.session + 1
-    guarantee_of_recording(mechanism, calibration, booking.levels)  # a level that cannot be is said before the booking
-    planned = _planned(
-        recordings, calibration, mechanism,
-        key=booking.key, first=first, levels=booking.levels, every=every, first_row=first_row, people=people,
-    )  # fmt: skip
-    return first, [_granted(one.requests, booking) for one in planned]
-
-
-def _planned(
-    recordings: Sequence[Recording],
-    calibration: Calibration,
-    mechanism: Mechanism,
-    *,
-    key: StreamKey,
-    first: int,
-    levels: int,
-    every: int,
-    first_row: int,
-    people: Sequence[str],
-) -> Iterator[RecordingRelease]:
-    """The releases of sessions from number `first` on; a history goes from one of a person to their next."""
-    settings, last = _settings(key, calibration), dict[str, RecordingRelease]()
-    for place, recording in enumerate(recordings):
-        person = people[place] if people else ""
-        rows, before = recording.features[first_row:], last.get(person)
-        one = RecordingRelease(settings, mechanism, first + place, rows, levels, every=every, before=before)
-        if mechanism.sessions:
-            last[person] = one
-        yield one
+        return run.session, [None] * len(recordings)
+    return run.session, [_granted(one.requests, booking) for one in run.releases(recordings)]
 
 
 def release_one(
@@ -233,31 +195,72 @@ def release_one(
     first_row: int = 0,
 ) -> Released:
     """Release a recording under what `book` answered, without any history; to be done once for each answer."""
-    (one,) = _planned(
-        [recording], calibration, mechanism,
-        key=key, first=session, levels=levels, every=every, first_row=first_row, people=(),
-    )  # fmt: skip
-    return _made(recording, calibration, mechanism, one, answers, levels=levels, first_row=first_row)
+    run = _Run(calibration, mechanism, every, first_row, key, session, levels)
+    (one,) = run.releases([recording])
+    return run.made(recording, one, answers)
 
 
-def _made(
-    recording: Recording,
-    calibration: Calibration,
-    mechanism: Mechanism,
-    one: RecordingRelease,
-    answers: list[Granted] | None,
-    *,
-    levels: int,
-    first_row: int,
-) -> Released:
-    own = [Granted(request) for request in one.requests] if answers is None else answers
-    charges = [answer.spent for answer in own if answer.spent is not None]
-    counted = isinstance(mechanism.claim, DifferentialPrivacy)
-    made = guarantee_of_recording(mechanism, calibration, levels)
-    stretches = _stretches(mechanism, own, first_row) if counted else None
-    return _released(
-        recording, mechanism, made, one.release(own), stretches=stretches, charges=charges, first_row=first_row
-    )
+@dataclass(frozen=True)
+class _Run:
+    """How recordings are released: as asked for, under `key` in the ledger from number `session` on."""
+
+    calibration: Calibration
+    mechanism: Mechanism
+    every: int = 1
+    first_row: int = 0
+    key: StreamKey = _NOBODY
+    session: int = 0
+    levels: int = 1
+
+    def releases(self, recordings: Sequence[Recording], people: Sequence[str] = ()) -> Iterator[RecordingRelease]:
+        """One for each recording; a history goes from one of a person to their next."""
+        settings, last = _settings(self.key, self.calibration), dict[str, RecordingRelease]()
+        for place, recording in enumerate(recordings):
+            person = people[place] if people else ""
+            rows, before, session = recording.features[self.first_row :], last.get(person), self.session + place
+            one = RecordingRelease(
+                settings, self.mechanism, session, rows, self.levels, every=self.every, before=before
+            )
+            if self.mechanism.sessions:
+                last[person] = one
+            yield one
+
+    def made(self, recording: Recording, one: RecordingRelease, answers: list[Granted] | None) -> Released:
+        """The release under its grants; None: there is no ledger."""
+        mechanism, first_row = self.mechanism, self.first_row
+        own = [Granted(request) for request in one.requests] if answers is None else answers
+        charges = [answer.spent for answer in own if answer.spent is not None]
+        counted = isinstance(mechanism.claim, DifferentialPrivacy)
+        made = guarantee_of_recording(mechanism, self.calibration, self.levels)
+        stretches = _stretches(mechanism, own, first_row) if counted else None
+        return _released(
+            recording, mechanism, made, one.release(own), stretches=stretches, charges=charges, first_row=first_row
+        )
+
+
+def _begun(recordings: Sequence[Recording], run: _Run, booking: Booking | None) -> _Run:
+    """The run at its place in the ledger. All that can be refused before a booking is refused here."""
+    if booking is not None:
+        only_differential(run.mechanism.claim, f"mechanism {run.mechanism.name}", "into a ledger")
+    for recording in recordings:
+        run.calibration.check_stream(recording.names, recording.rate_hz)
+    if booking is None:
+        return run
+    mark = booking.ledger.mark(booking.key)
+    guarantee_of_recording(run.mechanism, run.calibration, booking.levels)  # raises for a level that cannot be
+    return replace(run, key=booking.key, session=0 if mark is None else mark.session + 1, levels=booking.levels)
+
+
+def _booked(
+    planned: Iterable[RecordingRelease], booking: Booking | None
+) -> Iterator[tuple[RecordingRelease, list[Granted] | None]]:
+    """Each release with its grants. With a ledger, all are reserved before the first is given."""
+    if booking is None:
+        yield from ((one, None) for one in planned)
+        return
+    granted = deque((one, _granted(one.requests, booking)) for one in planned)
+    while granted:  # a release that was given is not held any longer
+        yield granted.popleft()
 
 
 def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, epsilon: float) -> Iterator[Released]:
@@ -276,7 +279,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         mechanism = build_whole(calibration, epsilon, len(recording.t), k=calibration.k or 1)
         rows = release_rows(mechanism, recording.features)
         made = guarantee_of_recording(mechanism, calibration)
-        charges = [Charge.of(mechanism.epsilon, mechanism.delta)] * chunk_count(len(recording.t), mechanism.n)
+        charges = [charge_of(mechanism)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
         yield _released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
 

@@ -37,11 +37,11 @@ def obstacles(
     known: dict[bytes, str] = {}
     for recording in recordings:
         seen, rows = _seen(calibration, recording)[first:], blake2b(recording.features.tobytes()).digest()
-        behind, chunk = seen[baseline:], min(calibration.n, max(len(seen) - baseline, 0))
+        after, chunk = seen[baseline:], min(calibration.n, max(len(seen) - baseline, 0))
         if rows in known:
             yield f"{recording.path}: holds the very rows of {known[rows]}: they would be released and charged twice"
         known.setdefault(rows, recording.path)
-        if len(behind) == 0:
+        if len(after) == 0:
             yield f"{recording.path}: has {len(recording.t)} rows, expected more than {first + baseline}" + (
                 f", as its baseline takes {baseline}" if baseline else ""
             )
@@ -50,8 +50,8 @@ def obstacles(
                 f"{recording.path}: {int(seen[:baseline].sum())} of the {baseline} rows of its baseline have values, "
                 f"expected {LEAST_SEEN:.0%}: all that is released would hang on them"
             )
-        elif behind.sum() < LEAST_SEEN * chunk:
-            yield f"{recording.path}: {int(behind.sum())} of its {len(behind)} rows have values, expected half a chunk"
+        elif after.sum() < LEAST_SEEN * chunk:
+            yield f"{recording.path}: {int(after.sum())} of its {len(after)} rows have values, expected half a chunk"
 
 
 def better_start(recordings: Sequence[Recording], calibration: Calibration, *, first: int, baseline: int) -> int | None:

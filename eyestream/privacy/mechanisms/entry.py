@@ -16,7 +16,7 @@ from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration, Tables
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.problems import Problems
-from eyestream.strict import Place, Reader
+from eyestream.strict import Reader, TablePlace
 
 __all__ = ["Beginning", "Entry", "NoOptions", "StudyForm", "referred"]
 
@@ -158,7 +158,7 @@ class Entry:
             raise ConfigError(f"{self.name} has no option {unknown[0]}; it takes {_listed(takes)}")
         problems, kinds = Problems(), {field.name: field.type for field in msgspec.structs.fields(self.options)}
         for name, value in given.items():
-            Reader(problems).value(kinds[name], value, Place(), f"option {name}")
+            Reader(problems).value(kinds[name], value, TablePlace(), f"option {name}")
         problems.refuse(f"{self.name}: ")
         return given
 

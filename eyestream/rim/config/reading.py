@@ -20,7 +20,7 @@ from eyestream.problems import Problems
 from eyestream.rim.config.purposes import answered
 from eyestream.rim.config.tables import BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings, listener
 from eyestream.rim.config.upgrade import upgraded_table
-from eyestream.strict import Place, Reader, expected, read, unknown_keys
+from eyestream.strict import Reader, TablePlace, expected, read, unknown_keys
 from eyestream.wire.topics import refuse_shared
 
 __all__ = ["Reading", "load", "load_login", "read_tables"]
@@ -90,11 +90,11 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
     for field in fields.values():
         before = len(problems)
         if field.name in tables:
-            tables |= {field.name: _sound(tables[field.name], problems, Place(), field.name)}
+            tables |= {field.name: _sound(tables[field.name], problems, TablePlace(), field.name)}
         if field.name == "stream" and isinstance(tables.get("stream"), list):
             values["stream"] = tuple(_streams(tables["stream"], problems))
         elif field.name in tables:
-            values[field.name] = Reader(problems).value(field.type, tables[field.name], Place(), field.name)
+            values[field.name] = Reader(problems).value(field.type, tables[field.name], TablePlace(), field.name)
         elif field.required and field.name not in misspelt:
             problems.add(f"[[{field.name}]]: missing; expected {expected(field.type)}")
         if len(problems) > before:
@@ -112,7 +112,7 @@ def _streams(tables: list[object], problems: Problems) -> Iterator[StreamSetting
     if not tables:
         problems.add("[[stream]]: missing; expected a list of tables, at least 1")
     for number, table in enumerate(tables):
-        place, before = Place().numbered("stream", number, table), len(problems)
+        place, before = TablePlace().numbered("stream", number, table), len(problems)
         if isinstance(table, dict) and isinstance(table.get("privacy"), dict):
             privacy = table["privacy"]
             with problems.gathered():
@@ -151,7 +151,7 @@ def _toml(path: Path) -> dict[str, Any]:
     return table
 
 
-def _sound(value: Any, problems: Problems, place: Place, key: str) -> Any:
+def _sound(value: Any, problems: Problems, place: TablePlace, key: str) -> Any:
     """The value of a key without numbers that are not finite, and without names of shared subscriptions.
 
     Each is a problem, also within options that only a mechanism or a source knows. Something harmless stands in its

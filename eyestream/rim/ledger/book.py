@@ -31,7 +31,7 @@ from eyestream.rim.ledger.records import NamePiece, SlotFields
 from eyestream.rim.ledger.snapshot import DeviceLine, StreamFacts, Unsettled, read_snapshot, write_snapshot
 from eyestream.streams import StreamKey
 
-__all__ = ["MOST_UNSYNCED", "Book", "Entry", "no_collection", "read_book"]
+__all__ = ["MOST_UNSYNCED", "Book", "LedgerStream", "no_collection", "read_book"]
 
 MOST_UNSYNCED = 512
 """Records that may wait to be made durable; a longer stretch of damage is not a torn append."""
@@ -42,20 +42,13 @@ _SECONDS_A_DAY = 86_400
 
 
 @dataclasses.dataclass(slots=True)
-class Entry:
+class LedgerStream:
     """One stream: its number in the records, the account of its device, and what is known beside sums."""
 
     number: int
     key: StreamKey
     account: Account
-    front_end: str = ""
-    calibration: str = ""
-    upgrades: int = 0
     unsettled: deque[Unsettled] = dataclasses.field(default_factory=lambda: deque(maxlen=_MOST_UNSETTLED))
-
-    def note_upgrade(self, front_end: str, calibration: str) -> None:
-        """It is made with these from now on."""
-        self.front_end, self.calibration, self.upgrades = front_end, calibration, self.upgrades + 1
 
     def settle(self, session: int, last_row: int) -> None:
         """Forget the span that ends there."""
@@ -65,8 +58,8 @@ class Entry:
                 return
 
     def facts(self) -> StreamFacts:
-        """All of it but the account."""
-        return StreamFacts(self.front_end, self.calibration, self.upgrades, tuple(self.unsettled))
+        """What is known beside its sums."""
+        return StreamFacts(unsettled=tuple(self.unsettled))
 
 
 class Book:
@@ -83,8 +76,8 @@ class Book:
     accounts, entries : by device, by stream.
     tail : the records after the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
-    moves, givers : how often a device was moved between ledgers, and the names of those that gave it away.
-    gone : devices that were moved out of this one.
+    moves, former_ledgers : how often a device was moved between ledgers, and the names of those that it came from.
+    exported : devices that were moved out of this one.
 
     Raises
     ------
@@ -96,13 +89,13 @@ class Book:
         source = Source(pieces)
         self.header: Header = read_header(source.take(64))
         self.accounts: dict[str, Account] = {}
-        self.entries: dict[StreamKey, Entry] = {}
+        self.streams: dict[StreamKey, LedgerStream] = {}
         self.day = self.header.created // _SECONDS_A_DAY
         self.moves: dict[str, int] = {}
-        self.givers: dict[str, tuple[str, ...]] = {}
-        self.gone: set[str] = set()
-        self._by_number: list[Entry] = []
-        self._by_device: dict[str, list[Entry]] = {}
+        self.former_ledgers: dict[str, tuple[str, ...]] = {}
+        self.exported: set[str] = set()
+        self._by_number: list[LedgerStream] = []
+        self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
         if self.header.legacy is not None:
             self._read_legacy(source, self.header.legacy)
@@ -120,14 +113,14 @@ class Book:
         self._count_as_spent(damaged)
         self.tail.check_end()
 
-    def add(self, key: StreamKey) -> Entry:
+    def add(self, key: StreamKey) -> LedgerStream:
         """Open a stream that is new to the ledger."""
         account = self.accounts.setdefault(key.device, Account())
-        entry = Entry(len(self._by_number), key, account)
-        self._by_number.append(entry)
-        self._by_device.setdefault(key.device, []).append(entry)
-        self.entries[key] = entry
-        return entry
+        known = LedgerStream(len(self._by_number), key, account)
+        self._by_number.append(known)
+        self._by_device.setdefault(key.device, []).append(known)
+        self.streams[key] = known
+        return known
 
     def see_day(self, day: int) -> None:
         """Days never go backwards."""
@@ -142,35 +135,35 @@ class Book:
 
     def line(self, device: str) -> DeviceLine:
         """All that is known of a device."""
-        facts = {entry.key.stream: entry.facts() for entry in self._streams_of(device)}
-        moves, givers = self.moves.get(device, 0), self.givers.get(device, ())
-        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.gone, givers)
+        facts = {known.key.stream: known.facts() for known in self._streams_of(device)}
+        moves, former = self.moves.get(device, 0), self.former_ledgers.get(device, ())
+        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.exported, former)
 
-    def bury(self, device: str) -> None:
-        """The device is moved out of this ledger; it must be written before anybody hears of it."""
+    def mark_exported(self, device: str) -> None:
+        """Note that the device is moved out of this ledger. The note must be durable before the export is given out."""
         self.moves[device] = self.moves.get(device, 0) + 1
-        self.gone.add(device)
+        self.exported.add(device)
 
-    def take_over(self, line: DeviceLine) -> None:
-        """The device of `line` is moved into this ledger, which does not have it, or has it no more."""
-        self.gone.discard(line.device)
-        for entry in self._by_device.pop(line.device, []):
-            del self.entries[entry.key]
+    def import_device(self, line: DeviceLine) -> None:
+        """Take the device of `line`, which this ledger never had or has exported."""
+        self.exported.discard(line.device)
+        for known in self._by_device.pop(line.device, []):
+            del self.streams[known.key]
         self._restore(line)
 
-    def begin_anew(self, header: Header) -> None:
+    def continue_after(self, header: Header) -> None:
         """Go on after the snapshot of `header`, as if it had been read."""
         self.header = header
-        self._by_number = [entry for device in self.accounts for entry in self._streams_of(device)]
-        for number, entry in enumerate(self._by_number):
-            entry.number = number
+        self._by_number = [known for device in self.accounts for known in self._streams_of(device)]
+        for number, known in enumerate(self._by_number):
+            known.number = number
         self._begin_tail()
 
     def _begin_tail(self) -> None:
         self.checksum = Checksum(self.header.file_key)
         self.tail = Tail(self.checksum, MOST_UNSYNCED)
 
-    def _streams_of(self, device: str) -> list[Entry]:
+    def _streams_of(self, device: str) -> list[LedgerStream]:
         return self._by_device[device]
 
     def _read_snapshot(self, data: bytes) -> None:
@@ -178,18 +171,16 @@ class Book:
         self.see_day(day)
         for line in lines:
             self._restore(line)
-            if line.gone:
-                self.gone.add(line.device)
+            if line.exported:
+                self.exported.add(line.device)
 
     def _restore(self, line: DeviceLine) -> None:
         self.accounts[line.device] = Account.restored(line.account)
         if line.moves:
-            self.moves[line.device], self.givers[line.device] = line.moves, line.givers
+            self.moves[line.device], self.former_ledgers[line.device] = line.moves, line.former_ledgers
         self._by_device.setdefault(line.device, [])
         for stream, known in line.facts.items():
-            entry = self.add(StreamKey(line.device, stream))
-            entry.front_end, entry.calibration, entry.upgrades = known.front_end, known.calibration, known.upgrades
-            entry.unsettled.extend(known.unsettled)
+            self.add(StreamKey(line.device, stream)).unsettled.extend(known.unsettled)
 
     def _read_legacy(self, source: Source, shape: tuple[int, int]) -> None:
         from eyestream.rim.ledger.legacy import LegacyReader  # noqa: PLC0415  for a ledger of 0.1.0
@@ -218,21 +209,18 @@ class Book:
             self.tail.repaired()
         elif kind == records.DAY:
             self.see_day(records.day_of(record))
-        elif (entry := self._entry(int.from_bytes(record[4:8], "little"))) is None:
+        elif (known := self._stream_of(int.from_bytes(record[4:8], "little"))) is None:
             self._count_as_spent(1)
         elif kind in {records.RELEASED, records.WITHHELD}:
-            self.take(entry, records.slot(record))
+            self.take(known, records.slot(record))
         elif kind == records.ANNOUNCED:
-            entry.account.announce(entry.key.stream, *records.announcement(record))
+            known.account.announce(known.key.stream, *records.announcement(record))
         elif kind == records.SETTLED:
-            entry.settle(*records.settled(record)[:2])
-        elif kind == records.UPGRADED:
-            front_end, calibration = records.upgraded(record)
-            entry.note_upgrade(front_end.hex(), calibration.hex())
+            known.settle(*records.settled(record)[:2])
         else:
             raise LedgerError(f"has a record of kind {kind}, which this program does not know")
 
-    def _entry(self, number: int) -> Entry | None:
+    def _stream_of(self, number: int) -> LedgerStream | None:
         """The stream of a record; None: its name is among the damaged records before it."""
         if number < len(self._by_number):
             return self._by_number[number]
@@ -240,15 +228,15 @@ class Book:
             raise LedgerError(f"is damaged: a record is of stream {number}, which has no name")
         return None
 
-    def take(self, entry: Entry, fields: SlotFields) -> None:
+    def take(self, known: LedgerStream, fields: SlotFields) -> None:
         """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""
         _, _, _, session, first_row, rows, day, wearer, flags, epsilon, delta = fields
-        last_row, stream = first_row + rows - 1, entry.key.stream
-        entry.account.take(stream, session, last_row, day=day, epsilon=epsilon, delta=delta, wearer=wearer)
+        last_row, stream = first_row + rows - 1, known.key.stream
+        known.account.take(stream, session, last_row, day=day, epsilon=epsilon, delta=delta, wearer=wearer)
         self.day = max(self.day, day)
         if flags & records.WRITE_AHEAD:
-            chunk = entry.account.chunk_of(stream)
-            entry.unsettled.append(Unsettled(session, first_row, last_row, chunk, epsilon, delta, wearer))
+            chunk = known.account.chunk_of(stream)
+            known.unsettled.append(Unsettled(session, first_row, last_row, chunk, epsilon, delta, wearer))
 
     def _read_name(self, piece: NamePiece) -> None:
         if piece.piece == 0:

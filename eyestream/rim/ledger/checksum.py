@@ -1,7 +1,7 @@
 """Checksums that know a record's place, the header of a ledger, and what the checksums say of records in a row. Pure.
 
 A record ends with a BLAKE2b of its other fields, keyed by the file, plus its place (counted from 0 after the snapshot)
-times an odd constant, modulo 2^64: so a damaged record can be told from one that was written at another place, or into
+times an odd constant, modulo 2^64. So a damaged record differs from one that was written at another place, or into
 another file.
 
 The header, little-endian: magic (8 bytes), version and length of a record (u32), generation (u64: how often the ledger

@@ -27,18 +27,19 @@ can reset the budget: one that others than its owner can write is not opened.
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from eyestream.errors import LedgerError
-from eyestream.privacy.charge import NO_CEILINGS, Ceilings, Charge
+from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.checksum import LEGACY_VERSION, Header
-from eyestream.rim.ledger.moving import Parcel, ledger_name
+from eyestream.rim.ledger.checksum import Header
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, check_name
+from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
 
@@ -61,13 +62,7 @@ class Ledger:
     path
         A file made by `create_ledger`, or by 0.1.0.
     ceilings
-        The budget of every device, over all its streams, and of each of its wearers.
-    streams
-        Ceilings of single streams beneath, by the stream's name; both must hold.
-
-    Attributes
-    ----------
-    upgraded_from : the format that the file had before it was opened, or None when it had the present one.
+        The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
 
     Raises
     ------
@@ -75,13 +70,12 @@ class Ledger:
         Missing, unreadable, foreign, in use by another process, not writable, or writable for others.
     """
 
-    def __init__(self, path: Path, *, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
-        self._path, self._ceilings, self._own = path, ceilings, dict(streams or {})
+    def __init__(self, path: Path, *, ceilings: Ceilings) -> None:
+        self._path, self._ceilings = path, ceilings
         self._lock = threading.Lock()
         self._pid, self._usable = os.getpid(), True
         self._writer = Writer(path)
         self._book = self._writer.book
-        self.upgraded_from = LEGACY_VERSION if self._book.header.legacy else None
         try:
             with self._lock, self._writing():
                 self._writer.settle_in()
@@ -117,24 +111,20 @@ class Ledger:
     def keys(self) -> list[StreamKey]:
         """Every stream that it knows."""
         with self._lock:
-            return list(self._book.entries)
+            return list(self._book.streams)
 
-    def lower(self, ceilings: Ceilings, streams: Mapping[str, Ceilings] | None = None) -> None:
+    def lower(self, ceilings: Ceilings) -> None:
         """Let lower ceilings hold from the next reservation on; `ValueError` when one of them is higher."""
-        own = dict(streams or {})
         with self._lock:
-            names = self._own.keys() | own.keys()
-            if not ceilings.within(self._ceilings) or not all(
-                own.get(name, NO_CEILINGS).within(self._own.get(name, NO_CEILINGS)) for name in names
-            ):
-                raise ValueError("expected ceilings that are no higher")
-            self._ceilings, self._own = ceilings, own
+            if raised := ceilings.raised_over(self._ceilings):
+                raise ValueError(f"expected ceilings that are no higher, found {', '.join(raised)}")
+            self._ceilings = ceilings
 
     def mark(self, key: StreamKey) -> RowMark | None:
         """Up to where the rows of the stream are refused for ever; None: it has none."""
         with self._lock:
-            entry = self._book.entries.get(check_name(key))
-            return None if entry is None else entry.account.mark(key.stream)
+            known = self._book.streams.get(check_name(key))
+            return None if known is None else known.account.mark(key.stream)
 
     def odometer(self, device: str) -> Odometer | None:
         """What the device has spent, over all streams and in each; None: the ledger does not know it."""
@@ -163,7 +153,7 @@ class Ledger:
         for request in requests:
             check_name(request.key)
         with self._lock:
-            if any(request.key.device in self._book.gone for request in requests):
+            if any(request.key.device in self._book.exported for request in requests):
                 raise ValueError("expected devices that were not moved to another ledger")
             self._check_day(day)
             with self._writing():
@@ -184,62 +174,47 @@ class Ledger:
             self._writer.sync()
 
     @property
-    def gone(self) -> frozenset[str]:
+    def exported(self) -> frozenset[str]:
         """Devices that were moved to another ledger: nothing of them is granted here."""
         with self._lock:
-            return frozenset(self._book.gone)
+            return frozenset(self._book.exported)
 
-    def givers(self, device: str) -> frozenset[str]:
-        """Names of the ledgers that gave the device away, each before the next: nothing of it is granted in them."""
+    def former_ledgers(self, device: str) -> frozenset[str]:
+        """Names of the ledgers that the device was exported from, in order: nothing of it is granted there any more."""
         with self._lock:
-            return frozenset(self._book.givers.get(device, ()))
+            return frozenset(self._book.former_ledgers.get(device, ()))
 
-    def give_away(self, device: str) -> Parcel:
-        """Let the device be gone from here, durably, and give what the other ledger needs; again, when it is gone.
+    def export_device(self, device: str) -> DeviceExport:
+        """Grant nothing more of the device here, durably, and give what the other ledger needs; again, if asked again.
 
-        Raises LedgerError: it is not known here, or cannot be written.
+        Raises LedgerError: the device is not known here, or the ledger cannot be written.
         """
         with self._lock:
             if device not in self._book.accounts:
                 raise LedgerError(f"{self._path}: knows nothing of a device {device}")
-            if device not in self._book.gone:
+            if device not in self._book.exported:
                 with self._writing():
-                    self._book.bury(device)
+                    self._book.mark_exported(device)
                     self._writer.rewrite()
             line = self._book.line(device)
-            givers = (*line.givers, ledger_name(self._book.header.ledger_id))
-            return Parcel(self._book.day, line._replace(gone=False, givers=givers))
+            former = (*line.former_ledgers, ledger_name(self._book.header.ledger_id))
+            return DeviceExport(self._book.day, line._replace(exported=False, former_ledgers=former))
 
-    def take_over(self, parcel: Parcel) -> None:
-        """Let the device of `parcel` be of this ledger, durably, with all that it has spent.
+    def import_device(self, export: DeviceExport) -> None:
+        """Take the device of `export` into this ledger, durably, with all that it has spent.
 
-        Raises LedgerError: it is here, was given away in a later move, or cannot be written."""
-        line, book = parcel.line, self._book
+        Raises LedgerError: the device is here, was exported again since, or the ledger cannot be written.
+        """
+        line, book = export.line, self._book
         with self._lock:
-            if line.device in book.accounts and line.device not in book.gone:
+            if line.device in book.accounts and line.device not in book.exported:
                 raise LedgerError(f"{self._path}: {line.device} is in it already")
             if line.moves <= book.moves.get(line.device, 0):
-                raise LedgerError(f"{self._path}: {line.device} was given away later than these bytes were written")
+                raise LedgerError(f"{self._path}: {line.device} was exported again after these bytes were written")
             with self._writing():
-                book.take_over(line)
-                book.see_day(parcel.day)
+                book.import_device(line)
+                book.see_day(export.day)
                 self._writer.rewrite()
-
-    def upgrade(self, key: StreamKey, front_end: bytes, calibration: bytes) -> bool:
-        """Record, durably, what a stream is made with, when that is another than before; says whether it was.
-
-        `key` may be new; `front_end` and `calibration` are hashes of 16 bytes."""
-        if len(front_end) != 16 or len(calibration) != 16:
-            raise ValueError("expected two hashes of 16 bytes")
-        with self._lock, self._writing():
-            entry = self._writer.entry(check_name(key))
-            changed = (entry.front_end, entry.calibration) != (front_end.hex(), calibration.hex())
-            if changed:
-                self._writer.flush()
-                self._writer.append([records.upgraded_body(entry.number, front_end, calibration)])
-                entry.note_upgrade(front_end.hex(), calibration.hex())
-                self._writer.sync()
-            return changed
 
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
         """Note that the bytes of the reserved chunk that ends at `span` lie durably in the outbox, at `reference`.
@@ -247,11 +222,11 @@ class Ledger:
         Not waited for: the outbox tells. Raises LedgerError; KeyError for an unknown stream.
         """
         with self._lock:
-            entry = self._book.entries[check_name(key)]
+            known = self._book.streams[check_name(key)]
             with self._writing():
                 what = records.Settled(span.session, span.last_row, reference)
-                self._writer.append([records.settled_body(entry.number, what)])
-                entry.settle(span.session, span.last_row)
+                self._writer.append([records.settled_body(known.number, what)])
+                known.settle(span.session, span.last_row)
                 self._writer.flush()
 
     def unsettled(self, key: StreamKey) -> list[Request]:
@@ -261,10 +236,10 @@ class Ledger:
         once more under the same reservation.
         """
         with self._lock:
-            entry = self._book.entries.get(check_name(key))
+            known = self._book.streams.get(check_name(key))
             return [
                 Request(key, s.session, s.first_row, s.last_row, s.chunk, Charge(s.epsilon, s.delta), s.wearer, True)
-                for s in (() if entry is None else entry.unsettled)
+                for s in (() if known is None else known.unsettled)
             ]
 
     def _check_day(self, day: int) -> None:
@@ -279,17 +254,17 @@ class Ledger:
 
     def _answer(self, request: Request, day: int) -> Granted | Withheld:
         """Take the slot in the account, and hand its record to the writer."""
-        writer, own = self._writer, self._own.get(request.key.stream, NO_CEILINGS)
-        entry = writer.entry(request.key)
-        account = entry.account
+        writer, own = self._writer, self._ceilings.beneath(request.key.stream)
+        known = writer.stream(request.key)
+        account = known.account
         obstacle = account.obstacle(request, self._ceilings, day, own)
         if obstacle in NO_SLOT:
             return Withheld(request, obstacle)
         announced = account.announcement(request, self._ceilings, own, granted=obstacle is None)
         if announced is not None:
-            writer.announce(entry, announced, request.wearer)
+            writer.announce(known, announced, request.wearer)
         granted = Granted(request, account.level(request, self._ceilings))
-        writer.take(entry, request, account.day_of(day), granted.spent if obstacle is None else None)
+        writer.take(known, request, account.day_of(day), granted.spent if obstacle is None else None)
         return granted if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager

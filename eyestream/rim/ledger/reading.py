@@ -24,10 +24,10 @@ class LedgerReading(NamedTuple):
     header: Header
     odometers: Mapping[str, Odometer]
     streams: Mapping[StreamKey, StreamFacts]
-    gone: frozenset[str] = frozenset()
+    exported: frozenset[str] = frozenset()
     """Devices that were moved to another ledger."""
-    givers: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """By device: names of the ledgers that gave it away before it came here."""
+    former_ledgers: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """By device: names of the ledgers that it was exported from before it came here."""
 
 
 def create_ledger(path: Path, *, created: int) -> None:
@@ -56,5 +56,5 @@ def read_ledger(path: Path) -> LedgerReading:
         if not book.tail.damaged:
             break
     odometers = {device: account.odometer() for device, account in book.accounts.items()}
-    facts = {key: entry.facts() for key, entry in book.entries.items()}
-    return LedgerReading(book.header, odometers, facts, frozenset(book.gone), book.givers)
+    facts = {key: known.facts() for key, known in book.streams.items()}
+    return LedgerReading(book.header, odometers, facts, frozenset(book.exported), book.former_ledgers)

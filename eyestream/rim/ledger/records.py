@@ -11,12 +11,11 @@ knows their place (`eyestream.rim.ledger.checksum`). Between them, bytes 8 to 55
 | RELEASED   | one slot: session, first row (u64), rows, day, wearer, flags (u32), epsilon, delta (u64) |
 | WITHHELD   | the same, epsilon and delta 0 |
 | SETTLED    | the released bytes of a slot lie in the outbox: session, last row, reference (u64) |
-| UPGRADED   | front end or calibration changed: hash of each (16 bytes) |
 | DAY        | somebody said that this is the day: day (u32) |
 | REPAIRED   | the damaged ones among the `unsynced` records before this one have been counted as spent |
 
-Flag 1: the driver writes the released bytes ahead. Kinds leave room for a record of zCDP (rho); a reader refuses what
-it does not know.
+Flag 1: the driver writes the released bytes ahead. Kind 7 is not used, and there is room for a record of zCDP (rho). A
+reader refuses a kind that it does not know.
 """
 
 import struct
@@ -34,7 +33,6 @@ __all__ = [
     "RELEASED",
     "REPAIRED",
     "SETTLED",
-    "UPGRADED",
     "WITHHELD",
     "WRITE_AHEAD",
     "NamePiece",
@@ -52,12 +50,10 @@ __all__ = [
     "settled_body",
     "slot",
     "slot_body",
-    "upgraded",
-    "upgraded_body",
     "waiting",
 ]
 
-NAME, RELEASED, WITHHELD, REPAIRED, ANNOUNCED, SETTLED, UPGRADED, DAY = 1, 2, 3, 4, 5, 6, 7, 8
+NAME, RELEASED, WITHHELD, REPAIRED, ANNOUNCED, SETTLED, DAY = 1, 2, 3, 4, 5, 6, 8
 WRITE_AHEAD = 1
 
 _HEAD = struct.Struct("<HHI")
@@ -65,7 +61,6 @@ _NAME = struct.Struct("<HHIBBB45s")
 _SLOT = struct.Struct("<HHIQQIIIIQQ")
 _ANNOUNCED = struct.Struct("<HHIQIIIIQQ8x")
 _SETTLED = struct.Struct("<HHIQQQ24x")
-_UPGRADED = struct.Struct("<HHI16s16s16x")
 _DAY = struct.Struct("<HHII44x")
 _PIECE = 45
 _LONGEST_NAME = 148
@@ -149,17 +144,6 @@ def settled_body(number: int, what: Settled) -> bytes:
 def settled(record: bytes) -> Settled:
     """The fields of a SETTLED record."""
     return Settled._make(_SETTLED.unpack_from(record)[3:])
-
-
-def upgraded_body(number: int, front_end: bytes, calibration: bytes) -> bytes:
-    """The body that says what stream `number` is made with from now on; two hashes of 16 bytes."""
-    return _UPGRADED.pack(UPGRADED, 0, number, front_end, calibration)
-
-
-def upgraded(record: bytes) -> tuple[bytes, bytes]:
-    """Hashes of front end and calibration in an UPGRADED record, 16 bytes each."""
-    front_end, calibration = _UPGRADED.unpack_from(record)[3:]
-    return front_end, calibration
 
 
 def day_body(day: int) -> bytes:

@@ -20,8 +20,8 @@ from eyestream.errors import LedgerError
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger.file import LedgerFile, create_file
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.streams import StreamKey
 
 __all__ = ["FilePlace", "GuardedLedger", "Lengths", "SecondPlace", "accept", "guarded", "refuse_shorter"]

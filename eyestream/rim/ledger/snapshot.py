@@ -3,10 +3,10 @@
 Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
 `eyestream.privacy.charge`, of any size. The first line is the ledger's last day. Each further line is one device: its
 name, its account (`AccountState`, tuples in the order of their fields), what is known of its streams beside their sums,
-and whether it was moved (`eyestream.rim.ledger.moving`). The streams are numbered from 0 in the order in which the last
-parts of the lines have them. Newlines fill the text up to whole blocks of 64 bytes; then follows its BLAKE2b of 64
-bytes, keyed by the file. A snapshot is durable before the file gets its name, so damage in it is never a torn append:
-the ledger is refused.
+and whether it was moved (`eyestream.rim.ledger.device_export`). The streams are numbered from 0 in the order in which
+the last parts of the lines have them. Newlines fill the text up to whole blocks of 64 bytes; then follows its BLAKE2b
+of 64 bytes, keyed by the file. A snapshot is durable before the file gets its name, so damage in it is never a torn
+append: the ledger is refused.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import msgspec
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import AccountState
 
-__all__ = ["DeviceLine", "StreamFacts", "Unsettled", "read_snapshot", "write_snapshot"]
+__all__ = ["DeviceExport", "DeviceLine", "StreamFacts", "Unsettled", "read_snapshot", "write_snapshot"]
 
 _DIGEST_BYTES = 64
 
@@ -36,26 +36,35 @@ class Unsettled(NamedTuple):
 
 
 class StreamFacts(NamedTuple):
-    """What a stream is made with, as hashes in hexadecimal ("" when nobody said so), and how often that changed."""
+    """What is known of a stream beside its sums: its unsettled spans, after three places that the format reserves."""
 
-    front_end: str = ""
-    calibration: str = ""
-    upgrades: int = 0
+    reserved_1: str = ""
+    reserved_2: str = ""
+    reserved_3: int = 0
     unsettled: tuple[Unsettled, ...] = ()
 
 
 class DeviceLine(NamedTuple):
     """One device; `facts` by stream.
 
-    It has been moved between ledgers `moves` times, out of those of the names `givers`; `gone`: out of this one.
+    It has been moved between ledgers `moves` times, out of those named `former_ledgers`. `exported`: out of this one.
     """
 
     device: str
     account: AccountState
     facts: dict[str, StreamFacts]
     moves: int = 0
-    gone: bool = False
-    givers: tuple[str, ...] = ()
+    exported: bool = False
+    former_ledgers: tuple[str, ...] = ()
+
+
+class DeviceExport(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="eyestream device 1"
+):
+    """A device on its way to another ledger: the last day of the ledger it comes from, and all that is known of it."""
+
+    day: int
+    line: DeviceLine
 
 
 _ENCODER = msgspec.json.Encoder()

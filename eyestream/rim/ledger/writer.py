@@ -12,7 +12,7 @@ from eyestream.privacy.charge import Charge
 from eyestream.privacy.reservation import Request
 from eyestream.privacy.stream_account import Announcement
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.book import Entry, no_collection, read_book
+from eyestream.rim.ledger.book import LedgerStream, no_collection, read_book
 from eyestream.rim.ledger.checksum import VERSION
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.records import SlotFields
@@ -76,28 +76,28 @@ class Writer:
         if self.book.tail.records >= self._too_many:
             self._rewrite(required=False)
 
-    def entry(self, key: StreamKey) -> Entry:
+    def stream(self, key: StreamKey) -> LedgerStream:
         """The stream, with its name on the way into the file when it is new."""
-        known = self.book.entries.get(key)
+        known = self.book.streams.get(key)
         if known is not None:
             return known
-        entry = self.book.add(key)
-        self._first += records.name_bodies(key, entry.number)
-        return entry
+        known = self.book.add(key)
+        self._first += records.name_bodies(key, known.number)
+        return known
 
-    def announce(self, entry: Entry, announced: Announcement, wearer: int) -> None:
+    def announce(self, known: LedgerStream, announced: Announcement, wearer: int) -> None:
         """Announce, before the next slots of the stream; what is taken already stays under what ruled it."""
-        if entry.number in self._taken:
+        if known.number in self._taken:
             self.flush()
-        self._first.append(records.announced_body(entry.number, announced, wearer))
-        entry.account.announce(entry.key.stream, announced, wearer)
+        self._first.append(records.announced_body(known.number, announced, wearer))
+        known.account.announce(known.key.stream, announced, wearer)
 
-    def take(self, entry: Entry, request: Request, day: int, charge: Charge | None) -> None:
+    def take(self, known: LedgerStream, request: Request, day: int, charge: Charge | None) -> None:
         """Take one slot, that of a release or, without a charge, another; its record is written by `flush`."""
         fields = SlotFields(
             kind=records.RELEASED if charge else records.WITHHELD,
             unsynced=0,
-            number=entry.number,
+            number=known.number,
             session=request.session,
             first_row=request.first_row,
             rows=request.last_row - request.first_row + 1,
@@ -107,9 +107,9 @@ class Writer:
             epsilon=charge.epsilon if charge else 0,
             delta=charge.delta if charge else 0,
         )
-        self.book.take(entry, fields)
+        self.book.take(known, fields)
         self._slots.append(records.slot_body(fields))
-        self._taken.add(entry.number)
+        self._taken.add(known.number)
         self._granted = self._granted or charge is not None
 
     def flush(self) -> None:
@@ -162,6 +162,6 @@ class Writer:
             _LOG.warning("%s: the ledger cannot be shortened and goes on as it is: %s", self._path, error.strerror)
             return
         self._file.replace(prepared)
-        self.book.begin_anew(header)
+        self.book.continue_after(header)
         self._unsynced = 0
-        self._too_many = max(_TOO_MANY_RECORDS, 2 * len(self.book.entries))
+        self._too_many = max(_TOO_MANY_RECORDS, 2 * len(self.book.streams))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from eyestream.errors import LedgerError, LinkError
 from eyestream.rim.config import Settings
-from eyestream.rim.ledger.moving import ledger_name
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
@@ -26,15 +26,15 @@ async def owner_finding(sidecar: Endpoint, settings: Settings) -> Finding:
         The configuration; its ledger says which statements are its own.
     """
     what = "private broker: no other sidecar states these devices, or has this name"
-    givers: Mapping[str, tuple[str, ...]] = {}
+    former: Mapping[str, tuple[str, ...]] = {}
     try:
         reading = read_ledger(settings.sidecar.ledger)
-        ledger, givers = ledger_name(reading.header.ledger_id), reading.givers
+        ledger, former = ledger_name(reading.header.ledger_id), reading.former_ledgers
     except LedgerError:
         ledger = secrets.token_hex(16)  # said by another check; every statement is then another's
     devices = [device.id for device in settings.device]
     owners = Ownership(
-        settings.sidecar.name, ledger, devices, lambda: None, lambda device: frozenset(givers.get(device, ()))
+        settings.sidecar.name, ledger, devices, lambda: None, lambda device: frozenset(former.get(device, ()))
     )
     try:
         async with connect(sidecar, client_id=f"check-{secrets.token_hex(4)}", deliver=owners.deliver) as link:

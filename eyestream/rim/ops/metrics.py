@@ -128,7 +128,7 @@ def pages(made: "Assembly") -> dict[str, Page]:
 
     async def figures() -> tuple[int, str]:
         odometers = await asyncio.to_thread(made.odometers)  # it waits for the ledger, which may wait for the disk
-        return 200, metrics(made.sidecar, odometers, made.plan.ceilings.device)
+        return 200, metrics(made.sidecar, odometers, made.plan.ceilings)
 
     async def healthz() -> tuple[int, str]:
         return _page(health(made.sidecar))

@@ -7,13 +7,12 @@ descriptions that applications have.
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, ceiling_units
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, charge_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.problems import Problems
 from eyestream.rim.config import (
@@ -24,29 +23,15 @@ from eyestream.rim.config import (
     WearerBudgetSettings,
 )
 
-__all__ = ["AllCeilings", "ceilings_of", "check_lowered", "fading"]
+__all__ = ["ceilings_of", "fading", "refuse_others", "refuse_raised"]
 
 _SCOPES = ("window", "session", "day", "lifetime")
 
 _Table = BudgetSettings | StreamBudgetSettings | WearerBudgetSettings
 
 
-@dataclass(frozen=True, slots=True)
-class AllCeilings:
-    """What a ledger holds every device to.
-
-    Attributes
-    ----------
-    device : of a device, over all its streams, and of its wearers.
-    streams : of single streams of a device, by name; only those that have a table of their own.
-    """
-
-    device: Ceilings
-    streams: Mapping[str, Ceilings]
-
-
-def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> AllCeilings:
-    """The ceilings of a configuration, each of which lets one chunk through: of whichever stream, or of its own.
+def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceilings:
+    """The ceilings of every device, each of which lets one chunk through: of whichever stream, or of its own.
 
     Parameters
     ----------
@@ -62,7 +47,7 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> AllC
         The lifetime is to fade, and has no ceiling, or one below two chunks, or a mechanism has a delta.
     """
     problems = Problems()
-    charges = {name: Charge.of(mechanism.epsilon, mechanism.delta) for name, mechanism in mechanisms.items()}
+    charges = {name: charge_of(mechanism) for name, mechanism in mechanisms.items()}
     own = {
         stream.name: _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charges[stream.name], problems)
         for stream in settings.stream
@@ -70,7 +55,7 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> AllC
     }
     device = _of_device(settings.budget, charges.values(), problems)
     problems.refuse()
-    return AllCeilings(device, own)
+    return dataclasses.replace(device, streams=own)
 
 
 def _of_device(budget: BudgetSettings, charges: Collection[Charge], problems: Problems) -> Ceilings:
@@ -120,36 +105,34 @@ def fading(
 def _read(where: str, table: _Table, window_chunks: int, charge: Charge, problems: Problems) -> Ceilings:
     epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
     deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
-    for scope, ceiling in epsilons.items():
-        if ceiling is not None and ceiling_units(ceiling) < charge.epsilon:
+    ceilings = Ceilings.of(window_chunks, **epsilons, **deltas)
+    for scope in _SCOPES:
+        epsilon, delta = getattr(ceilings, scope), getattr(ceilings, f"{scope}_delta")
+        if epsilon is not None and epsilon < charge.epsilon:
             least = f"{charge.epsilon / EPSILON_UNITS:.15g}"
             problems.add(
                 f"{where} {scope}_epsilon: expected at least the epsilon of one chunk as it is booked, {least}"
             )
-    for key, ceiling in deltas.items():
-        if ceiling is not None and ceiling_units(ceiling, DELTA_UNITS) < charge.delta:
-            problems.add(f"{where} {key}: expected at least the delta of one chunk, {charge.delta / DELTA_UNITS:g}")
-    return Ceilings.of(window_chunks, **epsilons, **deltas)
+        if delta is not None and delta < charge.delta:
+            least = f"{charge.delta / DELTA_UNITS:g}"
+            problems.add(f"{where} {scope}_delta: expected at least the delta of one chunk, {least}")
+    return ceilings
 
 
-def check_lowered(old: Settings, new: Settings) -> None:
-    """Raise ConfigError unless `new` differs from `old` in ceilings alone, none of which is higher."""
+def refuse_others(old: Settings, new: Settings) -> None:
+    """Raise ConfigError unless `new` differs from `old` in ceilings alone."""
     for table in Settings.__struct_fields__:
         if _without_ceilings(table, getattr(new, table)) != _without_ceilings(table, getattr(old, table)):
             raise ConfigError(f"[{table}] is another; without a restart only the ceilings of [budget] can be lowered")
-    pairs: list[tuple[str, Any, Any]] = [("[budget]", old.budget, new.budget)]
-    pairs.append(("[budget.wearer]", old.budget.wearer, new.budget.wearer))
-    pairs += [("[stream.budget]", a.budget, b.budget) for a, b in zip(old.stream, new.stream, strict=True)]
-    for where, before, after in pairs:
-        for key in _ceiling_keys(before, after):
-            first, second = getattr(before, key, None), getattr(after, key, None)
-            if first is not None and (second is None or second > first):
-                raise ConfigError(f"{where} {key} is higher; without a restart it can only be lowered")
 
 
-def _ceiling_keys(*tables: _Table | None) -> list[str]:
-    fields = {field for table in tables if table is not None for field in table.__struct_fields__}
-    return sorted(fields - {"window_chunks", "lifetime_mode", "wearer"})
+def refuse_raised(old: Ceilings, new: Ceilings) -> None:
+    """Raise ConfigError unless each ceiling is as it was, or lower."""
+    for raised in new.raised_over(old):
+        *beneath, name = raised.split(".")
+        table = {"wearer": "[budget.wearer]", "streams": "[stream.budget]"}[beneath[0]] if beneath else "[budget]"
+        key = name if name.endswith("_delta") else f"{name}_epsilon"
+        raise ConfigError(f"{table} {key} is higher; without a restart it can only be lowered")
 
 
 def _without_ceilings(name: str, table: Any) -> Any:

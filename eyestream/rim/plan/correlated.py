@@ -7,7 +7,7 @@ from collections.abc import Callable
 from eyestream.correlation.published import session_claim
 from eyestream.errors import ConfigError
 from eyestream.privacy.building import building
-from eyestream.privacy.charge import ceiling_units, charge_units, faded
+from eyestream.privacy.charge import ceiling_units, charges_of
 from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import BudgetSettings, StreamSettings
@@ -64,8 +64,8 @@ def correlated_of(
         )
     # Where the lifetime fades, a session on the last level has most chunks, and each tells at most what one of the
     # first level does. They are claimed at that; the plain sum stays the ceiling.
-    least = faded(mechanism.epsilon, budget.levels - 1)
-    chunks, plain = ceiling_units(min(ceilings)) // charge_units(least), min(ceilings)
+    least = charges_of(mechanism, budget.levels)[-1]
+    chunks, plain = ceiling_units(min(ceilings)) // least.epsilon, min(ceilings)
     process = load_process(stream.privacy.correlation)
     with building(mechanism.name, mechanism.epsilon):
         claim = session_claim(

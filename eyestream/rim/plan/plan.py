@@ -13,14 +13,14 @@ from pathlib import Path
 import msgspec
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import EPSILON_UNITS, Charge, ceiling_units
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.scopes import Beside, Deployment
 from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
-from eyestream.rim.plan.ceilings import AllCeilings, ceilings_of, check_lowered
+from eyestream.rim.plan.ceilings import ceilings_of, refuse_others, refuse_raised
 from eyestream.rim.plan.resolve import alone, calibration_of, makers_of, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
 from eyestream.rim.sources.registry import NamedSource, Served, make_sources, named_source
@@ -57,7 +57,7 @@ class Plan:
         return {name: stream.mechanism for name, stream in self.streams.items()}
 
     @cached_property
-    def ceilings(self) -> AllCeilings:
+    def ceilings(self) -> Ceilings:
         """What the ledger holds every device to; raises ConfigError as `ceilings_of`."""
         return ceilings_of(self.settings, self.mechanisms)
 
@@ -84,7 +84,7 @@ class Plan:
         made: dict[StreamKey, Source | Feeder] = {}
         for source in self.named:
             names = source.entry.served
-            served = [Served(self.streams[name].spec, self.streams[name].parts.front_end) for name in names]
+            served = [Served(self.streams[name].spec, self.streams[name].parts.makers.front_end) for name in names]
             found = make_sources(source, served, self.base, self.settings.raw_broker)
             made |= {StreamKey(source.entry.device, name): one for name, one in zip(names, found, strict=True)}
         return made
@@ -99,9 +99,9 @@ class Plan:
         """
         parts = {name: stream.parts for name, stream in self.streams.items()}
         settings = _filled(settings, parts)
-        check_lowered(self.settings, settings)
+        refuse_others(self.settings, settings)
         plan = _planned(settings, self.base, self.named, parts)
-        assert plan.ceilings
+        refuse_raised(self.ceilings, plan.ceilings)
         return plan
 
 
@@ -155,9 +155,8 @@ def resolved(
     if mechanisms is not None:
         sources, parts = [named_source(entry) for entry in settings.source], {}
         for stream in settings.stream:
-            made = makers_of(stream, sources)
-            spec = spec_of(stream, None, made)
-            parts[stream.name] = Parts(made.front_end, made.profiles, spec, mechanisms[stream.name], made.answers)
+            makers = makers_of(stream, sources)
+            parts[stream.name] = Parts(makers, spec_of(stream, None, makers), mechanisms[stream.name])
         return _planned(_filled(settings, parts), base, sources, parts)
     problems = Problems()
     plan = _resolved(settings, base, noise, problems)
@@ -219,7 +218,7 @@ def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
     budget = settings.budget
     if budget.window_epsilon is not None:
         return settings
-    chunks = budget.window_chunks * max(Charge.of(one.mechanism.epsilon).epsilon for one in parts.values())
+    chunks = budget.window_chunks * max(charge_of(one.mechanism).epsilon for one in parts.values())
     window = chunks / EPSILON_UNITS
     if ceiling_units(window) < chunks:
         window = math.nextafter(window, math.inf)

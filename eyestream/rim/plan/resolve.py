@@ -1,7 +1,7 @@
 """What each stream of a configuration is made of: calibration, front ends, mechanism. All files are loaded here."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.gaze.entry import SHIPPED, USUAL, FrontEndEntry
@@ -16,26 +16,14 @@ from eyestream.problems import Problems
 from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_named
 from eyestream.rim.files import calibrations
-from eyestream.rim.plan.stream import Parts
+from eyestream.rim.plan.stream import Parts, RowMakers
 from eyestream.rim.sources.registry import NamedSource
 from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
-    from eyestream.gaze.profile import Profile
     from eyestream.privacy.claims.facts import Correlated
 
-__all__ = ["Made", "alone", "calibration_of", "fitting", "makers_of", "parts_of", "spec_of"]
-
-
-class Made(NamedTuple):
-    """What makes the rows of a stream: a front end, and the profiles of the sources of gaze, each once.
-
-    `answers`: whether each tracker of live gaze is asked if it is there; None where there is none.
-    """
-
-    front_end: FrontEndEntry | None
-    profiles: "tuple[Profile, ...]"
-    answers: bool | None
+__all__ = ["alone", "calibration_of", "fitting", "makers_of", "parts_of", "spec_of"]
 
 
 def alone(settings: Settings) -> bool:
@@ -43,7 +31,7 @@ def alone(settings: Settings) -> bool:
     return all(len(settings.streams_of(device)) < 2 for device in settings.device)
 
 
-def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Calibration, Made, StreamSpec]:
+def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Calibration, RowMakers, StreamSpec]:
     """The calibration that a stream names, what makes its rows, and what they are.
 
     Raises
@@ -51,32 +39,32 @@ def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Cal
     CalibrationError, ConfigError
         One of them does not fit the others.
     """
-    problems, calibration, made = Problems(), None, None
+    problems, calibration, makers = Problems(), None, None
     with problems.gathered():
         calibration = calibration_of(stream)
     with problems.gathered():
-        made = makers_of(stream, sources, calibration)
-    if calibration is None or made is None:
+        makers = makers_of(stream, sources, calibration)
+    if calibration is None or makers is None:
         problems.refuse()
     assert calibration is not None
-    assert made is not None
-    spec = spec_of(stream, calibration, made)
+    assert makers is not None
+    spec = spec_of(stream, calibration, makers)
     with problems.gathered():
         calibration.check_stream(spec.names, calibration.rate_hz)
     with problems.gathered():
         calibration.check_stream(calibration.names, spec.rate_hz)
-    known = made.front_end or _shipped(spec.names)
+    known = makers.front_end or _shipped(spec.names)
     if known is not None and spec.names == known.names and spec.window_s < known.window_s:
         problems.add(f"[[stream]] window_s: a row of these features describes {known.window_s:g} s, not less")
-    for profile in made.profiles:
-        assert made.front_end is not None
+    for profile in makers.profiles:
+        assert makers.front_end is not None
         with problems.gathered():
-            calibration.check_front_end(made.front_end.mark(profile))
+            calibration.check_front_end(makers.front_end.mark(profile))
     if (calibration.anchor or calibration.remembering) is not None and stream.idle_s is not None:
         with problems.gathered():
             _check_pause(spec, stream.idle_s)
     problems.refuse()
-    return calibration, made, spec
+    return calibration, makers, spec
 
 
 def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[NamedSource], noise: Noise) -> Parts:
@@ -88,15 +76,17 @@ def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[Named
         One of them does not fit the others, epsilon or an option cannot be used, or the mechanism is not for a live
         stream.
     """
-    calibration, made, spec = fitting(stream, sources)
+    calibration, makers, spec = fitting(stream, sources)
     mechanism = _built(settings, stream, calibration, spec, noise)
     live(mechanism)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
-    return Parts(made.front_end, made.profiles, spec, mechanism, made.answers)
+    return Parts(makers, spec, mechanism)
 
 
-def makers_of(stream: StreamSettings, sources: Sequence[NamedSource], calibration: Calibration | None = None) -> Made:
+def makers_of(
+    stream: StreamSettings, sources: Sequence[NamedSource], calibration: Calibration | None = None
+) -> RowMakers:
     """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
 
     A mechanism may have a front end of its own, which follows from its calibration.
@@ -110,17 +100,21 @@ def makers_of(stream: StreamSettings, sources: Sequence[NamedSource], calibratio
     profiles = tuple(dict.fromkeys(source.profile for source in serving if source.profile is not None))
     live_gaze = [source.answers for source in serving if source.answers is not None]
     answers = all(live_gaze) if live_gaze else None
+    return RowMakers(_front_end(stream, calibration, gaze=bool(profiles)), profiles, answers)
+
+
+def _front_end(stream: StreamSettings, calibration: Calibration | None, *, gaze: bool) -> FrontEndEntry | None:
     own = None if calibration is None else entry_of(calibration.mechanism).front_end
-    if own is not None and calibration is not None:
+    if own is not None:
         entry: FrontEndEntry = referred(own)(calibration)
         if stream.front_end in (None, entry.name):
-            return Made(entry, profiles, answers)
+            return entry
     if stream.front_end is not None:
-        return Made(front_end_named(stream.front_end, "[[stream]] front_end"), profiles, answers)
-    return Made(USUAL if profiles else None, profiles, answers)
+        return front_end_named(stream.front_end, "[[stream]] front_end")
+    return USUAL if gaze else None
 
 
-def spec_of(stream: StreamSettings, calibration: Calibration | None, made: Made) -> StreamSpec:
+def spec_of(stream: StreamSettings, calibration: Calibration | None, makers: RowMakers) -> StreamSpec:
     """What the rows of a stream are; what its table leaves out comes with its front end and its calibration.
 
     The memory of a front end in this process is known, whatever the table says: the longest memory holds.
@@ -130,7 +124,7 @@ def spec_of(stream: StreamSettings, calibration: Calibration | None, made: Made)
     ConfigError
         Nothing says what the rows are.
     """
-    front_end = made.front_end
+    front_end = makers.front_end
     usual = front_end or calibration
     names = stream.names or (None if usual is None else usual.names)
     rate_hz = stream.rate_hz or (None if usual is None else usual.rate_hz)
@@ -140,7 +134,7 @@ def spec_of(stream: StreamSettings, calibration: Calibration | None, made: Made)
         key = "window_s" if window_s is None else "names" if names is None else "rate_hz"
         raise ConfigError(f"[[stream]] {key}: missing; no front end of the configuration makes such rows")
     units = ("1",) * len(names) if front_end is None else front_end.units
-    memories = [front_end.memory_s(profile) for profile in made.profiles] if front_end is not None else []
+    memories = [front_end.memory_s(profile) for profile in makers.profiles] if front_end is not None else []
     return StreamSpec(
         name=stream.name,
         schema=stream.schema,

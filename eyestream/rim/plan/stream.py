@@ -3,11 +3,11 @@
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.gaze.entry import FrontEndEntry
-from eyestream.privacy.charge import Charge, levels_of
+from eyestream.privacy.charge import Charge, charges_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import BudgetSettings, SidecarSettings, StreamSettings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eyestream.privacy.claims.facts import Correlated
     from eyestream.privacy.guarantee import Guarantee
 
-__all__ = ["Parts", "StreamPlan", "rows_apart"]
+__all__ = ["Parts", "RowMakers", "StreamPlan", "rows_apart"]
 
 _IDLE_S = 60.0
 """A shorter silence ends no session, unless the configuration says so."""
@@ -41,24 +41,35 @@ def rows_apart(spec: StreamSpec) -> int:
     return spec.rows_touched(1.0) - 1
 
 
+class RowMakers(NamedTuple):
+    """What makes the rows of a stream.
+
+    Attributes
+    ----------
+    front_end : makes rows of gaze; None where it is not known.
+    profiles : of the sources of gaze that serve the stream, each once.
+    answers : whether each tracker of live gaze is asked if it is there; None where there is none.
+    """
+
+    front_end: FrontEndEntry | None
+    profiles: "tuple[Profile, ...]"
+    answers: bool | None
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
     """What a stream is made of; ceilings do not change it.
 
     Attributes
     ----------
-    front_end : what makes its rows of gaze; None where it is not known.
-    profiles : of the sources of gaze that serve it, each once.
+    makers : of its rows.
     spec : what its rows are.
     mechanism : what releases its chunks.
-    asked : whether each tracker of live gaze that serves it is asked if it is there; None where there is none.
     """
 
-    front_end: FrontEndEntry | None
-    profiles: "tuple[Profile, ...]"
+    makers: RowMakers
     spec: StreamSpec
     mechanism: Mechanism
-    asked: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +106,7 @@ class StreamPlan:
     @property
     def marks(self) -> "list[tuple[Profile, FrontEndMark]]":
         """The profiles of the sources of gaze that serve it, and the provenance of the rows that are made of each."""
-        front_end, profiles = self.parts.front_end, self.parts.profiles
+        front_end, profiles, _ = self.parts.makers
         return [] if front_end is None else [(profile, front_end.mark(profile)) for profile in profiles]
 
     @property
@@ -121,7 +132,7 @@ class StreamPlan:
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
         """Of one chunk, on each level of the lifetime."""
-        return tuple(levels_of(self.mechanism.epsilon, self.mechanism.delta, self.budget.levels))
+        return charges_of(self.mechanism, self.budget.levels)
 
     @cached_property
     def lasting(self) -> str:
@@ -155,7 +166,7 @@ class StreamPlan:
         made = guarantee_of(self.mechanism, self.deployment, self.claim)
         scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
         error = error_words(self.mechanism, self.budget.levels)
-        borders = borders_of(self.parts.asked)
+        borders = borders_of(self.parts.makers.answers)
         standing = standing_of(self.sidecar, self.fleet)
         return dataclasses.replace(
             made, scopes=scopes, purpose=self.purpose, error=error, borders=borders, standing=standing

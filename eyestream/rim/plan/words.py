@@ -27,15 +27,15 @@ __all__ = [
 _YEAR_S = 365.25 * 86_400
 
 
-def borders_of(asked: bool | None) -> "SessionBorders | None":
-    """What decides the borders of sessions of live gaze; `asked` as in `Parts`."""
-    if asked is None:
+def borders_of(answers: bool | None) -> "SessionBorders | None":
+    """What decides the borders of sessions of live gaze; `answers` as in `RowMakers`."""
+    if answers is None:
         return None
     from eyestream.gaze.clock_map import LEAST, PERIOD_S  # noqa: PLC0415  for who has gaze
     from eyestream.gaze.live import SILENCE_S  # noqa: PLC0415
     from eyestream.privacy.claims.facts import SessionBorders  # noqa: PLC0415
 
-    return SessionBorders(PERIOD_S, LEAST, SILENCE_S, asked)
+    return SessionBorders(PERIOD_S, LEAST, SILENCE_S, answers)
 
 
 def standing_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "Standing":

@@ -1,7 +1,7 @@
 """The directory of a shard: made once, opened by one process at a time, moved as a whole."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from eyestream.privacy.charge import Ceilings
 from eyestream.release.ports import Mechanism
 from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.shard.frames import Contents
 from eyestream.rim.shard.outbox import Outbox, create_outbox
 from eyestream.rim.shard.resuming import Seal
@@ -59,7 +59,6 @@ def opened_shard(
     streams: Iterable[tuple[DeviceSettings, Mechanism]],
     *,
     ceilings: Ceilings,
-    own: Mapping[str, Ceilings] | None = None,
     today: Callable[[], int],
     levels: int = 1,
     key: bytes | None = None,
@@ -72,7 +71,7 @@ def opened_shard(
         As for `create_shard`, and the same as then: devices would meet a ledger that does not know them.
     streams, today, levels
         As for `Shard`.
-    ceilings, own
+    ceilings
         As for `Ledger`.
     key
         For `Seal`; None: the log has none.
@@ -85,7 +84,7 @@ def opened_shard(
         Its files are missing, in use by another process, or cannot be written.
     """
     with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(folder / LEDGER, ceilings=ceilings, streams=own))
+        ledger = stack.enter_context(Ledger(folder / LEDGER, ceilings=ceilings))
         outbox = Outbox(folder / OUTBOX)
         stack.callback(outbox.close)
         made = outbox.contents.partition, outbox.contents.partitions

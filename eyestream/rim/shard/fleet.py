@@ -16,7 +16,7 @@ from eyestream.rim.mqtt.endpoint import secret_in, tls_context
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
 from eyestream.rim.shard.directory import create_shard, opened_shard
-from eyestream.rim.shard.telling import Telling
+from eyestream.rim.shard.status import ShardStatus
 from eyestream.rim.shard.worker import Worker
 
 __all__ = ["found_shard", "run_shard"]
@@ -75,7 +75,7 @@ async def run_shard(
     LinkError
         The end came before the log could be reached.
     """
-    fleet, ceilings = _fleet(plan.settings), plan.ceilings
+    fleet = _fleet(plan.settings)
     streams = [(device, stream.mechanism) for device, stream in plan.served.values()]
     async with contextlib.AsyncExitStack() as stack:
         log, bucket, key = await _joined(stack, fleet, partition, stop)
@@ -86,8 +86,7 @@ async def run_shard(
                 partition,
                 fleet.partitions,
                 streams,
-                ceilings=ceilings.device,
-                own=ceilings.streams,
+                ceilings=plan.ceilings,
                 today=today,
                 levels=plan.settings.budget.levels,
                 key=key,
@@ -97,7 +96,7 @@ async def run_shard(
         await stack.enter_async_context(beside(worker))
         async with asyncio.TaskGroup() as group:
             if fleet.log == "nats":
-                group.create_task(Telling(plan, partition, shard, worker).run(stop), name="telling")
+                group.create_task(ShardStatus(plan, partition, shard, worker).run(stop), name="status")
             await worker.run(stop)
             return worker
 

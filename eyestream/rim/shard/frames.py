@@ -7,13 +7,14 @@ frame is `Contents`; each further one is a `Step`, appended at once.
 
 import hashlib
 import struct
+from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
 
 from eyestream.errors import ShardError
 
-__all__ = ["Border", "Contents", "Parcel", "Step", "pack", "unpack"]
+__all__ = ["Border", "Contents", "ReleasedChunk", "Step", "pack", "unpack"]
 
 _HEAD = struct.Struct("<I16s")
 _FIRST = b"eyestream shard 1"
@@ -21,8 +22,8 @@ _FIRST = b"eyestream shard 1"
 Body = TypeVar("Body", bound=msgspec.Struct)
 
 
-class Parcel(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Released bytes on their way.
+class ReleasedChunk(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A chunk whose bytes are durable and may not be in the log yet.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class Border(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     state: bytes | None
 
 
-class Contents(msgspec.Struct, forbid_unknown_fields=True):
+class Contents(msgspec.Struct, forbid_unknown_fields=True, rename={"waiting": "parcels"}):
     """All of an outbox.
 
     Attributes
@@ -69,8 +70,8 @@ class Contents(msgspec.Struct, forbid_unknown_fields=True):
     given_up
         By ``device/stream``, session and last row: what was reserved up to there without bytes in the outbox may have
         left, as a frame could not be read, and is never computed again.
-    parcels
-        What is not acknowledged, in the order of release.
+    waiting
+        What the log has not acknowledged, in the order of release.
     """
 
     ledger: str
@@ -81,26 +82,30 @@ class Contents(msgspec.Struct, forbid_unknown_fields=True):
     offset: int = 0
     borders: dict[str, Border] = {}
     given_up: dict[str, tuple[int, int]] = {}
-    parcels: list[Parcel] = []
+    waiting: list[ReleasedChunk] = []
+
+    def forget(self, acknowledged: Collection[str]) -> None:
+        """Let go of chunks that the log has, by their ids."""
+        if acknowledged:
+            known = set(acknowledged)
+            self.waiting = [chunk for chunk in self.waiting if chunk.id not in known]
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What some messages of the log have brought about, and which parcels were acknowledged meanwhile."""
+    """What some messages of the log have brought about, and the ids of chunks that were acknowledged meanwhile."""
 
     epoch: str
     offset: int
     borders: dict[str, Border]
-    parcels: list[Parcel]
-    done: list[str]
+    released: list[ReleasedChunk]
+    acknowledged: list[str]
 
     def apply(self, contents: Contents) -> None:
         """Let `contents` have it."""
         contents.epoch, contents.offset = self.epoch, self.offset
         contents.borders |= self.borders
-        gone = set(self.done)
-        if gone:
-            contents.parcels = [parcel for parcel in contents.parcels if parcel.id not in gone]
-        contents.parcels += self.parcels
+        contents.forget(self.acknowledged)
+        contents.waiting += self.released
         contents.frames += 1
 
 

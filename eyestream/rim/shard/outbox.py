@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eyestream.errors import ShardError
 from eyestream.rim.ledger.file import LedgerFile, create_file
-from eyestream.rim.shard.frames import Contents, Parcel, Step, pack, unpack
+from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack, unpack
 
 __all__ = ["Outbox", "create_outbox"]
 
@@ -43,7 +43,7 @@ class Outbox:
     Attributes
     ----------
     contents : what it holds.
-    torn : bytes at the end that could not be read; `begin` must be told what they may have had.
+    torn : bytes at the end that could not be read; `begin` must be given what they may have had.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Outbox:
         except ShardError as error:
             self._file.close()
             raise ShardError(f"{path} {error}") from None
-        self._done: list[str] = []
+        self._acknowledged: list[str] = []
         self._bytes = 0
         self._usable = False
 
@@ -84,7 +84,7 @@ class Outbox:
         self._file.append(frame)
         self._file.sync()
         step.apply(self.contents)
-        self._done = self._done[len(step.done) :]
+        self._acknowledged = self._acknowledged[len(step.acknowledged) :]
         self._digest, self._usable = digest, True
         self._bytes += len(frame)
         if self._bytes > _TOO_LONG:
@@ -92,17 +92,16 @@ class Outbox:
             self._rewrite()
 
     @property
-    def done(self) -> list[str]:
-        """Ids of acknowledged parcels, for the next step."""
-        return list(self._done)
+    def acknowledged(self) -> list[str]:
+        """Ids of chunks that the log has, for the next step."""
+        return list(self._acknowledged)
 
-    def acknowledge(self, parcels: Iterable[Parcel]) -> None:
-        """The log has them; the file learns that with the next step. Until then a new life sends them again."""
-        self._done += [parcel.id for parcel in parcels]
+    def acknowledge(self, chunks: Iterable[ReleasedChunk]) -> None:
+        """The log has them. The file learns that with the next step; until then a new life sends them again."""
+        self._acknowledged += [chunk.id for chunk in chunks]
 
     def _rewrite(self) -> None:
-        gone = set(self._done)
-        self.contents.parcels = [parcel for parcel in self.contents.parcels if parcel.id not in gone]
+        self.contents.forget(self._acknowledged)
         data, digest = pack(self.contents)
         self._file.replace(self._file.prepare(data))
-        self._done, self._digest, self._bytes, self._usable = [], digest, 0, True
+        self._acknowledged, self._digest, self._bytes, self._usable = [], digest, 0, True

@@ -16,11 +16,11 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.shard.frames import Border, Contents
 from eyestream.streams import StreamKey
 
-__all__ = ["Place", "Seal", "last_rows", "reserved", "resumed"]
+__all__ = ["ChunkKey", "Seal", "last_rows", "reserved", "resumed"]
 
 _LOG = logging.getLogger("eyestream.shard")
 
-Place = tuple[StreamKey, int, int]
+ChunkKey = tuple[StreamKey, int, int]
 """A chunk by its stream, the tracker's session, and its last row."""
 
 
@@ -92,9 +92,9 @@ def resumed(
     return stream
 
 
-def reserved(ledger: Ledger, contents: Contents) -> dict[Place, Request]:
+def reserved(ledger: Ledger, contents: Contents) -> dict[ChunkKey, Request]:
     """What is reserved, has no bytes in the outbox, and may be computed."""
-    found: dict[Place, Request] = {}
+    found: dict[ChunkKey, Request] = {}
     for key in ledger.keys:
         over = contents.given_up.get(str(key), (-1, -1))
         for request in ledger.unsettled(key):

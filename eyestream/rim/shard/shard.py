@@ -27,13 +27,13 @@ from eyestream.errors import LedgerError, PayloadError, ShardError
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.release.ports import Mechanism
 from eyestream.release.stream import Outcome, StreamRelease
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.moving import ledger_name
 from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, partition_of
-from eyestream.rim.shard.frames import Border, Parcel, Step
+from eyestream.rim.shard.frames import Border, ReleasedChunk, Step
 from eyestream.rim.shard.outbox import Outbox
-from eyestream.rim.shard.resuming import Place, Seal, last_rows, reserved, resumed
+from eyestream.rim.shard.resuming import ChunkKey, Seal, last_rows, reserved, resumed
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_raw
@@ -64,6 +64,7 @@ class Shard:
     ----------
     taken, rejected : messages whose rows went to their stream, and those refused, by reason.
     waiting : what an earlier life released and nobody acknowledged, to be published first.
+    changes : how often the condition of a stream has become another one.
 
     Raises
     ------
@@ -117,13 +118,14 @@ class Shard:
         for key, stream in self._served.items():
             self._timers.set(key, stream.next_due())
         self._requests: list[Request] = []
-        self._parcels: list[Parcel] = []
-        self._began: dict[Place, int] = {}
-        self._granted: set[Place] = set()
+        self._unwritten: list[ReleasedChunk] = []
+        self._began: dict[ChunkKey, int] = {}
+        self._granted: set[ChunkKey] = set()
         self._touched: dict[StreamKey, None] = {}
         self._epoch, self.next = held.epoch, held.offset
-        self.taken, self.rejected = 0, Counter[str]()
-        self.waiting = list(held.parcels)
+        self.taken, self.rejected, self.changes = 0, Counter[str](), 0
+        self._conditions = {key: stream.condition for key, stream in self._served.items()}
+        self.waiting = list(held.waiting)
 
     @property
     def streams(self) -> dict[StreamKey, StreamRelease]:
@@ -155,7 +157,7 @@ class Shard:
             self.next = bounds.first
         return self.next
 
-    def take(self, entries: Sequence[Entry], now: float | None = None) -> list[Parcel]:
+    def take(self, entries: Sequence[Entry], now: float | None = None) -> list[ReleasedChunk]:
         """Take messages of the log and, where nothing more waits in it, the time by its clock.
 
         Returns
@@ -177,9 +179,9 @@ class Shard:
             self._reserve()
             return self._write()
 
-    def acknowledge(self, parcels: Iterable[Parcel]) -> None:
+    def acknowledge(self, chunks: Iterable[ReleasedChunk]) -> None:
         """The log has them."""
-        self._outbox.acknowledge(parcels)
+        self._outbox.acknowledge(chunks)
 
     def _feed(self, entry: Entry) -> None:
         if entry.offset < self.next:
@@ -206,18 +208,22 @@ class Shard:
             self._began[key, request.session, request.last_row] = self.next if offset is None else offset
             self._requests.append(dataclasses.replace(request, write_ahead=True))
         for chunk in outcome.settled:
-            place = (key, chunk.span.session, chunk.span.last_row)
-            self._began.pop(place, None)
+            whose = (key, chunk.span.session, chunk.span.last_row)
+            self._began.pop(whose, None)
             self._touched[key] = None
             if chunk.payload is not None:
-                self._parcels.append(Parcel(self._id(place), *key, *place[1:], chunk.payload))
+                self._unwritten.append(ReleasedChunk(self._id(whose), *key, *whose[1:], chunk.payload))
         if outcome.fault is not None:
             _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
-        self._timers.set(key, self._served[key].next_due())
+        stream = self._served[key]
+        self._timers.set(key, stream.next_due())
+        if stream.condition != self._conditions[key]:
+            self._conditions[key] = stream.condition
+            self.changes += 1
 
-    def _id(self, place: Place) -> str:
+    def _id(self, chunk: ChunkKey) -> str:
         """The id of the message with the bytes of a chunk: one for its life, which says nothing to others."""
-        text = "/".join(map(str, place)).encode()
+        text = "/".join(map(str, chunk)).encode()
         return hashlib.blake2b(text, key=self._secret, digest_size=16, person=b"shard message").hexdigest()
 
     def _reserve(self) -> None:
@@ -237,32 +243,32 @@ class Shard:
         for answer in answers:
             own.setdefault(answer.request.key, []).append(answer)
             if isinstance(answer, Granted) and answer.spent is not None:
-                self._granted.add(_place(answer.request))
+                self._granted.add(_chunk_key(answer.request))
         self._released += sum(isinstance(one, Granted) and one.spent is not None for one in asked_now)
         for key, its in own.items():
             self._note(key, self._served[key].answer(its))
 
     def _again(self, request: Request) -> Granted | None:
         """The grant of an earlier life for the same rows at a price of today; None: there is none."""
-        known = self._open.pop(_place(request), None)
+        known = self._open.pop(_chunk_key(request), None)
         if known is None or known.first_row != request.first_row or known.charge not in request.charges:
             return None
         return Granted(request, request.charges.index(known.charge))
 
-    def _write(self) -> list[Parcel]:
+    def _write(self) -> list[ReleasedChunk]:
         """Make durable what was settled: bytes, borders, and the next offset."""
         if not self._touched:
             return []
-        parcels, self._parcels = self._parcels, []
+        released, self._unwritten = self._unwritten, []
         touched, self._touched = self._touched, {}
         borders = {str(key): self._border(key) for key in touched}
         offset = next(iter(self._began.values()), self.next)
-        self._outbox.append(Step(self._epoch, offset, borders, parcels, self._outbox.done))
-        for place in [place for place in self._granted if place not in self._began]:
-            key, session, last_row = place
+        self._outbox.append(Step(self._epoch, offset, borders, released, self._outbox.acknowledged))
+        for chunk in [chunk for chunk in self._granted if chunk not in self._began]:
+            key, session, last_row = chunk
             self._ledger.settle(key, RowMark(session, last_row), self._outbox.contents.frames)
-            self._granted.discard(place)
-        return parcels
+            self._granted.discard(chunk)
+        return released
 
     def _border(self, key: StreamKey) -> Border:
         """Where the stream goes on; one with a baseline leaves no readable byte of it."""
@@ -290,5 +296,5 @@ def _of_a_baseline(answer: Granted | Withheld) -> Granted | Withheld:
     return Granted(answer.request) if again else answer
 
 
-def _place(request: Request) -> Place:
+def _chunk_key(request: Request) -> ChunkKey:
     return request.key, request.session, request.last_row

@@ -14,7 +14,7 @@ from eyestream.errors import LinkError, ShardError
 from eyestream.rim.ledger.second_place import Lengths, SecondPlace, refuse_shorter
 from eyestream.rim.logs.log import Entry, Log, Publication
 from eyestream.rim.mqtt.transport import Backoff
-from eyestream.rim.shard.frames import Parcel
+from eyestream.rim.shard.frames import ReleasedChunk
 from eyestream.rim.shard.shard import Shard
 from eyestream.streams import StreamKey
 
@@ -54,18 +54,20 @@ class Worker:
     shard : what it serves; to be read for metrics.
     published : chunks that the log acknowledged.
     stands : whether the log is read.
+    changed : is set when that has changed, or the condition of a stream.
     breaks : how often it stopped being read.
     """
 
     def __init__(self, shard: Shard, log: Log, second_place: SecondPlace | None = None) -> None:
         self.shard, self._log, self._second_place = shard, log, second_place
-        self._waiting: deque[Parcel] = deque(shard.waiting)
-        self._acknowledged: list[Parcel] = []
+        self._waiting: deque[ReleasedChunk] = deque(shard.waiting)
+        self._acknowledged: list[ReleasedChunk] = []
         self._lengths = self._remembered = shard.lengths
         self._wake, self._empty = asyncio.Event(), asyncio.Event()
         self._last: tuple[float, float] | None = None
         self.published = self.breaks = 0
-        self.stands = False
+        self.stands, self.changed = False, asyncio.Event()
+        self._changes = shard.changes
 
     @property
     def waiting(self) -> int:
@@ -106,7 +108,7 @@ class Worker:
         while not stop.is_set():
             try:
                 await self._log.seek(self.shard.begin(await self._log.bounds()))
-                self.stands = True
+                self._note_log(stands=True)
                 while not stop.is_set():
                     if len(self._waiting) > _MOST_WAITING:
                         await asyncio.sleep(_WAIT_S)
@@ -115,26 +117,33 @@ class Worker:
                     backoff.reset()
             except LinkError as error:
                 self.breaks += self.stands
-                self.stands = False
+                self._note_log(stands=False)
                 _LOG.warning("log: %s; trying again until it is back", error)
                 await backoff.wait()
+
+    def _note_log(self, *, stands: bool) -> None:
+        self.stands = stands
+        self.changed.set()
 
     async def _take(self, entries: list[Entry]) -> None:
         acknowledged, self._acknowledged = self._acknowledged, []
         work = asyncio.ensure_future(asyncio.to_thread(self._work, entries, self._now(entries), acknowledged))
         try:
-            parcels, self._lengths = await asyncio.shield(work)
+            released, self._lengths = await asyncio.shield(work)
         except asyncio.CancelledError:
             await asyncio.gather(work, return_exceptions=True)  # the files must not be closed under it
             raise
-        if parcels:
-            self._waiting += parcels
+        if self.shard.changes != self._changes:
+            self._changes = self.shard.changes
+            self.changed.set()
+        if released:
+            self._waiting += released
             self._empty.clear()
             self._wake.set()
 
     def _work(
-        self, entries: list[Entry], now: float | None, acknowledged: list[Parcel]
-    ) -> tuple[list[Parcel], Lengths]:
+        self, entries: list[Entry], now: float | None, acknowledged: list[ReleasedChunk]
+    ) -> tuple[list[ReleasedChunk], Lengths]:
         """In a thread: it waits for the disk."""
         self.shard.acknowledge(acknowledged)
         return self.shard.take(entries, now), self.shard.lengths
@@ -156,21 +165,21 @@ class Worker:
                 self._empty.set()
                 self._wake.clear()
                 await self._wake.wait()
-            parcels = list(islice(self._waiting, _AT_ONCE))
+            chunks = list(islice(self._waiting, _AT_ONCE))
             try:
                 await self._remember()
                 await self._log.publish(
-                    [Publication(one.id, StreamKey(one.device, one.stream), one.payload) for one in parcels]
+                    [Publication(one.id, StreamKey(one.device, one.stream), one.payload) for one in chunks]
                 )
             except LinkError as error:
                 _LOG.warning("log: %s; the same bytes are sent until they are taken", error)
                 await backoff.wait()
                 continue
             backoff.reset()
-            for parcel in parcels:
+            for chunk in chunks:
                 self._waiting.popleft()
-                self._acknowledged.append(parcel)
-            self.published += len(parcels)
+                self._acknowledged.append(chunk)
+            self.published += len(chunks)
 
     async def _recall(self, place: SecondPlace, stop: asyncio.Event) -> Lengths | None:
         """What the second place remembers; one that is away is waited for until `stop` is set."""

@@ -54,7 +54,7 @@ class Assembly:
         """In a thread: the plan with other ceilings and its descriptions; then let the ledger hold to it."""
         plan = self.plan.lowered(settings)
         _ = plan.metas  # computed here, and kept
-        self._ledger.lower(plan.ceilings.device, plan.ceilings.streams)
+        self._ledger.lower(plan.ceilings)
         return plan
 
 
@@ -82,18 +82,16 @@ def assemble(
     LedgerError
         There is no ledger, or it cannot be used, or it is older than the second place remembers.
     """
-    ceilings, settings = plan.ceilings, plan.settings
+    settings = plan.settings
     with contextlib.ExitStack() as stack:
-        ledger = stack.enter_context(
-            Ledger(settings.sidecar.ledger, ceilings=ceilings.device, streams=ceilings.streams)
-        )
+        ledger = stack.enter_context(Ledger(settings.sidecar.ledger, ceilings=plan.ceilings))
         reserving: SpendingLedger = ledger
         if settings.sidecar.second_place is not None:
             from eyestream.rim.ledger.second_place import guarded  # noqa: PLC0415  for who has one
 
             reserving = stack.enter_context(guarded(ledger, settings.sidecar.second_place))
         for device in settings.device:
-            if device.id in ledger.gone:
+            if device.id in ledger.exported:
                 raise ConfigError(
                     f"[[device]] {device.id}: was moved to another ledger (eyestream budget --export); "
                     "a device belongs to one sidecar"
@@ -104,6 +102,6 @@ def assemble(
             today=today,
             sources={**plan.sources(), **sources},
             ledger_id=ledger.header.ledger_id,
-            givers=ledger.givers,
+            former_ledgers=ledger.former_ledgers,
         )
         yield Assembly(plan, ledger, sidecar)

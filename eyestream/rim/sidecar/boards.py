@@ -17,7 +17,6 @@ from itertools import islice
 
 import msgspec
 
-from eyestream.privacy.charge import NO_CEILINGS
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.remaining import Left, left_of
 from eyestream.release.stream import Condition
@@ -189,8 +188,8 @@ class BudgetBoard:
     def _say_of(self, device: str, today: int) -> None:
         odometer, ceilings = self._spent(device), self._plan.ceilings
         for key in self._streams[device]:
-            own, charges = ceilings.streams.get(key.stream, NO_CEILINGS), self._plan.streams[key.stream].charges
-            first, *_ = left_of(odometer, ceilings.device, charges, today, stream=key.stream, own=own)
+            charges = self._plan.streams[key.stream].charges
+            first, *_ = left_of(odometer, ceilings, charges, today, stream=key.stream)
             if self._condition(key) in _UNTIL_NEXT_SESSION and first.chunks:
                 first = Left("session", 0, "the tracker's next session")
             self.left[key] = first

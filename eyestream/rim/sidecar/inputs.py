@@ -157,9 +157,9 @@ class SourceRunner:
             except LinkError as error:
                 if str(error) not in said:
                     said.add(str(error))
-                    told = {"event": "source_away", "reason": str(error)} | fields
+                    more = {"event": "source_away", "reason": str(error)} | fields
                     _LOG.warning(
-                        "source of %s: %s; trying again until it is back", streams, error, extra={"fields": told}
+                        "source of %s: %s; trying again until it is back", streams, error, extra={"fields": more}
                     )
                 self._note(keys, away=True)
                 if stood is not None and loop.time() - stood > STEADY_SECONDS:

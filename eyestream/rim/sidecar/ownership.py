@@ -5,9 +5,9 @@ release every chunk, and each ledger would know of half of what was spent. So a 
 and does not start when another one was there first; and it goes on looking, and releases nothing of a device for as
 long as somebody else states it.
 
-A sidecar that has stopped still owns its devices: its ledger has what they spent; but not one that its ledger gave away
-to ours. One with our own ledger is an earlier self under another name, or, while it is online, a sidecar with a copy of
-our ledger. Of two with one name the one that is online has it; what an earlier one of the name has left behind is
+A sidecar that has stopped still owns its devices, as its ledger has what they spent. A device that was moved from its
+ledger to ours is ours. A sidecar with our own ledger is this one before it had another name or, while it is online, one
+with a copy of our ledger. Of two with one name the one that is online has it: what an earlier one retained is
 overwritten.
 """
 
@@ -43,8 +43,8 @@ class Ownership:
         Of this sidecar; `ledger` is its `ledger_name`.
     changed
         Called when `disputed` has changed.
-    givers
-        Gives, for a device, the names of ledgers that gave it away: what their sidecars state of it is past.
+    former_ledgers
+        Gives, for a device, the names of ledgers that it was exported from: what their sidecars state of it is past.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Ownership:
         ledger: str,
         devices: Iterable[str],
         changed: Callable[[], None],
-        givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+        former_ledgers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
     ) -> None:
-        self._givers = givers
+        self._former_ledgers = former_ledgers
         self._name, self._own, self._changed = name, Owner(ledger, tuple(devices)), changed
         self._others: dict[str, Owner] = {}
         self._offline = False  # whether the last that was said of our name is that it is offline
@@ -105,7 +105,7 @@ class Ownership:
                     found |= dict.fromkeys(self._own.devices, sidecar)
             elif other.ledger != self._own.ledger or sidecar in self._online:
                 both = set(self._own.devices) & set(other.devices)
-                found |= {device: sidecar for device in both if other.ledger not in self._givers(device)}
+                found |= {device: sidecar for device in both if other.ledger not in self._former_ledgers(device)}
         return found
 
     def _weigh(self) -> None:

@@ -82,7 +82,7 @@ class Sender:
         """Hash of what is claimed of the chunks of each topic; it goes with each where the broker speaks MQTT 5."""
         self._refusals: set[tuple[str, str]] = set()
         self._retained = RetainedMessages()
-        self._behind = RetainedMessages()
+        self._after_chunks = RetainedMessages()
         self._carrier: Link | None = None
         self._wake = asyncio.Event()
         self._goodbye: list[tuple[str, bytes]] | None = None
@@ -97,9 +97,9 @@ class Sender:
         self._retained.retain(topic, payload)
         self._wake.set()
 
-    def retain_behind(self, topic: str, payload: bytes) -> None:
+    def retain_after_chunks(self, topic: str, payload: bytes) -> None:
         """Let `payload` stand, retained, at `topic`; it goes after every chunk that waits, and none waits for it."""
-        self._behind.retain(topic, payload)
+        self._after_chunks.retain(topic, payload)
         self._wake.set()
 
     def resend(self, topic: str) -> None:
@@ -121,7 +121,7 @@ class Sender:
         """Retained messages first, then chunks, until it is time to leave or the link is lost."""
         self.stands = True
         self._retained.resend_all()
-        self._behind.resend_all()
+        self._after_chunks.resend_all()
         if not link.resumed:
             self._outbox.recall()
         try:
@@ -132,8 +132,8 @@ class Sender:
                     continue
                 self._carrier = link
                 self._send_on()
-                if self._behind and not self._outbox.waits:
-                    await self._state(link, self._behind)
+                if self._after_chunks and not self._outbox.waits:
+                    await self._state(link, self._after_chunks)
                     continue
                 if self._goodbye is not None and not self._outbox:
                     for start in range(0, len(self._goodbye), _AT_ONCE):
@@ -201,7 +201,7 @@ class Sender:
 
     def _go_on(self) -> None:
         self._send_on()
-        if self._goodbye is not None or self._behind:
+        if self._goodbye is not None or self._after_chunks:
             self._wake.set()
 
     def _note_refusal(self, topic: str, why: str) -> None:

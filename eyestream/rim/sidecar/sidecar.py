@@ -9,13 +9,12 @@ one could take the link's place.
 import asyncio
 import contextlib
 import logging
-import secrets
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.remaining import Left
-from eyestream.rim.ledger.moving import client_id, ledger_name
+from eyestream.rim.ledger.identity import client_id, ledger_name
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
@@ -49,7 +48,7 @@ AGAIN_SECONDS = (1.0, 10.0)
 
 
 class Sidecar:
-    """One process's work; `run` does it until it is told to stop.
+    """One process's work; `run` does it until it is asked to stop.
 
     Parameters
     ----------
@@ -62,9 +61,9 @@ class Sidecar:
     sources
         What serves a stream in this process, by its key; all others come from the raw broker.
     ledger_id
-        Of the ledger, a secret; by default one that nobody else has.
-    givers
-        Names of the ledgers that gave a device away before it came to ours.
+        Of the ledger, a secret.
+    former_ledgers
+        Gives, for a device, the names of the ledgers that it was exported from before it came to ours.
 
     Attributes
     ----------
@@ -83,12 +82,11 @@ class Sidecar:
         *,
         today: Callable[[], int],
         sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
-        ledger_id: bytes | None = None,
-        givers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+        ledger_id: bytes,
+        former_ledgers: Callable[[str], frozenset[str]],
     ) -> None:
         settings = plan.settings
         name, limits = settings.sidecar.name, settings.limits
-        ledger_id = ledger_id or secrets.token_bytes(16)
         self._plan = plan
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
@@ -107,7 +105,7 @@ class Sidecar:
             condition=self.pipeline.condition,
             spent=self.pipeline.spent,
             today=today,
-            say=self._sender.retain_behind,
+            say=self._sender.retain_after_chunks,
         )
         self._device_of = {private_topic(*key): key.device for key in self.pipeline.keys}
         self._leaving = self._status_is_due = False
@@ -129,7 +127,7 @@ class Sidecar:
             ledger_name(ledger_id),
             dict.fromkeys(key.device for key in self.pipeline.keys),
             self._note_dispute,
-            givers,
+            former_ledgers,
         )
         self._look = ReconnectingLink(
             Endpoint.of(settings.private),
@@ -164,7 +162,7 @@ class Sidecar:
 
     @property
     def left(self) -> Mapping[StreamKey, Left]:
-        """What is left of the budget of each stream, live, as applications are told."""
+        """What is left of the budget of each stream, live, as applications read it."""
         return self._budgets.left
 
     @property

@@ -1,6 +1,6 @@
 """What the devices of a sidecar have spent by chunks of which something has become.
 
-A chunk is reserved when its first row comes, so the ledger knows of rows that are not released yet. What is told
+A chunk is reserved when its first row comes, so the ledger knows of rows that are not released yet. What is said
 outside must not: with `release = "on_clock"` a chunk leaves at its time whether or not rows came, and a sum that falls
 with the first row of the next one would tell that they did. So what is reserved and held is left out again: the sums
 here change when a chunk is released, withheld or lost, which everybody on the private broker sees anyway.

@@ -14,7 +14,7 @@ class Timers(Generic[Item]):
     """One alarm for each item, never later than the item last asked for; `set` and `due` cost the log of their number.
 
     An item that asks for a later time keeps its earlier alarm, and is looked at once in vain: a deadline that every
-    message puts off would otherwise leave an entry behind for each.
+    message puts off would otherwise leave an entry for each.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.mqtt.opening import addresses
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
-from eyestream.rim.sources.rtsp import Session, connected, in_time, ports, read_answer
+from eyestream.rim.sources.rtsp import RtspConnection, connected, in_time, ports, read_answer
 from eyestream.rim.sources.standing import Standing
 from eyestream.wire.rtp import RtpClock, read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import Description
@@ -74,7 +74,7 @@ class NeonSource:
         name = f"[{host}]" if ":" in host else host
         address = f"rtsp://{name}:{sensor_port}/?{quote(params, safe='=&')}"
         async with connected(host, sensor_port) as (reader, writer):
-            session = Session(reader, writer)
+            session = RtspConnection(reader, writer)
             described = await session.describe(address)
             standing = Standing(self._device, deliver, self.refused)
             stream = _Stream(host, described, standing.take, self.refused)

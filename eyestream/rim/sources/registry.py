@@ -20,8 +20,7 @@ from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.elsewhere import imported
 from eyestream.rim.sources.source import Feeder, Source, SourceKind
 from eyestream.streams import StreamSpec, same_rate
-from eyestream.strict import Place as TablePlace
-from eyestream.strict import read
+from eyestream.strict import TablePlace, read
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from eyestream.errors import LinkError
 from eyestream.wire.rtsp import Answer, Description, read_description, read_head, request
 
-__all__ = ["CONNECT_S", "Session", "connected", "in_time", "ports", "read_answer"]
+__all__ = ["CONNECT_S", "RtspConnection", "connected", "in_time", "ports", "read_answer"]
 
 CONNECT_S = 2.0
 
@@ -16,7 +16,7 @@ _MOST_HEAD = 16_384
 _PORTS_TRIED = 50
 
 
-class Session:
+class RtspConnection:
     """Requests and answers on one connection, one after the other."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -3,11 +3,13 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from eyestream.privacy.charge import bounds, faded, level_of
+from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.reservation import Granted
 from eyestream.release.effects import Release
 from eyestream.release.stream import Outcome
@@ -185,7 +187,7 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     prices = original("stream charges")
     return [
-        ("stream charges", lambda epsilon, delta, levels: prices(epsilon / 2, delta, levels)),
+        ("stream charges", lambda priced, levels: prices(Loss("chunk", Fraction(priced.epsilon) / 2), levels)),
         ("stream on its level", lambda self, granted, session: session),
     ]
 
@@ -243,13 +245,13 @@ def _() -> list[Patch]:
 
 @fault("late rows taken into the open chunk", "border")
 def _() -> list[Patch]:
-    take = original("Session.take")
+    take = original("SessionChunker.take")
 
     def lenient(self: Any, seq: int, *rest: Any) -> int:
         left: int = take(self, max(seq, self._current * self._settings.n), *rest)
         return left
 
-    return [("Session.take", lenient)]
+    return [("SessionChunker.take", lenient)]
 
 
 @fault("pass-through when the mechanism fails", "closed")

@@ -25,7 +25,7 @@ __all__ = [
     "SIDECAR",
     "TRACKER",
     "UNITS",
-    "Place",
+    "Item",
     "acl_text",
     "conf_text",
     "places",
@@ -61,7 +61,7 @@ Kind = Literal["directory", "program", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Item:
     """A directory or file of a deployment.
 
     Attributes
@@ -80,51 +80,51 @@ class Place:
     kind: Kind = "kept"
 
 
-def places(outside: Collection[str]) -> tuple[Place, ...]:
+def places(outside: Collection[str]) -> tuple[Item, ...]:
     """Everything, directories before what is in them; `outside` are the sides that other machines reach."""
     found = [
-        Place("/etc/eyestream", "root", "root", 0o755, "all that is configured", "directory"),
-        Place("/etc/eyestream/README", "root", "root", 0o644, "this list", "program"),
-        Place(SETTINGS, "root", SIDECAR, 0o640, "the sidecar's configuration: trackers, epsilon, ceilings"),
-        Place("/etc/eyestream/sidecar", "root", SIDECAR, 0o710, "the sidecar's logins", "directory"),
+        Item("/etc/eyestream", "root", "root", 0o755, "all that is configured", "directory"),
+        Item("/etc/eyestream/README", "root", "root", 0o644, "this list", "program"),
+        Item(SETTINGS, "root", SIDECAR, 0o640, "the sidecar's configuration: trackers, epsilon, ceilings"),
+        Item("/etc/eyestream/sidecar", "root", SIDECAR, 0o710, "the sidecar's logins", "directory"),
     ]
     for side in ("raw", "private"):
-        found.append(Place(f"/etc/eyestream/sidecar/{side}.password", SIDECAR, SIDECAR, 0o400, f"at the {side} broker"))
+        found.append(Item(f"/etc/eyestream/sidecar/{side}.password", SIDECAR, SIDECAR, 0o400, f"at the {side} broker"))
     for side, user, group in _BROKERS:
         folder = f"/etc/eyestream/{side}"
         found += [
-            Place(folder, "root", user, 0o710, f"the {side} broker's own files", "directory"),
-            Place(f"{folder}/{side}.conf", user, group, 0o400, "its configuration", "program"),
-            Place(f"{folder}/{side}.acl", user, group, 0o400, "who may read and write which topics", "program"),
-            Place(f"{folder}/{side}.passwd", user, group, 0o400, "who may log in; mosquitto_passwd changes it"),
+            Item(folder, "root", user, 0o710, f"the {side} broker's own files", "directory"),
+            Item(f"{folder}/{side}.conf", user, group, 0o400, "its configuration", "program"),
+            Item(f"{folder}/{side}.acl", user, group, 0o400, "who may read and write which topics", "program"),
+            Item(f"{folder}/{side}.passwd", user, group, 0o400, "who may log in; mosquitto_passwd changes it"),
         ]
     logins = "/etc/eyestream/logins"
-    found.append(Place(logins, "root", "root", 0o700, "logins to hand out, and to check with", "directory"))
+    found.append(Item(logins, "root", "root", 0o700, "logins to hand out, and to check with", "directory"))
     for role in ("tracker", "application"):
         found += [
-            Place(f"{logins}/{role}.password", "root", "root", 0o400, f"give a copy to each {role}"),
-            Place(f"{logins}/{role}.toml", "root", "root", 0o400, f"for `eyestream check --{role}`"),
+            Item(f"{logins}/{role}.password", "root", "root", 0o400, f"give a copy to each {role}"),
+            Item(f"{logins}/{role}.toml", "root", "root", 0o400, f"for `eyestream check --{role}`"),
         ]
     if outside:
         certificates = "/etc/eyestream/certificates"
         found += [
-            Place(certificates, "root", "root", 0o755, "what a broker shows to other machines", "directory"),
-            Place(f"{certificates}/ca.pem", "root", "root", 0o644, "give a copy to each machine elsewhere"),
-            Place(f"{certificates}/ca.key", "root", "root", 0o400, "signs the brokers' certificates; nobody needs it"),
+            Item(certificates, "root", "root", 0o755, "what a broker shows to other machines", "directory"),
+            Item(f"{certificates}/ca.pem", "root", "root", 0o644, "give a copy to each machine elsewhere"),
+            Item(f"{certificates}/ca.key", "root", "root", 0o400, "signs the brokers' certificates; nobody needs it"),
         ]
     for side, user, group in _BROKERS:
         if side in outside:
             found += [
-                Place(CERTIFICATES[side], "root", "root", 0o644, f"the {side} broker's certificate"),
-                Place(f"/etc/eyestream/{side}/broker.key", user, group, 0o400, "and its key"),
+                Item(CERTIFICATES[side], "root", "root", 0o644, f"the {side} broker's certificate"),
+                Item(f"/etc/eyestream/{side}/broker.key", user, group, 0o400, "and its key"),
             ]
     found += [
-        Place("/var/lib/eyestream", SIDECAR, SIDECAR, 0o700, "what the sidecar must not forget", "directory"),
-        Place(LEDGER, SIDECAR, SIDECAR, 0o600, "the ledger: every epsilon that was ever spent"),
-        Place("/var/lib/eyestream-private", PRIVATE, APPLICATION, 0o700, "chunks for absent applications", "directory"),
-        *(Place(f"/etc/systemd/system/{u}.service", "root", "root", 0o644, "a service", "program") for u in UNITS),
-        Place("/etc/sysusers.d/eyestream.conf", "root", "root", 0o644, "users and groups", "program"),
-        Place("/etc/tmpfiles.d/eyestream.conf", "root", "root", 0o644, "owners and rights, at each boot", "program"),
+        Item("/var/lib/eyestream", SIDECAR, SIDECAR, 0o700, "what the sidecar must not forget", "directory"),
+        Item(LEDGER, SIDECAR, SIDECAR, 0o600, "the ledger: every epsilon that was ever spent"),
+        Item("/var/lib/eyestream-private", PRIVATE, APPLICATION, 0o700, "chunks for absent applications", "directory"),
+        *(Item(f"/etc/systemd/system/{u}.service", "root", "root", 0o644, "a service", "program") for u in UNITS),
+        Item("/etc/sysusers.d/eyestream.conf", "root", "root", 0o644, "users and groups", "program"),
+        Item("/etc/tmpfiles.d/eyestream.conf", "root", "root", 0o644, "owners and rights, at each boot", "program"),
     ]
     return tuple(found)
 
@@ -144,7 +144,7 @@ m {SIDECAR} {APPLICATION}
 """
 
 
-def tmpfiles_text(all_places: tuple[Place, ...]) -> str:
+def tmpfiles_text(all_places: tuple[Item, ...]) -> str:
     """Of tmpfiles.d(5): whatever was changed by hand is as it should be after the next boot."""
     lines = [
         "# Owners and rights of what eyestream keeps. Written by `eyestream deploy`.",
@@ -157,7 +157,7 @@ def tmpfiles_text(all_places: tuple[Place, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme_text(all_places: tuple[Place, ...]) -> str:
+def readme_text(all_places: tuple[Item, ...]) -> str:
     """What is where, for whoever opens `/etc/eyestream`."""
     wide = max(len(place.path) for place in all_places)
     lines = [f"{p.path:<{wide}}  {p.mode:04o}  {f'{p.user}:{p.group}':<38}{p.what}" for p in all_places]

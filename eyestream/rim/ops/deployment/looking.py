@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from eyestream.rim.config import Settings
 from eyestream.rim.ops.deployment.credentials import days_left
-from eyestream.rim.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, Place
+from eyestream.rim.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, Item
 from eyestream.rim.ops.deployment.manifest import Manifest, at, read_manifest
 from eyestream.rim.ops.deployment.writing import owners_of
 from eyestream.rim.ops.findings import Finding, bad, good
@@ -77,7 +77,7 @@ def _places(manifest: Manifest, root: Path) -> Iterator[Finding]:
         yield good(f"files of the deployment have their owners and rights: {seen} looked at")
 
 
-def _rights(place: Place, path: Path, found: os.stat_result, owner: tuple[int, int]) -> Finding | None:
+def _rights(place: Item, path: Path, found: os.stat_result, owner: tuple[int, int]) -> Finding | None:
     what = "files of the deployment have their owners and rights"
     if stat.S_ISDIR(found.st_mode) != (place.kind == "directory") or stat.S_ISLNK(found.st_mode):
         return bad(what, f"{path} is not what it should be", "Put back what was there")

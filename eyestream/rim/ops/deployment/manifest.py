@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from eyestream.errors import ConfigError
-from eyestream.rim.ops.deployment.layout import MANIFEST, Place, places
+from eyestream.rim.ops.deployment.layout import MANIFEST, Item, places
 
 __all__ = ["Manifest", "Outside", "at", "digest", "manifest_of", "read_manifest"]
 
@@ -36,7 +36,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {side: (host, port) for side, host, port in both if host is not None and port is not None}
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Item, ...]:
         """Everything that this version has in such a deployment."""
         return places(self.outside)
 

@@ -11,7 +11,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.ops.deployment import layout
 from eyestream.rim.ops.deployment.accounts import make_accounts
 from eyestream.rim.ops.deployment.credentials import Pair, days_left, new_authority
-from eyestream.rim.ops.deployment.layout import MANIFEST, Place
+from eyestream.rim.ops.deployment.layout import MANIFEST, Item
 from eyestream.rim.ops.deployment.manifest import Outside, at, digest, manifest_of, read_manifest
 from eyestream.rim.ops.deployment.writing import new_broker_certificate, owners_of, program_files
 
@@ -75,14 +75,14 @@ def renew(
         for path, data in certificates.items():
             _replace(at(root, path), data, known[path], owners[known[path]])
             lines.append(f"renewed  {path}")
-        head = Place(MANIFEST, "root", "root", 0o644, "")
+        head = Item(MANIFEST, "root", "root", 0o644, "")
         _replace(at(root, MANIFEST), msgspec.json.format(msgspec.json.encode(manifest)), head, (0, 0))
     except OSError as error:
         raise ConfigError(f"{error.filename or root}: cannot be written: {error.strerror}; run it again") from None
     return lines
 
 
-def _renew_file(root: Path, place: Place, owner: tuple[int, int], data: bytes, before: str | None) -> list[str]:
+def _renew_file(root: Path, place: Item, owner: tuple[int, int], data: bytes, before: str | None) -> list[str]:
     target = at(root, place.path)
     beside = target.with_name(target.name + ".new")
     there = target.read_bytes() if target.exists() else None
@@ -120,7 +120,7 @@ def _is_due(root: Path, side: str, old: Outside, outside: Outside, now: datetime
     return not same or days_left(path.read_bytes(), now) < RENEW_DAYS
 
 
-def _replace(target: Path, data: bytes, place: Place, owner: tuple[int, int]) -> None:
+def _replace(target: Path, data: bytes, place: Item, owner: tuple[int, int]) -> None:
     """Let `data` be at `target`, with owner and rights, at once."""
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(f".{target.name}.deploy")

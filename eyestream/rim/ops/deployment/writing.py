@@ -14,7 +14,7 @@ from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ops.deployment import layout
 from eyestream.rim.ops.deployment.accounts import ids, make_accounts
 from eyestream.rim.ops.deployment.credentials import Pair, new_authority, new_certificate, new_password, password_line
-from eyestream.rim.ops.deployment.layout import MANIFEST, Place
+from eyestream.rim.ops.deployment.layout import MANIFEST, Item
 from eyestream.rim.ops.deployment.manifest import Manifest, Outside, at, manifest_of, read_manifest
 
 __all__ = ["deploy", "new_broker_certificate", "owners_of", "program_files", "refuse_what_is_there"]
@@ -87,7 +87,7 @@ def new_broker_certificate(side: str, pem: bytes, key: bytes, host: str, now: da
     return {layout.CERTIFICATES[side]: broker.pem, f"/etc/eyestream/{side}/broker.key": broker.key}
 
 
-def owners_of(root: Path, wanted: tuple[Place, ...]) -> dict[Place, tuple[int, int]]:
+def owners_of(root: Path, wanted: tuple[Item, ...]) -> dict[Item, tuple[int, int]]:
     """User and group of every place, as numbers; raises ConfigError when one of them is not on the host."""
     users, groups = {"root": 0} | dict(ids(root, "passwd")), {"root": 0} | dict(ids(root, "group"))
     missing = sorted({p.user for p in wanted} - users.keys()) or sorted({p.group for p in wanted} - groups.keys())
@@ -161,7 +161,7 @@ def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
 
 
 def _put(
-    target: Path, place: Place, made: Mapping[str, bytes], owner: tuple[int, int], *, created: int, done: list[Path]
+    target: Path, place: Item, made: Mapping[str, bytes], owner: tuple[int, int], *, created: int, done: list[Path]
 ) -> None:
     """Make one place at `target`, which is the place itself, or where it waits for the others."""
     for above in reversed([p for p in target.parents if not p.exists()]):

@@ -17,15 +17,17 @@ from eyestream.rim.sidecar.sender import Sender
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.topics import meta_topic
 
-__all__ = ["Telling"]
+__all__ = ["ShardStatus"]
 
-_LOOK_S = 1.0
+_PAUSE_S = 1.0
+"""Between two statuses of a stream, at least: a window may withhold every other chunk."""
+
 _AGAIN_S = 10.0
 _GOODBYE_S = 2.0
 
 
-class Telling:
-    """Lets descriptions and statuses of one shard stand.
+class ShardStatus:
+    """Publishes descriptions and statuses of one shard, retained.
 
     Parameters
     ----------
@@ -73,13 +75,11 @@ class Telling:
             again.cancel()
 
     async def _say(self) -> None:
-        before: object = None
+        worker, streams = self._worker, self._shard.streams
         while True:
-            conditions = {key: stream.condition for key, stream in self._shard.streams.items()}
-            now = (self._worker.stands, conditions)
-            if now != before:
-                before = now
-                self._status.update(
-                    stands=lambda key: self._worker.stands, ledger=True, condition=conditions.__getitem__
-                )
-            await asyncio.sleep(_LOOK_S)
+            worker.changed.clear()
+            self._status.update(
+                stands=lambda key: worker.stands, ledger=True, condition=lambda key: streams[key].condition
+            )
+            await asyncio.sleep(_PAUSE_S)
+            await worker.changed.wait()

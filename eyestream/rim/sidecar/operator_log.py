@@ -1,7 +1,8 @@
 """What an operator reads while a sidecar runs: a line for each change that people wait for, then one line a minute.
 
-A clock looks once a second at what every stream has come to. Each line is made of sessions, of numbers of rows and
-chunks, and of what the ledger has left. No value of a row enters, nor whether one is missing: a row of NaN is a row.
+A clock looks once a second at what every stream has come to: the countdown needs a clock, and what happens to a
+thousand streams in one second is one line. Each line is made of sessions, of numbers of rows and chunks, and of what
+the ledger has left. No value of a row enters, nor whether one is missing: a row of NaN is a row.
 
 One kind of line is an exception: that rows can hardly be what they should be. It has a word of a fixed list, and the
 clock says it, once a minute at most.
@@ -29,7 +30,7 @@ from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.streams import StreamKey
 
-__all__ = ["LOOK_S", "MINUTE_S", "Talk"]
+__all__ = ["LOOK_S", "MINUTE_S", "OperatorLog"]
 
 _LOG = logging.getLogger("eyestream.talk")
 
@@ -47,8 +48,8 @@ _SCOPES = {"window": "now", "session": "of this session", "day": "of this day", 
 
 
 @dataclass(slots=True)
-class _Told:
-    """What was said of one stream."""
+class _Seen:
+    """What was seen of one stream."""
 
     session: int | None = None
     rows: int = 0
@@ -64,7 +65,7 @@ class _Told:
     """What the last chunks have in common, and how many seconds they are."""
 
 
-class Talk:
+class OperatorLog:
     """Says what has changed since it last looked.
 
     Parameters
@@ -96,7 +97,7 @@ class Talk:
         pipeline.look = self._look_at_rows
         self._chunk_s = {key: stream.chunk_s for key, (_, stream) in plan.served.items()}
         self._first_s = {key: stream.withheld_s + stream.chunk_s for key, (_, stream) in plan.served.items()}
-        self._told = {key: _Told() for key in plan.served}
+        self._seen = {key: _Seen() for key in plan.served}
         self._minute_at: float | None = None
         self._before = (0, 0, 0)
         for stream in plan.streams.values():
@@ -141,47 +142,47 @@ class Talk:
         """Streams with a first row, by the seconds to their first chunk; with a session that is over; with a chunk."""
         began: dict[float, list[StreamKey]] = defaultdict(list)
         over, chunked = [], []
-        for key, told in self._told.items():
+        for key, seen in self._seen.items():
             session, rows, released = self._pipeline.progress(key)
-            if session is not None and session != told.session:
+            if session is not None and session != seen.session:
                 began[self._first_s[key]].append(key)
-                told.due = now + self._first_s[key]
-            elif session is None and told.session is not None:
+                seen.due = now + self._first_s[key]
+            elif session is None and seen.session is not None:
                 over.append(key)
-            if told.due is not None and released > told.released:
+            if seen.due is not None and released > seen.released:
                 chunked.append(key)
-                told.due = None
+                seen.due = None
             if session is None:
-                told.due = None
-            if rows > told.rows:
-                told.grew_at = now
-            told.session, told.rows, told.released = session, rows, released
+                seen.due = None
+            if rows > seen.rows:
+                seen.grew_at = now
+            seen.session, seen.rows, seen.released = session, rows, released
         return began, over, chunked
 
     def _look_at_rows(self, key: StreamKey, rows: NDArray[np.float64]) -> None:
         """Of one chunk, after it has left."""
-        told, doubt = self._told[key], self._expected[key.stream].of(rows)
-        told.doubtful_s = self._chunk_s[key] + (told.doubtful_s if doubt == told.doubt else 0.0)
-        told.doubt = doubt
+        seen, doubt = self._seen[key], self._expected[key.stream].of(rows)
+        seen.doubtful_s = self._chunk_s[key] + (seen.doubtful_s if doubt == seen.doubt else 0.0)
+        seen.doubt = doubt
 
     def _say_doubts(self, now: float) -> None:
         """What was doubtful for a minute; the clock decides when that is said."""
-        for key, told in self._told.items():
-            session, rows = told.minute
-            if told.session is not None and told.session == session:
-                share = (told.rows - rows) / (self._rate_hz[key] * MINUTE_S)
-                silent = now - told.grew_at > _SILENT_S
+        for key, seen in self._seen.items():
+            session, rows = seen.minute
+            if seen.session is not None and seen.session == session:
+                share = (seen.rows - rows) / (self._rate_hz[key] * MINUTE_S)
+                silent = now - seen.grew_at > _SILENT_S
                 if share > _FASTEST or (share < _SLOWEST and not silent):
                     self._rows.note(key, "rate", now)
-            told.minute = told.session, told.rows
-            if told.doubt is not None and told.doubtful_s >= MINUTE_S:
-                self._rows.note(key, told.doubt, now)
+            seen.minute = seen.session, seen.rows
+            if seen.doubt is not None and seen.doubtful_s >= MINUTE_S:
+                self._rows.note(key, seen.doubt, now)
         for key, doubt in self._doubts().items():
             self._gaze.note(key, doubt, now)
 
     def _countdown(self, now: float) -> str:
         """To the first chunk that is expected next."""
-        waiting = sorted((told.due, key) for key, told in self._told.items() if told.due is not None)
+        waiting = sorted((seen.due, key) for key, seen in self._seen.items() if seen.due is not None)
         if not waiting:
             return ""
         due, key = waiting[0]
@@ -191,22 +192,22 @@ class Talk:
 
     def _say_minute(self) -> None:
         """Sums over the streams; of the budgets the least."""
-        counters, rows_of = self._pipeline.counters, [self._pipeline.rows(key) for key in self._told]
+        counters, rows_of = self._pipeline.counters, [self._pipeline.rows(key) for key in self._seen]
         refused = counters.rejected.total() + sum(one.rows - one.accepted for one in rows_of)
         now = (sum(one.rows for one in rows_of), counters.released, refused)
         rows, chunks, rejected = (new - old for new, old in zip(now, self._before, strict=True))
         self._before = now
-        keys = [key for key, one in self._told.items() if one.session is not None]
+        keys = [key for key, one in self._seen.items() if one.session is not None]
         if not (keys or rows or rejected):
             return
         words = f"last minute: {_count(rows, 'row')}, {_count(chunks, 'chunk')}, {rejected} rejected"
-        if len(self._told) > 1:
-            words += f", {len(keys)} of {_count(len(self._told), 'stream')} at work"
-        seconds, key = min(((self._seconds_left(key), key) for key in keys or self._told), default=(0.0, None))
+        if len(self._seen) > 1:
+            words += f", {len(keys)} of {_count(len(self._seen), 'stream')} at work"
+        seconds, key = min(((self._seconds_left(key), key) for key in keys or self._seen), default=(0.0, None))
         fields: dict[str, object] = {"rows": rows, "chunks": chunks, "rejected": rejected}
         if key is not None and seconds < _LONGEST_S:
             scope = self._left[key].scope
-            whose = f" ({key})" if len(self._told) > 1 else ""
+            whose = f" ({key})" if len(self._seen) > 1 else ""
             words += f"; {duration(seconds)} of releases left {_SCOPES[scope]}{whose}"
             fields |= {"left_s": round(seconds), "left_of": scope}
         _say("minute", keys, words, **fields)

@@ -25,9 +25,9 @@ from eyestream.rim.refusals import REMEDIES
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.inputs import SourceRunner
+from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.pipeline import RowArrival
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.rim.sidecar.talk import Talk
 from eyestream.rim.sources import lsl
 from eyestream.rim.sources.gaze import Place
 from eyestream.streams import StreamKey
@@ -55,7 +55,7 @@ def in_radians(rows: Rows) -> Rows:
 class Life:
     """A sidecar without brokers, rows that come on time, and what its log and the private broker would have."""
 
-    def __init__(self, sidecar: Sidecar, talk: Talk, shown: list[str]) -> None:
+    def __init__(self, sidecar: Sidecar, talk: OperatorLog, shown: list[str]) -> None:
         self._sidecar, self._talk, self.shown = sidecar, talk, shown
 
     async def send(self, rows: Rows, device: str = "hmd-1", *, rate_hz: float = 2.0, session: int = 1) -> float:
@@ -79,7 +79,7 @@ class Life:
     def told_outside(self) -> dict[str, bytes]:
         """All that stands retained on the private broker."""
         sender = self._sidecar._sender
-        standing = {**sender._retained._standing, **sender._behind._standing}
+        standing = {**sender._retained._standing, **sender._after_chunks._standing}
         return {topic: payload for topic, payload in standing.items() if not topic.endswith("/owner")}
 
 
@@ -92,7 +92,7 @@ async def lived(
     caplog.set_level(logging.INFO, "eyestream")
     caplog.clear()
     with opened(settings) as sidecar:
-        life = Life(sidecar, Talk(resolved(settings), sidecar.pipeline, sidecar.left, shown.append), shown)
+        life = Life(sidecar, OperatorLog(resolved(settings), sidecar.pipeline, sidecar.left, shown.append), shown)
         for device in devices:
             end = await life.send(rows, device, **how)
         await life.wait(end, 62.0)
@@ -154,12 +154,12 @@ async def test_applications_are_told_nothing_of_a_doubt(
     assert nonsense == plain
     assert await outside_of(tmp_path / "lost", np.full_like(rows, np.nan), caplog) == plain
 
-    def leak(self: Talk, key: StreamKey, values: Rows) -> None:
+    def leak(self: OperatorLog, key: StreamKey, values: Rows) -> None:
         self._pipeline._served[key].stream.condition = "mechanism"
 
-    look = Talk._look_at_rows
+    look = OperatorLog._look_at_rows
     monkeypatch.setattr(
-        Talk,
+        OperatorLog,
         "_look_at_rows",
         lambda self, key, values: (leak if not np.nan_to_num(values).any() else look)(self, key, values),
     )
@@ -207,7 +207,7 @@ async def test_many_streams_are_one_line(tmp_path: Path, caplog: pytest.LogCaptu
     settings = settings_for(NO_BROKER, tmp_path, calibration=CALIBRATION, devices=devices)
     caplog.set_level(logging.INFO, "eyestream")
     with opened(settings) as sidecar:
-        talk = Talk(resolved(settings), sidecar.pipeline, sidecar.left)
+        talk = OperatorLog(resolved(settings), sidecar.pipeline, sidecar.left)
         row = people(1.0)[0][:1]
         arrivals = [RowArrival(StreamKey(device, "features"), RawRows(1, 0, row), 0.0) for device in devices]
         await sidecar.pipeline.take(arrivals, 0.0)

@@ -1,0 +1,58 @@
+"""A device that moves from one ledger to another brings what it has spent.
+
+**Order.** `Ledger.export_device` first writes, durably, that the device is exported: from then on this ledger grants
+nothing of it. Only then does it give the bytes for the other ledger, and the same bytes again as often as it is asked,
+as nothing of the device changes any more. `Ledger.import_device` writes the account, durably, before anything is
+granted. So a crash at any step leaves the device in one ledger or in none, never in two.
+
+**Again.** Each move has a number. A ledger imports a device that it never had, or that it exported in an earlier move
+than that of the bytes: what comes back has everything that was spent elsewhere. Bytes of an earlier move are refused.
+Two ledgers that never had the device cannot see that both import one file. On one broker the two sidecars refuse each
+other (`eyestream.rim.sidecar.ownership`). So a file is removed after its import.
+
+**Bytes.** One line of JSON, the device's line of a snapshot, after the last day of the ledger; then the BLAKE2b of
+both, in hexadecimal. They say nothing that the ledger does not: keep them as it is kept.
+"""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from eyestream.errors import LedgerError
+from eyestream.rim.ledger.file import create_file
+from eyestream.rim.ledger.snapshot import DeviceExport
+
+__all__ = ["read_export", "write_export"]
+
+_MOST_BYTES = 1 << 26
+_DIGEST_BYTES = 32
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(DeviceExport)
+
+
+def write_export(path: Path, export: DeviceExport) -> None:
+    """Write it into a new file, durably. Raises LedgerError when there is one."""
+    text = _ENCODER.encode(export)
+    create_file(path, text + b"\n" + _digest(text) + b"\n")
+
+
+def read_export(path: Path) -> DeviceExport:
+    """What `write_export` wrote. Raises LedgerError for anything else."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot be read: {error.strerror}") from None
+    text, _, rest = data.partition(b"\n")
+    if len(data) > _MOST_BYTES or rest != _digest(text) + b"\n":
+        raise LedgerError(f"{path}: is no device that `eyestream budget --export` wrote, or is damaged")
+    try:
+        return _DECODER.decode(text)
+    except msgspec.DecodeError:
+        raise LedgerError(f"{path}: is a device of another version of eyestream") from None
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).hexdigest().encode()
