@@ -31,7 +31,8 @@ def booked(
     Raises
     ------
     ConfigError
-        The ledger counts the device otherwise, has no room for all of it, or does not allow the release.
+        The device was moved to another ledger; or this one counts it otherwise, has no room for all of it, or does not
+        allow the release.
     LedgerError
         It cannot be used.
     """
@@ -44,6 +45,11 @@ def booked(
         _ceilings(options, mechanism),
     )
     with Ledger(options.ledger, ceilings=ceilings) as ledger:
+        if options.device in ledger.exported:
+            raise ConfigError(
+                f"--ledger {options.ledger}: {options.device} was moved to another ledger (eyestream budget --export); "
+                "expected that one"
+            )
         odometer = ledger.odometer(options.device)
         _check_counted_alike(options, calibration.n, odometer)
         _check_room(options, mechanism, [len(each.t) - first for each in loaded], odometer, ceilings)

@@ -183,6 +183,14 @@ def test_a_lifetime_is_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[s
     assert "expected --ledger too" in capsys.readouterr().err
 
 
+def test_a_device_that_was_moved_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(folder, "short", "everyday-cfpa-32")
+    main(["budget", "--ledger", str(folder / "L"), "--export", "p0", str(folder / "export")])
+    with pytest.raises(SystemExit):
+        run(folder, "short", "everyday-cfpa-32", out="again")
+    assert "p0 was moved to another ledger (eyestream budget --export); expected that one" in capsys.readouterr().err
+
+
 def test_a_lifetime_that_fades_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nine times four chunks, and then nothing any more: 36 are there, and 33 are spent."""
     charge, *later = charges_of(Loss("chunk", Fraction(4.8)), 8)

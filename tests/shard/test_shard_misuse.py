@@ -287,3 +287,16 @@ def test_the_second_place_knows_before_anybody_else(
     watched = Watched(one)
     assert one.live(watched)
     assert (watched.early == 0) == told
+
+
+@pytest.mark.parametrize(("most", "changes"), [(6, 0), (2, 1)])
+def test_a_change_of_condition_is_noticed_once(tmp_path: Path, most: int, changes: int) -> None:
+    """Of six chunks some are withheld, for ever, or none: that wakes who says how streams are."""
+    (folder := tmp_path / "shard").mkdir()
+    create_shard(folder, 0, 1, created=0)
+    streams = [(shard_settings("d"), CountingMechanism())]
+    ceilings = Ceilings(lifetime=most * COST)
+    with opened_shard(folder, 0, 1, streams, ceilings=ceilings, today=lambda: 0) as shard:
+        for entry in raw_log(("d",), CHUNKS):
+            shard.take([entry])
+        assert shard.changes == changes

@@ -33,7 +33,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
-    but = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
+    behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
     lines = [
         (
             "comes out",
@@ -46,7 +46,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         ("lasts", stream.lasting),
         (
             "protects",
-            f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{but}; {minute:g} a minute, "
+            f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{behind}; {minute:g} a minute, "
             "and the sum grows as long as chunks come",
         ),
         ("levels", _NO_LEVELS if stream.withheld_s else _LEVELS),

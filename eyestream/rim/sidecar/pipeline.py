@@ -241,9 +241,8 @@ class Pipeline:
             self._note(served, served.stream.close(now))
 
     async def _reserve(self, requests: list[Request]) -> None:
-        disputed = [request for request in requests if request.key.device in self.disputed]
-        refused: list[Granted | Withheld] = [Withheld(request, "owner") for request in disputed]
-        for key, own in _by_key(disputed, refused):
+        refused = [Withheld(request, "owner") for request in requests if request.key.device in self.disputed]
+        for key, own in _by_stream(refused):
             self._note(self._served[key], self._served[key].stream.answer(own))
         requests = [request for request in requests if request.key.device not in self.disputed]
         if not requests:
@@ -257,7 +256,7 @@ class Pipeline:
                 self._note(served, served.stream.fail())
             self._changed()
             return
-        for key, own in _by_key(requests, answers):
+        for key, own in _by_stream(answers):
             self._note(self._served[key], self._served[key].stream.answer(own))
 
     def _note(self, served: _Served, outcome: Outcome) -> None:
@@ -284,11 +283,9 @@ class Pipeline:
             self._changed()
 
 
-def _by_key(
-    requests: Sequence[Request], answers: Sequence[Granted | Withheld]
-) -> Iterator[tuple[StreamKey, list[Granted | Withheld]]]:
+def _by_stream(answers: Iterable[Granted | Withheld]) -> Iterator[tuple[StreamKey, list[Granted | Withheld]]]:
     """The answers of each stream, in order."""
     own: dict[StreamKey, list[Granted | Withheld]] = {}
-    for request, answer in zip(requests, answers, strict=True):
-        own.setdefault(request.key, []).append(answer)
+    for answer in answers:
+        own.setdefault(answer.request.key, []).append(answer)
     yield from own.items()
