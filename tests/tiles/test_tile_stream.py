@@ -128,6 +128,7 @@ def test_the_guarantee_says_what_a_slot_and_any_time_cost_and_what_it_is_for(tmp
     assert said["claim"].startswith("6-differential privacy (pure) for the gaze of one slot of 1 s of one device")
     assert said["slot"] == "epsilon 6"
     assert "epsilon 18 in any 1 s, epsilon 24 in any 2 s" in said["any time"]
+    assert "cost one slot more than those of a recording" in said["any time"]
     assert "regions of interest, dwell time" in said["use"]
     assert "not for selecting things by gaze, and not for foveated rendering" in said["use"]
     assert "1009" not in made.text()
