@@ -83,18 +83,18 @@ class LslSource:
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
         standing = Standing(self._device, deliver, Counter())
-        found = await asyncio.to_thread(self._open)
+        inlet, channels, found = await asyncio.to_thread(self._open)
         self._note_twin(found)
 
         def pull() -> Pulled:
             with self._failing():
-                return found.inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL)  # type: ignore[no-any-return]
+                return inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL)  # type: ignore[no-any-return]
 
-        listening = listen(pull, found.channels, standing.take)
+        listening = listen(pull, channels, standing.take)
         try:
             await standing.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
         finally:
-            await asyncio.to_thread(found.inlet.close_stream)
+            await asyncio.to_thread(inlet.close_stream)
 
     def _words(self, found: "_Found") -> str:
         """Name, rate and unit, as the outlet tells them, or as the profile has them."""
@@ -123,8 +123,8 @@ class LslSource:
         if not self._pylsl.resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
             raise LinkError(f"outlet {self._options.name!r}: does not answer")
 
-    def _open(self) -> "_Found":
-        """In a thread: the one outlet that is wanted, and which of its channels are."""
+    def _open(self) -> "tuple[Any, Taking, _Found]":
+        """In a thread: an inlet of the one outlet that is wanted, which of its channels are, and what it is."""
         with self._failing():
             found = self._found()
             inlet = self._pylsl.StreamInlet(found, max_buflen=HELD_S, recover=False)
@@ -133,7 +133,7 @@ class LslSource:
             channels = taking(outlet, self._profile, self._wanted)
         except ValueError as error:
             raise LinkError(f"outlet {self._options.name!r}: {error}") from None
-        return _Found(inlet, channels, found.uid(), found.hostname(), outlet.source, outlet.rate_hz)
+        return inlet, channels, _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz)
 
     def _found(self) -> Any:
         name, source = self._options.name, self._options.source_id
@@ -162,10 +162,8 @@ class LslSource:
 
 
 class _Found(NamedTuple):
-    """An outlet that was taken: what it is pulled from, its own name, and what it tells of itself."""
+    """An outlet that was taken: its own name, and what it tells of itself."""
 
-    inlet: Any
-    channels: Taking
     uid: str
     host: str
     source_id: str
