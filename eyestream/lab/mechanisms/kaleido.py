@@ -14,12 +14,14 @@ __all__ = ["AUDIT", "KaleidoTrial"]
 
 Array = NDArray[np.float64]
 
-_W, _WIDTH_DEG, _COLUMNS = 4, 40.0, 8
+_W, _WIDTH_DEG, _COLUMNS = 4, 1.0, 8
 
 
 def synthetic() -> Calibration:
     """Of a field that a movement of r crosses, so that the worst case is Kaleido's own epsilon."""
-    return calibration_of(Settings(w=_W, r_deg=60.0, skip=1, width_deg=_WIDTH_DEG, height_deg=_WIDTH_DEG), 8.0)
+    return calibration_of(
+        Settings(w=_W, r_deg=1.5, skip=1, threshold_deg=0.1, width_deg=_WIDTH_DEG, height_deg=_WIDTH_DEG), 8.0
+    )
 
 
 class KaleidoTrial:
