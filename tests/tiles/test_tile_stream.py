@@ -143,7 +143,7 @@ def test_the_guarantee_says_what_a_slot_and_any_time_cost_and_what_it_is_for(tmp
     [
         ('front_end = "slots"', 'front_end = "features-52"', "the stream has 52 features, the calibration 1009"),
         ('mechanism = "tile"', 'mechanism = "klt"', "klt is klt, and the calibration is one of tile"),
-        ('"everyday-tile"', '"everyday-tiles"', "everyday-tile; did you mean everyday-tile?"),
+        ('"everyday-tile"', '"everyday-tiles"', "kaleido-r2; did you mean everyday-tile?"),
         ("epsilon = 6.0", "epsilon = 200.0", "epsilon of a slot: expected 0.01 to 100, not 200"),
     ],
 )
