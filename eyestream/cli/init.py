@@ -157,7 +157,11 @@ def initialise(directory: Path, text: str) -> None:
 
 
 def _say_purpose(stream: StreamPlan) -> None:
-    """What a stream is for, where its configuration says that, and what is withheld of it, where something is."""
+    """How long it lasts, what it is for, what error to expect and what is withheld of it, where something is known."""
+    print(f"lasts          {stream.lasting}")
+    beginning = beginnings().get(stream.mechanism.name)
+    if beginning is not None and beginning.expected:
+        print(f"expect         {beginning.expected}")
     purpose = stream.settings.privacy.purpose
     if purpose is not None:
         print(f"purpose        {words(purpose)}")
@@ -210,7 +214,7 @@ def _of_mechanism(mechanism: str) -> str:
     """The fresh configuration with the calibration of a mechanism that somebody chose."""
     usual, chosen = beginnings()[DEFAULT], beginnings()[mechanism]
     if chosen.stream:
-        of_features = re.compile(r"^\[\[stream\]\]\n.*?(?=^# Ceilings )", re.MULTILINE | re.DOTALL)
+        of_features = re.compile(r"^\[\[stream\]\]\n.*?^day_epsilon = .*?\n", re.MULTILINE | re.DOTALL)
         text = of_features.sub(lambda _: chosen.stream, fresh_configuration(), count=1)
         return text.replace('"features"]', '"gaze"]')
     text = fresh_configuration().replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)

@@ -31,7 +31,7 @@ _LONGEST_ID = 64
 
 class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
-    question: msgspec.Raw = msgspec.Raw()
+    question: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     each: bool = False
     stop: bool = False
 
@@ -97,7 +97,7 @@ class Desk:
             known = self._standing.pop(asked.id, None)
             return _refused(asked.id, "unknown") if known is None else _ENCODE(_Reply(asked.id, self._end_s, None))
         try:
-            wanted = question(bytes(asked.question))
+            wanted = question(b"" if asked.question is msgspec.UNSET else bytes(asked.question))
         except PayloadError as error:
             return _refused(asked.id, error.reason)
         self._standing.pop(asked.id, None)

@@ -303,15 +303,17 @@ class StreamRelease:
 
     def _payload(self, session: Session, chunk: DueChunk) -> bytes:
         values = session.release(chunk.values).astype(np.float32)
+        dt, columns = self.settings.chunk_s / values.shape[1], values.shape[1] // self.settings.n
+        before = max(0, columns - 1) * dt  # where a row becomes several columns, they end with the row
         return encode_private(
             PrivateChunk(
                 session=self._private_session,
                 chunk=chunk.index,
                 t0=chunk.t0,
-                dt=self.settings.chunk_s / values.shape[1],
+                dt=dt,
                 values=values,
                 epsilon=self.epsilon,
                 delta=self._mechanism.delta,
-                at=chunk.at,
+                at=None if chunk.at is None else chunk.at - before,
             )
         )

@@ -15,15 +15,24 @@ from eyestream.rim.sdk.subscriber import Chunk
 
 def test_a_new_configuration_of_coarse_gaze_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["init", str(tmp_path / "s"), "--mechanism", "tile"])
-    assert "mechanism      tile" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "mechanism      tile" in said
+    assert "lasts          a session 4 h 00 min, a day 8 h 00 min of releases\n" in said
+    assert "expect         half of the released gaze within 9.9 degrees of the eye" in said
     plan = load(path := tmp_path / "s" / "sidecar.toml")
     assert [(name, stream.mechanism.name) for name, stream in plan.streams.items()] == [("gaze", "tile")]
+    stream = plan.streams["gaze"]
+    assert "withholds" not in stream.lasting
     text = path.read_text()
     assert 'streams = ["gaze"]' in text
     assert "rate_fixations" not in text
+    assert text.count("[budget]") == 1
     source = '[source]\nkind = "neon"\n[source.options]\nhost = "10.0.0.1"\n'
     path.write_text(f"{text}\n{source}")
-    assert len(load(path).sources()) == 1
+    with_source = load(path)
+    assert len(with_source.sources()) == 1
+    touched = with_source.streams["gaze"].spec.chunks_touched(1, 2.0)
+    assert touched == with_source.settings.budget.window_chunks  # of 2 s of live gaze nothing is withheld
 
 
 def test_the_demo_releases_slots_and_says_what_they_cost(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from eyestream.gaze import desk
 from eyestream.gaze.live import DELAY_S, SILENCE_S
+from eyestream.gaze.questions import LARGEST_QUESTION
 from eyestream.rim.config import load
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import widths
@@ -69,6 +71,38 @@ def test_keys_types_and_order_are_those_of_the_code(leaf: str) -> None:
     expected = [["v", "int", "yes"]]
     expected += [[field.name, word_of(field.type), "yes" if field.required else "no"] for field in fields]
     assert [row[:3] for row in rows] == expected
+
+
+@pytest.mark.parametrize(("leaf", "kind"), [("ask", desk._Asked), ("answer", desk._Reply)])
+def test_keys_of_a_gatekeepers_messages_are_those_of_the_code(leaf: str, kind: type[msgspec.Struct]) -> None:
+    """They have no `v`: a gatekeeper stands beside the sidecar."""
+    rows = tables(section(f"### `{leaf}`"))[0][1:]
+    fields = msgspec.structs.fields(kind)
+    assert [[row[0], row[2]] for row in rows] == [[f.encode_name, "yes" if f.required else "no"] for f in fields]
+    topic = {"ask": topics.ask_topic, "answer": topics.answer_topic}[leaf]("D", "S")
+    assert f"\n    {topic.replace('/D/', '/<device>/').replace('/S/', '/<stream>/')}\n" in PAGE
+
+
+def test_words_and_limits_of_a_gatekeepers_refusals() -> None:
+    """All that the desk ever says, each drawn out of it."""
+    rows = tables(section("### `answer`"))[1][1:]
+    said, one = set(), desk.Desk()
+    seen = {"ask": "dwell", "within": [-1.0, 1.0, -1.0, 1.0], "last_s": 1.0}
+    for number in range(desk.MOST_STANDING + 1):
+        reply = one.ask(msgspec.msgpack.encode({"id": str(number), "question": seen, "each": True}), float(number))
+        said.add(msgspec.msgpack.decode(reply or b"").get("refused"))
+    for payload in (bytes(desk.LARGEST + 1), b"\xc1", b"\xc0", b"\x81\xa2id\xa0", b"\x82\xa2id\xa1x\xa4stop\xc3"):
+        said.add(msgspec.msgpack.decode(one.ask(payload, 100.0) or b"")["refused"])
+    for _ in range(desk.MOST_A_SECOND):
+        said.add(msgspec.msgpack.decode(one.ask(b"\xc0", 101.0) or b"")["refused"])
+    said.add(msgspec.msgpack.decode(one.ask(b"\xc0", 101.0) or b"")["refused"])
+    assert one.ask(b"\xc0", 101.0) is None
+    assert said - {None} == {row[0] for row in rows}
+    told = {row[0]: [int(n) for n in re.findall(r"\d+", row[1])] for row in rows}
+    assert told["oversize"] == [desk.LARGEST, LARGEST_QUESTION]
+    assert told["rate"] == [desk.MOST_A_SECOND]
+    assert told["standing"] == [desk.MOST_STANDING]
+    assert told["id"] == [desk._LONGEST_ID]
 
 
 def test_topics_and_leaves() -> None:

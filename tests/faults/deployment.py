@@ -15,7 +15,12 @@ __all__ = ["PASSWORDS", "Deployment", "HardBroker"]
 
 PORT = 8883
 """Of the private broker for other machines, where it is laid out."""
-PASSWORDS = {"tracker": "of the tracker", "sidecar": "of the sidecar", "application": "of an application"}
+PASSWORDS = {
+    "tracker": "of the tracker",
+    "sidecar": "of the sidecar",
+    "application": "of an application",
+    "gatekeeper": "of the gatekeeper",
+}
 
 
 class HardBroker(Mosquitto):

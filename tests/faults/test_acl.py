@@ -18,6 +18,7 @@ from tests.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.payloads import rows_of_a_stranger
 
 TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status", "budget")}
+TOPICS |= {leaf: f"eyestream/v1/hmd-1/gaze/{leaf}" for leaf in ("ask", "answer")}
 TOPICS["own status"] = "eyestream/v1/sidecar/sidecar/status"
 TOPICS["foreign"] = "somewhere/else"
 FILTERS = (
@@ -34,7 +35,10 @@ ALLOWED = {
     ("raw", "sidecar", "read"): {"raw"},
     ("private", "sidecar", "write"): RELEASED,
     ("private", "sidecar", "read"): {"own status"},
-    ("private", "application", "read"): RELEASED,
+    ("private", "application", "read"): RELEASED | {"answer"},
+    ("private", "application", "write"): {"ask"},
+    ("private", "gatekeeper", "read"): RELEASED | {"ask"},
+    ("private", "gatekeeper", "write"): {"answer"},
 }
 
 

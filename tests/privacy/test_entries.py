@@ -87,7 +87,7 @@ def test_control_a_line_that_asks_is_found(line: str) -> None:
 
 def test_a_mechanism_is_imported_when_it_is_named() -> None:
     program = (
-        "import sys; from eyestream.privacy.mechanisms.registry import entry_of, names; assert len(names()) == 6;"
+        "import sys; from eyestream.privacy.mechanisms.registry import entry_of, names; assert len(names()) == 7;"
         "had = lambda: {m.split('.')[3] for m in sys.modules if m.startswith('eyestream.privacy.mechanisms.')};"
         "assert had() == {'entry', 'registry'}, had(); entry_of('klt'); assert had() == {'entry', 'registry', 'klt'};"
         "assert not [m for m in sys.modules if m.startswith('eyestream.lab') or m.endswith('.calibrate')]"

@@ -12,7 +12,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.find_sources import find_sources
 from eyestream.rim.sources import registry
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.lsl import LslSource, Options, outlet_of, pylsl_module
+from eyestream.rim.sources.lsl import PORTION_S, LslSource, Options, outlet_of, pylsl_module
 from eyestream.testing.clocks import until
 from eyestream.testing.gaze_lives import hard_life
 from eyestream.testing.gaze_sources import hearing
@@ -72,7 +72,7 @@ async def reads_the_same(folder: Path) -> None:
 
 
 async def main() -> None:
-    heard = await hard_life(LslSource(Options("gaze"), PROFILE, PLACE), FakeOutlet())
+    heard = await hard_life(LslSource(Options("gaze"), PROFILE, PLACE), FakeOutlet(), PORTION_S)
     assert heard.away
     pupil = heard.column("pupil")
     np.testing.assert_array_equal(pupil[:10], np.tile([3.0, 3.5], (10, 1)))

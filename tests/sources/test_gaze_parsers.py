@@ -1,26 +1,27 @@
 """What a parser of gaze makes of a sample does not depend on the samples of an event before it."""
 
 import asyncio
+import contextlib
 import struct
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from eyestream.gaze.outlets import Taking
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sources.core import read_datum
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.lsl import Options as LslOptions
-from eyestream.rim.sources.lsl import _Puller
+from eyestream.rim.sources.lsl import MOST_A_PULL, PORTION_S, Pulled, listen
 from eyestream.rim.sources.mqtt import MqttSource, Options
 from eyestream.rim.sources.neon import _Stream
+from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import encode_gaze
 from eyestream.wire.rtsp import Description
 from eyestream.wire.topics import gaze_topic
@@ -123,35 +124,60 @@ async def test_what_lies_outside_of_an_event_is_read_alike(made: Parser, message
         assert sum(map(len, before)) > 60
 
 
-async def test_nothing_that_was_pulled_from_an_outlet_is_pushed_out_while_the_loop_is_busy() -> None:
-    heard: list[float] = []
-    loop = asyncio.get_running_loop()
-    profile = load_profile("lsl").at_rate(200.0)
+class Held:
+    """What liblsl has of samples by the moments at which they came; 0 s is the loop's beginning."""
 
-    def deliver(records: GazeColumns) -> None:
-        heard.extend(records.time.tolist())
+    def __init__(self, came: NDArray[np.float64], stamps: NDArray[np.float64]) -> None:
+        order = np.argsort(came, kind="stable")
+        self._came, self._stamps, self._taken = came[order], stamps[order], 0
 
-    puller = _Puller(LslOptions("gaze"), profile, None, loop, deliver)  # type: ignore[arg-type]
-
-    def work() -> None:
-        for number in range(3000):
-            puller._hand_over(GazeColumns(np.array([float(number)]), np.zeros((1, 2))))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    time.sleep(0.2)  # noqa: ASYNC251  the loop is busy
-    assert len(puller._pulled) < 100
-    while thread.is_alive() or puller._pulled:  # noqa: ASYNC110  a thread has no event
-        await asyncio.sleep(0.001)
-    assert heard == list(map(float, range(3000)))
+    def pull(self) -> Pulled:
+        """At most so many of those that came by now."""
+        here = int(np.searchsorted(self._came, asyncio.get_running_loop().time(), side="right"))
+        taken = self._stamps[self._taken : min(here, self._taken + MOST_A_PULL)].tolist()
+        self._taken += len(taken)
+        return [[0.0, 0.0]] * len(taken), taken
 
 
-async def test_a_puller_that_waits_comes_to_its_end() -> None:
-    puller = _Puller(LslOptions("gaze"), load_profile("lsl").at_rate(200.0), None, asyncio.get_running_loop(), print)  # type: ignore[arg-type]
-    thread = threading.Thread(
-        target=lambda: [puller._hand_over(GazeColumns(np.zeros(1), np.zeros((1, 2)))) for _ in range(200)]
+def arrivals(held: Held, seconds: float) -> dict[float, float]:
+    """When each sample was delivered, by its stamp."""
+    found: dict[float, float] = {}
+
+    async def life() -> None:
+        loop = asyncio.get_running_loop()
+
+        def deliver(records: GazeColumns) -> None:
+            found.update(dict.fromkeys(records.time.tolist(), loop.time()))
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await listen(held.pull, Taking((0, 1), (), None, 0.6), deliver)
+
+    simulated(life())
+    return found
+
+
+@pytest.mark.parametrize("more", [0, 1, 1000])
+def test_when_a_sample_of_an_outlet_arrives_does_not_depend_on_other_samples(more: int) -> None:
+    """During an event none come, twice as many, or a flood: all others arrive at the first tick after they came."""
+    stamps = np.arange(2000) / 1000.0
+    came = stamps + 0.0123
+    event = (stamps >= 0.7) & (stamps < 0.95)
+    usual = arrivals(Held(came, stamps), 2.5)
+    other = arrivals(
+        Held(
+            np.concatenate((came[~event], np.repeat(came[event], more))),
+            np.concatenate((stamps[~event], np.repeat(stamps[event], more))),
+        ),
+        2.5,
     )
-    thread.start()
-    puller.stop()
-    thread.join(5.0)
-    assert not thread.is_alive()
+    outside = stamps[~event].tolist()
+    assert [other[stamp] for stamp in outside] == [usual[stamp] for stamp in outside]
+    waits = np.array([usual[stamp] for stamp in stamps.tolist()]) - came
+    assert waits.min() >= 0.0
+    assert waits.max() <= PORTION_S + 1e-6
+
+
+def test_all_that_an_outlet_sent_while_the_loop_was_busy_is_taken_in_order() -> None:
+    stamps = np.arange(5 * MOST_A_PULL, dtype=np.float64)
+    assert list(arrivals(Held(np.zeros(len(stamps)), stamps), 0.1)) == stamps.tolist()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eyestream.errors import CalibrationError
+from eyestream.gaze.desk import MOST_A_SECOND, MOST_STANDING
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
@@ -85,3 +86,59 @@ async def test_answers_are_those_of_the_released_slots(
 async def test_a_calibration_of_rows_is_refused(mosquitto: Mosquitto) -> None:
     with pytest.raises(CalibrationError, match="expected a calibration of tiles, not one of klt"):
         await answer_questions(mosquitto.url, DEVICE, calibration=calibrations.load("everyday-klt-64"))
+
+
+async def test_hostile_questions_through_a_broker_meet_limits(
+    mosquitto: Mosquitto,
+) -> None:
+    """What is unreadable, huge, deep, too many or retained; the next good one is answered."""
+    heard: list[Any] = []
+    endpoint, late = Endpoint.of(BrokerSettings(mosquitto.url)), {"last_s": 60.0}
+    field = {"within": FIELD} | late
+
+    def refusals(why: str) -> int:
+        return sum(reply.get("refused") == why for reply in heard)
+
+    async with (
+        connect(
+            endpoint, client_id=None, deliver=lambda one: heard.append(msgspec.msgpack.decode(one.payload))
+        ) as link,
+        asyncio.TaskGroup() as group,
+    ):
+        kept = msgspec.msgpack.encode({"id": "kept", "question": {"ask": "dwell"} | field})
+        await link.publish(ask_topic(DEVICE), kept, qos=1, retain=True)
+        await link.subscribe(answer_topic(DEVICE), 0)
+        calibration = calibrations.load("everyday-tile")
+        keeper = group.create_task(answer_questions(mosquitto.url, DEVICE, calibration=calibration))
+        async with asyncio.timeout(60):
+            while not heard:  # until the gatekeeper listens
+                await ask(link, id="there", question={"ask": "dwell"} | field)
+                await asyncio.sleep(0.1)
+        assert all(reply["id"] == "there" for reply in heard)  # what was retained is not asked now
+        for payload, why in (
+            (b"", "not_msgpack"),
+            (b"\x91" * 700, "type"),
+            (b"\xc1" * 100_000, "oversize"),
+            (msgspec.msgpack.encode({"id": "x" * 65, "question": {}}), "id"),
+            (
+                msgspec.msgpack.encode({"id": "x", "question": {"ask": "dwell", "within": [1, 0, 0, 1], "last_s": 1}}),
+                "type",
+            ),
+            (msgspec.msgpack.encode({"id": "x", "question": {"ask": "raw gaze"}}), "type"),
+            (msgspec.msgpack.encode({"id": "x", "stop": True}), "unknown"),
+        ):
+            before = refusals(why)
+            await link.publish(ask_topic(DEVICE), payload, qos=0)
+            await until(lambda why=why, before=before: refusals(why) > before)
+        for number in range(MOST_STANDING + 1):
+            await ask(link, id=str(number), question={"ask": "dwell"} | field, each=True)
+            await asyncio.sleep(1.5 / MOST_A_SECOND)
+        await until(lambda: refusals("standing") == 1)
+        for _ in range(20 * MOST_A_SECOND):
+            await link.publish(ask_topic(DEVICE), b"\xc0", qos=0)
+        await until(lambda: refusals("rate") > 0)
+        await asyncio.sleep(2.1)  # the seconds of the flood are over
+        assert len(heard) < 10 * MOST_A_SECOND
+        await ask(link, id="after", question={"ask": "dwell"} | field)
+        await until(lambda: {"id": "after", "answer": 0.0} in heard)
+        keeper.cancel()

@@ -128,6 +128,7 @@ def test_the_guarantee_says_what_a_slot_and_any_time_cost_and_what_it_is_for(tmp
     assert said["claim"].startswith("6-differential privacy (pure) for the gaze of one slot of 1 s of one device")
     assert said["slot"] == "epsilon 6"
     assert "epsilon 18 in any 1 s, epsilon 24 in any 2 s" in said["any time"]
+    assert "cost one slot more than those of a recording" in said["any time"]
     assert "regions of interest, dwell time" in said["use"]
     assert "not for selecting things by gaze, and not for foveated rendering" in said["use"]
     assert "1009" not in made.text()
@@ -142,7 +143,7 @@ def test_the_guarantee_says_what_a_slot_and_any_time_cost_and_what_it_is_for(tmp
     [
         ('front_end = "slots"', 'front_end = "features-52"', "the stream has 52 features, the calibration 1009"),
         ('mechanism = "tile"', 'mechanism = "klt"', "klt is klt, and the calibration is one of tile"),
-        ('"everyday-tile"', '"everyday-tiles"', "everyday-tile; did you mean everyday-tile?"),
+        ('"everyday-tile"', '"everyday-tiles"', "kaleido-r2; did you mean everyday-tile?"),
         ("epsilon = 6.0", "epsilon = 200.0", "epsilon of a slot: expected 0.01 to 100, not 200"),
     ],
 )

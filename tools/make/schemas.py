@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 import yaml
 
+from eyestream.gaze import desk
 from eyestream.wire import gaze, raw, release, status, topics
-from eyestream.wire.envelope import VERSION, Message
+from eyestream.wire.envelope import VERSION
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MEDIA_TYPE = "application/vnd.msgpack"  # registered with IANA, 2024-05-13
@@ -26,22 +27,24 @@ MEDIA_TYPE = "application/vnd.msgpack"  # registered with IANA, 2024-05-13
 class Channel:
     """A topic, and what is published there.
 
-    `of` is the section of the page that has the table of its keys, and `kind` the typed map.
+    `of` is the section of the page that has the table of its keys, and `kind` the typed map. `qos` is of what is
+    sent.
     """
 
     name: str
     address: str
     of: str
-    kind: type[Message]
+    kind: type[msgspec.Struct]
     what: str
     received: bool = False
+    qos: int = topics.QOS
 
     @property
     def quality(self) -> dict[str, Any]:
         """QoS, and of what is sent whether the broker keeps it."""
         if self.received:
             return {"qos": topics.RAW_QOS}
-        return {"qos": topics.QOS, "retain": self.address.rsplit("/", 1)[1] in topics.RETAINED}
+        return {"qos": self.qos, "retain": self.address.rsplit("/", 1)[1] in topics.RETAINED}
 
     @property
     def schema(self) -> str:
@@ -63,6 +66,8 @@ CHANNELS = (
     Channel("budget", topics.budget_topic("D", "S"), "budget", status.Budget, "How many more chunks may come."),
     Channel("sidecarStatus", topics.sidecar_status_topic("N"), "status", status.Status, "How the sidecar is."),
     Channel("owner", topics.owner_topic("N"), "owner", status.Owner, "Which devices the sidecar serves."),
+    Channel("ask", topics.ask_topic("D", "S"), "ask", desk._Asked, "A question to a gatekeeper.", received=True),
+    Channel("answer", topics.answer_topic("D", "S"), "answer", desk._Reply, "What a gatekeeper answers.", qos=0),
 )
 PARAMETERS = {
     "device": ("D", "Pseudonym of the tracker."),
@@ -141,7 +146,8 @@ def asyncapi() -> dict[str, Any]:
             "title": "eyestream",
             "version": str(VERSION),
             "description": "Topics and payloads, as the sidecar sees them. A payload is one map of msgpack with the "
-            "key v first. A schema has its JSON form: bin stands there as text in base64. protocol.md says the rest.",
+            "key v first, but for ask and answer, which are of a gatekeeper beside the sidecar. A schema has its JSON "
+            "form: bin stands there as text in base64. protocol.md says the rest.",
         },
         "defaultContentType": MEDIA_TYPE,
         "channels": channels,

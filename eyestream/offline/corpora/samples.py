@@ -31,6 +31,7 @@ from eyestream.offline.samples.kaleido_published import published_kaleido
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.privacy.kaleido import Kaleido, Settings
+from eyestream.privacy.mechanisms.kaleido.tables import NAME
 from eyestream.privacy.mechanisms.tile.tables import tiles_of
 from eyestream.privacy.tiles import TileResponse
 from eyestream.rim.files.gaze import GazeRecording
@@ -98,12 +99,12 @@ def kaleido(epsilon: float, **given: Any) -> Samplewise:
     def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
         windows = corpus.most(lambda part: -(-survey.extents[part].rows // settings.w))
         return Promise(
-            of_person(mechanism.worst, windows, mechanism.name),
+            of_person(mechanism.worst, windows, NAME),
             (PUBLIC, f"A movement of more than {settings.r_deg:g} degrees is covered by the larger figures only."),
             (mechanism.loss, mechanism.worst),
         )
 
-    return Samplewise(mechanism.name, {"epsilon": epsilon, **given}, treat, promised)
+    return Samplewise(NAME, {"epsilon": epsilon, **given}, treat, promised)
 
 
 def kaleido_as_published(epsilon: float, as_published: bool = False, **given: Any) -> Samplewise:

@@ -65,7 +65,12 @@ def _unit(made: Facts) -> str:
 
 def _in_any(made: Facts) -> str:
     said = ", ".join(f"epsilon {float(epsilon):.4g} in any {seconds} s" for seconds, epsilon in made.in_any.items())
-    return f"{said}, wherever they begin: every {made.loss.unit} counts that so many seconds of gaze enter"
+    live = (
+        ". Whole slots of live gaze cost one slot more than those of a recording: samples within a few milliseconds of "
+        "a slot's border decide which others are taken"
+    )
+    more = live if made.borders is not None and made.loss.unit == "slot" else ""
+    return f"{said}, wherever they begin: every {made.loss.unit} counts that so many seconds of gaze enter{more}"
 
 
 def _streams(made: Facts) -> str:

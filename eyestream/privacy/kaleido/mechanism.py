@@ -154,8 +154,6 @@ class Kaleido:
         when epsilon cannot be used.
     """
 
-    name = "kaleido"
-
     def __init__(self, epsilon: float, settings: Settings | None = None, *, noise: Noise | None = None) -> None:
         own = settings if settings is not None else Settings()
         if not 0.01 <= epsilon <= 1000.0:
@@ -193,7 +191,7 @@ class KaleidoSession:
     """One session, sample by sample; for one thread at a time."""
 
     def __init__(self, mechanism: Kaleido) -> None:
-        self.mechanism = mechanism
+        self.mechanism, self.noise = mechanism, mechanism.noise
         self._test_law = mechanism.test_law.own()
         self._planar_laws: dict[int, PlanarLaw] = {}
         self.output: tuple[int, int] = (0, 0)
@@ -211,6 +209,18 @@ class KaleidoSession:
             inside = np.clip(np.where(seen, values, 0.0), -most / _STEPS_PER_DEG, most / _STEPS_PER_DEG)
             columns.append(np.rint(inside * _STEPS_PER_DEG).astype(np.int64).tolist())
         return [self._sample((a, b) if here else None) for a, b, here in zip(*columns, seen.tolist(), strict=True)]
+
+    def state(self) -> Array:
+        """Where the session stands, of public values alone: output, test and what the last w - 1 samples spent."""
+        return np.array([*self.output, self.published, self.since_test, *self.spent], dtype=np.float64)
+
+    def resume(self, state: Array) -> None:
+        """Go on from a `state`."""
+        across, upright, published, since_test, *spent = map(int, state.tolist())
+        self.output, self.published, self.since_test = (across, upright), bool(published), since_test
+        self.spent.clear()
+        self.spent.extend(spent)
+        self.sum = sum(spent)
 
     def due(self) -> bool:
         """Whether the next sample is to be looked at: by the number of samples since the last test."""
@@ -240,13 +250,13 @@ class KaleidoSession:
         if not self.published:
             return True
         across, upright = place[0] - self.output[0], place[1] - self.output[1]
-        noise = int(self.mechanism.noise.draw(self._test_law)[0, 0])
+        noise = int(self.noise.draw(self._test_law)[0, 0])
         return math.isqrt(across * across + upright * upright) > self.mechanism.threshold + noise
 
     def _publish(self, place: tuple[int, int], parts: int) -> None:
         if parts not in self._planar_laws:
             self._planar_laws[parts] = self.mechanism.planar_law(parts)
-        noise = self.mechanism.noise.draw(self._planar_laws[parts]).tolist()
+        noise = self.noise.draw(self._planar_laws[parts]).tolist()
         across, upright = (
             min(max(value + moved, -most), most)
             for value, moved, most in zip(place, noise, self.mechanism.edge, strict=True)

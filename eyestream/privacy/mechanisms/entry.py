@@ -68,7 +68,9 @@ class Beginning:
     rival : a shipped calibration of another form, which the demo shows beside it.
     switched_on : options that a new configuration sets to true.
     session_bound : whether a new configuration names the class of processes that bounds a session.
-    stream : the tables of a stream that is none of features, as text of a new configuration; empty: features.
+    stream : the tables of a stream that is none of features, and of the ceilings that fit it, as text of a new
+        configuration; empty: features.
+    expected : what error to expect, for who makes such a configuration; empty: nothing is said.
     """
 
     calibration: str
@@ -76,6 +78,7 @@ class Beginning:
     switched_on: tuple[str, ...] = ()
     session_bound: bool = False
     stream: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)

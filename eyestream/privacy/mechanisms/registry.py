@@ -111,7 +111,9 @@ def live(mechanism: Mechanism) -> None:
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-PRODUCT = {name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "tile")}
+PRODUCT = {
+    name: f"eyestream.privacy.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "tile", "kaleido")
+}
 """Where the entry of each mechanism of the product is."""
 
 PRODUCT |= {"task-words": "eyestream.privacy.mechanisms.words:ENTRY"}

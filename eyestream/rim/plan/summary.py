@@ -33,15 +33,15 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
+    chunk = duration(stream.chunk_s) if stream.chunk_s >= 1 else f"{stream.chunk_s:g} s"
     behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
+    schema = mechanism.schema
+    what = f"{spec.features} features" if mechanism.domain.keeps else ", ".join(schema.names)
     lines = [
-        (
-            "comes out",
-            f"{spec.features} features at {spec.rate_hz:g} rows a second, {duration(stream.chunk_s)} at once",
-        ),
+        ("comes out", f"{what} at {1 / schema.step_s:g} rows a second, {chunk} at once"),
         (
             "first chunk",
-            f"{duration(first_s)} after the first row{described}, then one every {duration(stream.chunk_s)}",
+            f"{duration(first_s)} after the first row{described}, then one every {chunk}",
         ),
         ("lasts", stream.lasting),
         (

@@ -1,19 +1,24 @@
 """``kind = "lsl"``: an outlet of the Lab Streaming Layer, through pylsl.
 
 LSL finds outlets by broadcast, and its sockets listen on every interface, whatever is configured; what flows is clear
-text without a login. Use it on a network that nobody else is on. liblsl blocks, so a thread of ours pulls. It pulls no
-more while much waits for the loop: what a number of samples pushes out would be others. So what is dropped at last is
-what liblsl drops, after `HELD_S`, and then it is too late for its row.
+text without a login. Use it on a network that nobody else is on.
+
+**Portions by the clock.** To wake for each sample costs most of a source. So liblsl holds samples for us, and we take
+all that it has whenever the host's clock shows a multiple of `PORTION_S`. A sample then arrives at the first such
+moment after it came. That moment depends on this sample alone. If the wait began with a sample, one event would move
+the arrival of all samples after it. What is dropped at last is what liblsl drops, after `HELD_S`, and then it is too
+late for its row.
 
 The outlet is looked for again and again: it stands for as long as it answers, and its connection is not lost. What it
 sends has no part in that.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
-import threading
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -27,18 +32,19 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.rim.sources.standing import Standing
 
-__all__ = ["LSL", "LslSource", "outlet_of", "pylsl_module"]
+__all__ = ["LSL", "MOST_A_PULL", "PORTION_S", "LslSource", "listen", "outlet_of", "pylsl_module"]
 
 _LOG = logging.getLogger("eyestream.source")
 
 RESOLVE_S = 1.0
-PULL_S = 0.25
+PORTION_S = 0.05
 HELD_S = 10
 """So much liblsl holds for us, at the outlet's nominal rate; a hundred samples a second where it has none."""
 
-_MOST_A_PULL = 256
-_MOST_PULLS = 64
-_WAIT_S = 0.01
+MOST_A_PULL = 256
+Pulled = tuple[list[list[float]], list[float]]
+"""Samples of one pull, and their stamps."""
+
 _CONFIGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")
 
 
@@ -63,7 +69,7 @@ class LslSource:
     """One outlet."""
 
     def __init__(self, options: Options, profile: Profile, place: Place) -> None:
-        pylsl_module()
+        self._pylsl = pylsl_module()
         self._options, self._profile, self._device = options, profile, place.device
         self._wanted = Wanted(options.gaze, options.pupil, options.valid, options.valid_min)
         if options.preset is not None:
@@ -77,17 +83,18 @@ class LslSource:
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
         standing = Standing(self._device, deliver, Counter())
-        puller = _Puller(self._options, self._profile, self._wanted, asyncio.get_running_loop(), standing.take)
-        thread = threading.Thread(target=puller.work, name="lsl", daemon=True)
-        thread.start()
+        inlet, channels, found = await asyncio.to_thread(self._open)
+        self._note_twin(found)
+
+        def pull() -> Pulled:
+            with self._failing():
+                return inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL)  # type: ignore[no-any-return]
+
+        listening = listen(pull, channels, standing.take)
         try:
-            found = await puller.began
-            self._note_twin(found)
-            await standing.keep(puller.ended, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
+            await standing.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
         finally:
-            puller.stop()
-            while thread.is_alive():  # noqa: ASYNC110  a thread has no event; it ends within a pull
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(inlet.close_stream)
 
     def _words(self, found: "_Found") -> str:
         """Name, rate and unit, as the outlet tells them, or as the profile has them."""
@@ -113,8 +120,45 @@ class LslSource:
 
     def _ask(self, uid: str) -> None:
         """In a thread: LinkError where the outlet does not answer."""
-        if not pylsl_module().resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
+        if not self._pylsl.resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
             raise LinkError(f"outlet {self._options.name!r}: does not answer")
+
+    def _open(self) -> "tuple[Any, Taking, _Found]":
+        """In a thread: an inlet of the one outlet that is wanted, which of its channels are, and what it is."""
+        with self._failing():
+            found = self._found()
+            inlet = self._pylsl.StreamInlet(found, max_buflen=HELD_S, recover=False)
+            outlet = outlet_of(inlet.info(RESOLVE_S))
+        try:
+            channels = taking(outlet, self._profile, self._wanted)
+        except ValueError as error:
+            raise LinkError(f"outlet {self._options.name!r}: {error}") from None
+        return inlet, channels, _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz)
+
+    def _found(self) -> Any:
+        name, source = self._options.name, self._options.source_id
+        if source is None:  # a second one of the name would answer as late as the limit
+            found = self._pylsl.resolve_byprop("name", name, minimum=2, timeout=RESOLVE_S)
+        else:
+            found = self._pylsl.resolve_byprop("source_id", source, minimum=1, timeout=RESOLVE_S)
+            found = [one for one in found if one.name() == name]
+        distinct = {(one.hostname(), one.source_id(), one.uid()): one for one in found}
+        if not distinct:
+            raise LinkError(f"outlet {name!r}: there is none on this network")
+        if len(distinct) > 1:
+            raise LinkError(f"outlet {name!r}: {len(distinct)} have this name; tell them apart by source_id")
+        return found[0]
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """LinkError for what liblsl raises."""
+        failures = self._pylsl.util
+        try:
+            yield
+        except (failures.LostError, failures.TimeoutError):
+            raise LinkError(f"outlet {self._options.name!r}: is gone") from None
+        except (failures.InternalError, failures.InvalidArgumentError, RuntimeError, ValueError) as error:
+            raise LinkError(f"outlet {self._options.name!r}: liblsl fails with {type(error).__name__}") from None
 
 
 class _Found(NamedTuple):
@@ -126,108 +170,25 @@ class _Found(NamedTuple):
     rate_hz: float
 
 
-class _Puller:
-    """The thread that pulls, and what it hands to the loop."""
+async def listen(pull: Callable[[], Pulled], channels: Taking, deliver: DeliverGaze) -> None:
+    """Deliver all that is there, whenever the host's clock shows a multiple of `PORTION_S`; never returns.
 
-    def __init__(
-        self,
-        options: Options,
-        profile: Profile,
-        wanted: Wanted,
-        loop: asyncio.AbstractEventLoop,
-        deliver: DeliverGaze,
-    ) -> None:
-        self._options, self._profile, self._wanted = options, profile, wanted
-        self._loop, self._deliver = loop, deliver
-        self._pulled: deque[GazeColumns] = deque()
-        self._stopping = threading.Event()
-        self.began: asyncio.Future[_Found] = loop.create_future()
-        """The outlet, when it is taken; fails with LinkError when it is not."""
-        self.ended: asyncio.Future[None] = loop.create_future()
-        """Fails with LinkError when the outlet is lost."""
-
-    def stop(self) -> None:
-        """Let the thread come to its end."""
-        self._stopping.set()
-
-    def work(self) -> None:
-        """In the thread: all that blocks."""
-        pylsl = pylsl_module()
-        try:
-            self._pull(pylsl)
-        except LinkError as error:
-            self._say(error)
-        except (pylsl.util.LostError, pylsl.util.TimeoutError):
-            self._say(LinkError(f"outlet {self._options.name!r}: is gone"))
-        except (pylsl.util.InternalError, pylsl.util.InvalidArgumentError, RuntimeError, ValueError) as error:
-            self._say(LinkError(f"outlet {self._options.name!r}: liblsl fails with {type(error).__name__}"))
-
-    def _pull(self, pylsl: Any) -> None:
-        found = self._found(pylsl)
-        inlet = pylsl.StreamInlet(found, max_buflen=HELD_S, recover=False)
-        try:
-            outlet = outlet_of(inlet.info(RESOLVE_S))
-            try:
-                channels = taking(outlet, self._profile, self._wanted)
-            except ValueError as error:
-                raise LinkError(f"outlet {self._options.name!r}: {error}") from None
-            taken = _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz)
-            self._call(lambda: self._begin(taken))
-            self._loop_of(inlet, channels)
-        finally:
-            inlet.close_stream()
-
-    def _found(self, pylsl: Any) -> Any:
-        """The one outlet that is wanted."""
-        name, source = self._options.name, self._options.source_id
-        if source is None:  # a second one of the name would answer as late as the limit
-            found = pylsl.resolve_byprop("name", name, minimum=2, timeout=RESOLVE_S)
-        else:
-            found = pylsl.resolve_byprop("source_id", source, minimum=1, timeout=RESOLVE_S)
-            found = [one for one in found if one.name() == name]
-        distinct = {(one.hostname(), one.source_id(), one.uid()): one for one in found}
-        if not distinct:
-            raise LinkError(f"outlet {name!r}: there is none on this network")
-        if len(distinct) > 1:
-            raise LinkError(f"outlet {name!r}: {len(distinct)} have this name; tell them apart by source_id")
-        return found[0]
-
-    def _loop_of(self, inlet: Any, channels: Taking) -> None:
-        while not self._stopping.is_set():
-            sample, stamp = inlet.pull_sample(timeout=PULL_S)  # then what else is there: no sample waits for a chunk
-            if sample is None:
-                continue
-            more, stamps = inlet.pull_chunk(timeout=0.0, max_samples=_MOST_A_PULL)
-            self._hand_over(_records(np.array([stamp, *stamps]), np.array([sample, *more], dtype=np.float64), channels))
-
-    def _hand_over(self, records: GazeColumns) -> None:
-        while len(self._pulled) >= _MOST_PULLS and not self._stopping.wait(_WAIT_S):
-            pass
-        self._pulled.append(records)
-        if len(self._pulled) == 1:  # asked after: the loop may have taken all others just now
-            self._call(self._give)
-
-    def _give(self) -> None:
-        """In the loop: all that was pulled."""
-        while self._pulled and not self.ended.done():
-            self._deliver(self._pulled.popleft())
-
-    def _begin(self, found: _Found) -> None:
-        """In the loop: the outlet is taken."""
-        if not self.began.done():
-            self.began.set_result(found)
-
-    def _say(self, error: LinkError) -> None:
-        def fail() -> None:
-            future = self.ended if self.began.done() else self.began
-            if not future.done():
-                future.set_exception(error)
-
-        self._call(fail)
-
-    def _call(self, function: Any) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(function)
+    Parameters
+    ----------
+    pull
+        Gives at most `MOST_A_PULL` samples and their stamps, at once; fewer where there are no more.
+    """
+    loop, tick = asyncio.get_running_loop(), 0
+    while True:
+        tick = 1 + max(tick, int(loop.time() // PORTION_S))
+        await asyncio.sleep(tick * PORTION_S - loop.time())
+        more = True
+        while more:
+            samples, stamps = pull()
+            if stamps:
+                deliver(_records(np.array(stamps), np.array(samples, dtype=np.float64), channels))
+            if more := len(stamps) == MOST_A_PULL:
+                await asyncio.sleep(0)  # a flood: others have their turn
 
 
 def _records(t: np.ndarray, table: np.ndarray, channels: Taking) -> GazeColumns:
