@@ -118,7 +118,7 @@ class Records:
 
     @cached_property
     def _least_sd(self) -> Array:
-        return self.sd.min(axis=0, initial=np.inf)
+        return np.asarray(self.sd.min(axis=0, initial=np.inf))
 
     def reach(self, values: Array, log_p: float) -> float:
         """How far from the mean of values (t, d) the first mean of a model can be that gives them `log_p` or more.

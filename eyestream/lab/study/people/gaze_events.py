@@ -82,12 +82,13 @@ class _Runs:
 
     @cached_property
     def spread(self) -> Array:
-        return self.largest - np.asarray(np.minimum.reduceat(self.values, self.begin))
+        return np.asarray(self.largest - np.minimum.reduceat(self.values, self.begin))
 
     def median(self) -> Array:
         """(m,)"""
-        sorted_ = self.values[np.lexsort((self.values, np.repeat(np.arange(len(self.counts)), self.counts)))]
-        return (sorted_[self.begin + (self.counts - 1) // 2] + sorted_[self.begin + self.counts // 2]) / 2
+        order = np.lexsort((self.values, np.repeat(np.arange(len(self.counts)), self.counts)))
+        low, high = (order[self.begin + half // 2] for half in (self.counts - 1, self.counts))
+        return np.asarray((self.values[low] + self.values[high]) / 2)
 
     def standard_moment(self, power: int) -> Array:
         """(m,); 0 where nothing varies."""
