@@ -53,8 +53,8 @@ def test_identical_releases_share_the_guess() -> None:
 
 def test_activities_are_learned_from_others() -> None:
     different, alike = world(6, 0.1, 5.0, 4), world(6, 5.0, 0.0, 4)
-    assert np.mean(list(activities(different, different, 0).values())) > 0.95
-    assert np.mean(list(activities(alike, alike, 0).values())) < 0.6  # chance 0.25, 24 decisions: 4 standard errors
+    assert activities(different, different, 0).mean() > 0.95
+    assert activities(alike, alike, 0).mean() < 0.6  # chance 0.25, 24 decisions: 4 standard errors
 
 
 def test_halves_are_different_and_cover_the_tasks() -> None:
