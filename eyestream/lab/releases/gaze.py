@@ -75,7 +75,7 @@ def recognised_by_events(
             [np.mean([networks.scores(own[name, task]) for task in test], axis=0) for name in people] for own in unknown
         ]
         found.append([right(np.array(one)) for one in scores])
-    return np.mean(found, axis=0)
+    return np.asarray(np.mean(found, axis=0))
 
 
 def saliency(people: GazePeople) -> Maps:

@@ -60,7 +60,7 @@ def recognised(
             rows = window_scores(attacker, train, given, seed)
             scores = [np.array([own.mean(axis=0) for own in one]) for one in rows]
         found.append([right(one) for one in scores])
-    return np.mean(found, axis=0)
+    return np.asarray(np.mean(found, axis=0))
 
 
 def _joined(people: People, names: Sequence[str], tasks: Sequence[str]) -> list[Array]:
@@ -79,8 +79,9 @@ def matched(raw: People, released: People, tasks: Sequence[str]) -> float:
     for task in tasks:
         length = max(len(one[person][task]) for one in (raw, released) for person in people)
         known, found = ([_ended(one[person][task], length) for person in people] for one in (raw, released))
-        scale = np.std(np.concatenate(known), axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        everything = np.concatenate(known)
+        scale = everything.std(axis=0)
+        scale = np.where(scale > 1e-9 * np.abs(everything).max(axis=0), scale, 1.0)  # a constant has one of rounding
         costs += [[float((((a - b) / scale) ** 2).sum()) for b in found] for a in known]
     orders = np.array(list(permutations(range(len(people)))))
     sums = costs[np.arange(len(people)), orders].sum(axis=1)
