@@ -102,9 +102,9 @@ def _tvcg_2023() -> Iterator[Published]:
                 yield Published(line, paper, share / 100)
     lines = {f"k-same-synth, k = {k}": shares for k, shares in _K_SAME_SYNTH.items()}
     lines |= {f"event-synth-pd, k = {k}, gamma = {g:g}": _EVENT_SYNTH[k, g] for k in (2, 4) for g in GAMMAS}
-    for line, both in lines.items():
-        for paper, share in zip((_EHTASK, _DGAZE), both, strict=True):
-            yield Published(line, paper, share / 100)
+    for line, (ehtask, dgaze) in lines.items():
+        yield Published(line, _EHTASK, ehtask / 100)
+        yield Published(line, _DGAZE, dgaze / 100)
         if line.startswith("event"):
             yield Published(line, _TASKS, 0.72)
     yield Published("kaleido-as-published, epsilon = 1, w = 200, r_deg = 10", _TASKS, 0.69)
@@ -119,10 +119,10 @@ def _etra_2022() -> Iterator[Published]:
         yield Published(f"marginals-pd, k = {k}", _MPIIDPEYE, 0.05)
         yield Published(f"marginals-pd, k = {k}", _DOCUMENTS, 0.525)
     yield Published("k-same-select, k = 8", _MPIIDPEYE, 0.05)
-    for epsilon, documents in _PRINTED.items():
+    for epsilon, percent in _PRINTED.items():
         line = f"exponential-dp-as-printed, epsilon = {epsilon:g}"
         yield Published(line, _MPIIDPEYE, 0.185 if epsilon >= 5 else 0.06)
-        yield Published(line, _DOCUMENTS, documents / 100)
+        yield Published(line, _DOCUMENTS, percent / 100)
 
 
 PUBLISHED: tuple[Published, ...] = (
