@@ -7,6 +7,7 @@ from typing import Any
 from eyestream.cli.options import own_options, positive
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, meant
+from eyestream.offline.corpora.attacked import attacked
 from eyestream.offline.corpora.corpus import PARTICIPANTS
 from eyestream.offline.corpora.kinds import FIXATIONS, ROWS, Kind, gaze_kind, rows_of_gaze
 from eyestream.offline.corpora.layouts import open_folder
@@ -47,6 +48,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gamma", type=positive, metavar="G", help="width of a class of plausible deniability, above 1")
     group.add_argument("--delta", type=positive, metavar="D", help="of approximate differential privacy")
     group.add_argument("--fixations", action="store_true", help="the files are tables of fixations: x_deg,y_deg")
+    group.add_argument(
+        "--study",
+        type=Path,
+        metavar="DIR",
+        help="of eyestream study --datasets: CLAIM.md says what attackers achieved there against this system",
+    )
     group.add_argument("--as-published", action="store_true", help="a system as printed, which is not what it claims")
 
 
@@ -58,7 +65,7 @@ def check_no_corpus(options: argparse.Namespace) -> None:
     for option in ("calibration", "epsilon"):
         if getattr(options, option) is None:
             raise ConfigError(f"--{option}: expected it for recordings, or --mechanism NAME for a corpus")
-    for option in ("k", "gamma", "delta", "fixations", "as_published"):
+    for option in ("k", "gamma", "delta", "fixations", "study", "as_published"):
         if getattr(options, option):
             raise ConfigError(f"--{option.replace('_', '-')} is for a corpus; expected --mechanism NAME and its folder")
 
@@ -79,6 +86,7 @@ def main(options: argparse.Namespace) -> None:
     entry = SYSTEMS[name]
     system = make_system(name, **_given(options))
     corpus = open_folder(folder, _kind(entry, options))
+    found = attacked(options.study, system.name, system.options) if options.study is not None else None
     print(f"{system.name}: {len(corpus.people)} people, {len(corpus.tasks)} tasks, {len(corpus.parts)} recordings")
     shown: list[Progress] = []
 
@@ -87,7 +95,7 @@ def main(options: argparse.Namespace) -> None:
             shown.append(Progress(system.name, units, "parts released"))
         shown[0](done)
 
-    promise = privatize_corpus(system, corpus, options.out, progress=progress)
+    promise = privatize_corpus(system, corpus, options.out, attackers=found, progress=progress)
     for line in shown:
         line.clear()
     print(f"{options.out}: {promise.claim.statement}")

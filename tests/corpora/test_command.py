@@ -45,6 +45,43 @@ def test_a_corpus_in_and_the_same_layout_out(tmp_path: Path, capsys: pytest.Capt
     assert "not differential privacy: k-anonymity with k = 4" in said
 
 
+def cell(study: Path, name: str, **own: object) -> None:
+    """As `eyestream study --datasets` keeps them, as far as it matters."""
+    (study / "cells").mkdir(parents=True, exist_ok=True)
+    both = {"raw": [1.0, 0.0, 0.5, 0.0], "released": [1.0, 1.0, 1.0, 0.0]}
+    told = {"corpus": "gazegraph", "people": 4, "made_on": "2026-11-23", "chance_person": 0.25, "splits": 2}
+    told |= {"mechanism": "k-same-select", "options": {"k": 4}, "recognised": {"mean matcher": both}}
+    (study / "cells" / f"{name}.json").write_text(json.dumps(told | own))
+
+
+def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the system and options of the release; the cell of another k beside it says something else."""
+    raw, study = rows_corpus(tmp_path / "in", 5), tmp_path / "study"
+    cell(study, "a-other", options={"k": 2}, corpus="of another k")
+    cell(study, "b-few", splits=1, corpus="of fewer splits")
+    cell(study, "c-own")
+    cell(study, "raw", mechanism="", options={})
+    options = ("--mechanism", "k-same-select", "--k", "4", "--study", str(study))
+    privatize(raw.folder, tmp_path / "out", *options)
+    page = (tmp_path / "out" / "CLAIM.md").read_text()
+    assert "a study of gazegraph (4 people, 2026-11-23)" in page
+    assert "| mean matcher | 0.38 | 0.75 |" in page
+    assert "the claim does not cover them" in page
+    told = json.loads((tmp_path / "out" / "claim.json").read_text())["attackers"]
+    assert told["named_rightly"] == {"mean matcher": {"raw": 0.375, "released": 0.75}}
+    assert (told["corpus"], told["made_on"], told["chance"]) == ("gazegraph", "2026-11-23", 0.25)
+
+    privatize(raw.folder, tmp_path / "unstudied", "--mechanism", "k-same-select", "--k", "4")
+    assert "Attackers: no study of this system was named" in (tmp_path / "unstudied" / "CLAIM.md").read_text()
+    assert json.loads((tmp_path / "unstudied" / "claim.json").read_text())["attackers"] is None
+
+    capsys.readouterr()
+    said = refused(capsys, raw.folder, tmp_path / "refused", *options[:3], "3", *options[4:])
+    assert "has no cell of k-same-select with k = 3; expected one of eyestream study --datasets" in said
+    (study / "cells" / "d-broken.json").write_text("{")
+    assert "d-broken.json: is no cell of a study" in refused(capsys, raw.folder, tmp_path / "broken", *options)
+
+
 def test_two_runs_are_two_releases(tmp_path: Path) -> None:
     raw = rows_corpus(tmp_path / "in", 3)
     for name in ("one", "two"):

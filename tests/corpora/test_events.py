@@ -1,7 +1,7 @@
 """Models of events and what is synthesised of them: k-same-synth and event-synth-PD."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -210,19 +210,19 @@ def test_draws_are_bounded_and_then_the_event_is_lost(monkeypatch: pytest.Monkey
     assert all(np.isnan(canvas.xy[:40]).all() for canvas in canvases)
 
 
-def published_product(self: Records, values: Array) -> Array:
+def published_product(self: Records, values: Array, part: slice = slice(None)) -> Array:
     """The planted fault: box probabilities multiplied, and the logarithm of that floored at the smallest float."""
-    near, far = ((values + edge - self.mean[:, None]) / self.sd[:, None] for edge in (0.01, -0.01))
+    near, far = ((values + edge - self.mean[part, None]) / self.sd[part, None] for edge in (0.01, -0.01))
     boxes = norm.cdf(near) - norm.cdf(far)
     return np.asarray(np.log(np.maximum(boxes.prod(axis=(1, 2)), 5e-324)))
 
 
 @pytest.mark.parametrize("faulty", [False, True])
 def test_long_fixations_far_apart_do_not_pass(monkeypatch: pytest.MonkeyPatch, faulty: bool) -> None:
-    """200 samples at 30 degrees from each other; products of probabilities are 0 for both, and 0 equals 0."""
+    """200 samples at 3 degrees from each other; products of probabilities are 0 for both, and 0 equals 0."""
     if faulty:
         monkeypatch.setattr(Records, "log_density", published_product)
-    people = [models((0.0, 0.0), count=200), models((30.0, 0.0), count=200)]
+    people = [models((0.0, 0.0), count=200), models((3.0, 0.0), count=200)]
     canvases = synthesised(people, make_system("event-synth-pd", k=2, gamma=2.0))
     assert all(("F" in canvas.letters) == faulty for canvas in canvases)
 
@@ -239,6 +239,65 @@ def test_people_are_counted_not_events(monkeypatch: pytest.MonkeyPatch, faulty: 
         )
     system = make_system("event-synth-pd", k=3, gamma=2.0)
     assert ("F" in synthesised([two, many], system)[0].letters) == faulty
+
+
+def crowd(seed: int, events: int, centred: bool) -> Records:
+    """Fixations of five people, or codes of saccades with one deviation; places 30 degrees wide, or none."""
+    rng = np.random.default_rng(seed)
+    spreads = rng.lognormal(-1.2, 0.4, (5, events, 2)) if seed % 2 else np.full((5, events, 2), 0.25)
+    places = np.zeros((5, events, 2)) if centred else rng.uniform(-1, 1, (5, events, 2)) * (15.0 if seed % 2 else 1.0)
+    return Records.of(list(zip(places, spreads, strict=True)))
+
+
+def draws_of(
+    records: Records, seed: int, count: int, wider: Sequence[float] = (1.0,)
+) -> Iterator[tuple[Records, Array, float]]:
+    """Draws of the events of the first person; wider than their model is, where hardly anybody could make them."""
+    rng = np.random.default_rng(seed)
+    others, mine = records.others(0), np.flatnonzero(records.person == 0)
+    for at in rng.choice(mine, count):
+        seed_of = Records(records.mean[[at]], records.sd[[at]], np.zeros(1, dtype=np.intp))
+        samples = int(rng.integers(1, 60)) if seed % 2 else 1
+        values = records.mean[at] + records.sd[at] * rng.standard_normal((samples, 2)) * rng.choice(wider)
+        yield others, values, float(seed_of.log_density(values)[0])
+
+
+@pytest.mark.parametrize("faulty", [False, True])
+def test_looking_at_few_records_is_looking_at_all(monkeypatch: pytest.MonkeyPatch, faulty: bool) -> None:
+    """The pairwise form is the definition. The planted fault stops looking at half the distance."""
+    if faulty:
+        whole = Records.reach
+        monkeypatch.setattr(Records, "reach", lambda *given: whole(*given) / 2)
+    answers, wrong = [], 0
+    for seed in range(12):
+        records = crowd(seed, 400, centred=seed % 3 == 0)
+        for others, values, own in draws_of(records, seed, 60, (1.0, 3.0)):
+            for k, gamma in ((2, 1.1), (2, 3.0), (4, 3.0)):
+                pairwise = people_alike(own, others.log_density(values), others.person, gamma) >= k
+                wrong += others.enough(values, own, k, gamma) != pairwise
+                answers.append(pairwise)
+    assert 0.2 < np.mean(answers) < 0.8
+    assert (wrong > 0) == faulty
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_draw_is_compared_with_as_many_records_in_a_corpus_of_four_times_the_hours(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Looking at all of them would make it four times as many."""
+    looked: list[int] = []
+    right = people_alike
+    monkeypatch.setattr(
+        event_synth, "people_alike", lambda own, others, *rest: looked.append(len(others)) or right(own, others, *rest)
+    )
+    sums = []
+    for events in (2000, 8000):
+        looked.clear()
+        for others, values, own in draws_of(crowd(seed, events, centred=seed == 1), seed, 200):
+            others.enough(values, own, 2, 2.0)
+        sums.append(sum(looked))
+    assert sums[1] < 1.5 * sums[0]
+    assert sums[1] < 200 * 4 * 8000 / 10
 
 
 def test_own_events_are_no_evidence() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eyestream.lab.releases.measures import ATTACKERS, ROWS, activities, halves, recognised, usable
+from eyestream.lab.releases.measures import ATTACKERS, ROWS, activities, halves, matched, recognised, usable
 
 TASKS = ("a", "b", "c", "d")
 
@@ -51,10 +51,26 @@ def test_identical_releases_share_the_guess() -> None:
     assert np.mean(recognised("mean matcher", released, [raw], SPLITS)) <= 1 / 3 + 1e-9
 
 
+def test_a_constant_feature_decides_no_assignment() -> None:
+    """Its deviation is one of rounding, not 0: divided by that, a released constant would outweigh everything."""
+    raw = world(5, 5.0, 1.0, 6)
+    rng = np.random.default_rng(7)
+    known, found = (
+        {name: {task: np.column_stack((rows, np.full(len(rows), value))) for task, rows in tasks.items()}
+         for name, tasks in raw.items()}
+        for value in (0.1, 0.7)
+    )  # fmt: skip
+    assert np.std(known["P0"]["a"][:, -1]) > 0
+    for tasks in found.values():
+        for rows in tasks.values():
+            rows[:, :-1] += rng.standard_normal(rows[:, :-1].shape)
+    assert matched(known, found, TASKS) == 1.0
+
+
 def test_activities_are_learned_from_others() -> None:
     different, alike = world(6, 0.1, 5.0, 4), world(6, 5.0, 0.0, 4)
-    assert np.mean(list(activities(different, different, 0).values())) > 0.95
-    assert np.mean(list(activities(alike, alike, 0).values())) < 0.6  # chance 0.25, 24 decisions: 4 standard errors
+    assert activities(different, different, 0).mean() > 0.95
+    assert activities(alike, alike, 0).mean() < 0.6  # chance 0.25, 24 decisions: 4 standard errors
 
 
 def test_halves_are_different_and_cover_the_tasks() -> None:

@@ -60,8 +60,26 @@ def test_figures_of_one_saccade_by_hand() -> None:
     (one,) = saccades
     assert one[0] == pytest.approx(0.06)
     assert (one[1], one[10], one[9]) == (6.0, 6.0, 0.0)
-    assert one[15 + 2] == pytest.approx(200.0)
+    speeds = [0.0, 100.0, 200.0, 200.0, 100.0, 0.0]
+    assert one[15:19] == pytest.approx([100.0, 100.0, 200.0, np.std(speeds)])
     assert one[8] == pytest.approx(200.0 / 0.06)
+
+
+def test_figures_of_an_event_are_the_same_alone_and_among_others() -> None:
+    """All events are computed at once; only the way from the event before (figures 13 and 14) may differ."""
+    rng = np.random.default_rng(6)
+    pieces = []
+    for number, size in enumerate((4.0, 8.0, 12.0)):
+        way = gaze(rng, size, 0.05, seconds=3.0)[1:]
+        x, y = (np.pad(column, 20, "edge") for column in way)  # begins and ends at rest
+        pieces.append((100.0 * number + np.arange(len(x)) / 100, x, y))
+    whole = events_of(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
+    alone = [events_of(*one) for one in pieces]
+    kept = np.delete(np.arange(FEATURES), (12, 13))
+    for kind in (0, 1):
+        each = np.concatenate([one[kind] for one in alone])
+        np.testing.assert_allclose(whole[kind][:, kept], each[:, kept], rtol=1e-6, atol=1e-6)
+        assert whole[kind][0, 12:14].tolist() == [0.0, 0.0]
 
 
 def test_gaps_end_events_and_constant_gaze_is_no_error() -> None:

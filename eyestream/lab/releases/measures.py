@@ -49,7 +49,7 @@ def halves(tasks: Sequence[str], most: int, seed: int) -> list[tuple[list[str], 
 def recognised(
     attacker: str, known: People, unknown: Sequence[People], splits: Sequence[tuple[list[str], list[str]]]
 ) -> Array:
-    """(u, s) share of people who are named rightly, learned from `known`, in each of u `unknown` and each split."""
+    """(u, N) share of splits in which each person is named rightly, learned from `known`, in each of u `unknown`."""
     people, found = sorted(known), []
     for seed, (learn, test) in enumerate(splits):
         train = _joined(known, people, learn)
@@ -60,7 +60,7 @@ def recognised(
             rows = window_scores(attacker, train, given, seed)
             scores = [np.array([own.mean(axis=0) for own in one]) for one in rows]
         found.append([right(one) for one in scores])
-    return np.array(found).T
+    return np.asarray(np.mean(found, axis=0))
 
 
 def _joined(people: People, names: Sequence[str], tasks: Sequence[str]) -> list[Array]:
@@ -79,8 +79,9 @@ def matched(raw: People, released: People, tasks: Sequence[str]) -> float:
     for task in tasks:
         length = max(len(one[person][task]) for one in (raw, released) for person in people)
         known, found = ([_ended(one[person][task], length) for person in people] for one in (raw, released))
-        scale = np.std(np.concatenate(known), axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        everything = np.concatenate(known)
+        scale = everything.std(axis=0)
+        scale = np.where(scale > 1e-9 * np.abs(everything).max(axis=0), scale, 1.0)  # a constant has one of rounding
         costs += [[float((((a - b) / scale) ** 2).sum()) for b in found] for a in known]
     orders = np.array(list(permutations(range(len(people)))))
     sums = costs[np.arange(len(people)), orders].sum(axis=1)
@@ -93,19 +94,19 @@ def _ended(rows: Array, length: int) -> Array:
     return np.concatenate((rows, np.repeat(rows[-1:], length - len(rows), axis=0)))
 
 
-def right(scores: Array) -> float:
-    """Share of rows whose own column is the largest; several that are as large share the guess."""
+def right(scores: Array) -> Array:
+    """(m,) 1 for rows whose own column is the largest; several that are as large share the guess."""
     largest = scores >= scores.max(axis=1, keepdims=True) - 1e-12 * np.abs(scores).max()
-    return float((np.diagonal(largest) / largest.sum(axis=1)).mean())
+    return np.asarray(np.diagonal(largest) / largest.sum(axis=1))
 
 
-def activities(released: People, raw: People, seed: int) -> dict[str, float]:
-    """Share of each person's raw recordings whose activity a random forest names, learned from the others' releases."""
+def activities(released: People, raw: People, seed: int) -> Array:
+    """(N,) share of each person's raw recordings whose activity a random forest names, from the others' releases."""
     people = sorted(raw)
     tasks = sorted(raw[people[0]])
-    found = {}
+    found = []
     for person in people:
         train = [np.concatenate([released[other][task] for other in people if other != person]) for task in tasks]
         scores = window_scores("random forest", train, [[raw[person][task] for task in tasks]], seed)[0]
-        found[person] = right(np.array([own.mean(axis=0) for own in scores]))
-    return found
+        found.append(right(np.array([own.mean(axis=0) for own in scores])).mean())
+    return np.array(found)

@@ -1,18 +1,36 @@
-"""A study of the systems that release corpora: every system on one corpus of gaze, each cell kept when it is done."""
+"""A study of the systems that release corpora: every system on one corpus of gaze, each cell kept when it is done.
 
+The first set of parameters of every system comes first, then the second of each, and so on. The page is written again
+after each cell, so a study that is interrupted has a page of what is done.
+"""
+
+import datetime
 import json
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.lab.releases.gaze import GazePeople, predicted_deg, recognised_by_events, saliency_kl, statistics
+from eyestream.lab.releases.gaze import (
+    EVENTS,
+    EventsOf,
+    GazePeople,
+    Maps,
+    events_in,
+    predicted_deg,
+    recognised_by_events,
+    saliency,
+    saliency_kl,
+    shares_on_cells,
+    statistics,
+)
 from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, matched, recognised, usable
 from eyestream.lab.releases.page import page
 from eyestream.lab.releases.plans import CHUNK, Wanted, key_of, systems
@@ -28,11 +46,11 @@ from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["Cell", "study_datasets"]
 
+Array = NDArray[np.float64]
 Cell = dict[str, Any]
 _FEW = 8
 """People of whom all assignments can be tried."""
-EVENTS = "networks on events"
-_VERSION = 1
+_VERSION = 2
 """Of what a cell holds; a change of a measure raises it, and cells are made again."""
 
 
@@ -44,6 +62,9 @@ class _Raw:
     rows: Corpus[recordings.Recording]
     people: People
     recorded: GazePeople
+    events: EventsOf
+    maps: Maps
+    about: Cell
     splits: list[tuple[list[str], list[str]]]
 
 
@@ -79,22 +100,33 @@ def study_datasets(
     if len(gaze.tasks) < 2:
         raise ConfigError(f"{gaze.folder}: has one task; expected two or more, to learn from and to test")
     wanted = _wanted(only, quick)
-    cells_at = out / "cells"
+    cells_at, target = out / "cells", out / "datasets.md"
     cells_at.mkdir(parents=True, exist_ok=True)
     found: dict[str, Cell] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        raw = _prepared(gaze, Path(scratch), 2 if quick else splits)
+        raw = _prepared(gaze, Path(scratch), 2 if quick else splits, name)
         for done, (key, one) in enumerate([("raw", None), *((key_of(*one), one) for one in wanted)]):
             progress(f"{done} of {len(wanted) + 1} cells done, next {key}")
             path = cells_at / f"{key.replace(' ', '').replace('=', '-')}-{len(raw.splits)}-v{_VERSION}.json"
-            if not path.exists():
-                cell = _judged(raw, gaze) if one is None else _measured(raw, *one)
-                path.with_suffix(".new").write_text(json.dumps(cell, indent=1))
-                path.with_suffix(".new").replace(path)
-            found[key] = json.loads(path.read_text())
-    target = out / "datasets.md"
-    target.write_text(page(found, name, len(gaze.people), len(gaze.tasks)), encoding="utf-8")
+            found[key] = _kept(path) or _made(path, raw, key, one)
+            target.write_text(page(found), encoding="utf-8")
     return target
+
+
+def _kept(path: Path) -> Cell | None:
+    cell: Cell | None = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return cell
+
+
+def _made(path: Path, raw: _Raw, line: str, one: Wanted | None) -> Cell:
+    """A cell, kept unless it is a refusal: what was missing may be there the next time."""
+    told = _judged(raw, raw.gaze) if one is None else _measured(raw, *one)
+    made_on = str(datetime.datetime.now(datetime.UTC).date())
+    cell = raw.about | {"line": line, "made_on": made_on} | told
+    if "refused" not in cell:
+        path.with_suffix(".new").write_text(json.dumps(cell, indent=1), encoding="utf-8")
+        path.with_suffix(".new").replace(path)
+    return cell
 
 
 def _wanted(only: list[str] | None, quick: bool) -> list[Wanted]:
@@ -103,35 +135,34 @@ def _wanted(only: list[str] | None, quick: bool) -> list[Wanted]:
     if unknown:
         raise ConfigError(f"--only {unknown[0]}: expected {', '.join(dict(every))}")
     chosen = [one for one in every if only is None or one[0] in only]
-    return list(dict(reversed(chosen)).items())[::-1] if quick else chosen
+    return [one for at, one in enumerate(chosen) if not quick or one[0] not in dict(chosen[:at])]
 
 
-def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int) -> _Raw:
+def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int, name: str) -> _Raw:
     """Rows of the 52 features as a corpus beside it."""
-    parts = []
+    recorded, ways, parts = _loaded(gaze), halves(sorted(gaze.tasks), splits, 0), []
     for part in gaze.parts:
         own = Part(part.person, f"{part.person}_{part.task}.npz", part.task)
-        recordings.save(extract(gaze.load(part)), scratch / own.recording)
+        recordings.save(extract(recorded[part.person][part.task]), scratch / own.recording)
         parts.append(own)
     (scratch / "participants.tsv").write_text(participants_table((), parts))
     rows = open_folder(scratch, ROWS)
-    return _Raw(gaze, rows, _people(rows), _recorded(gaze), halves(sorted(gaze.tasks), splits, 0))
+    about: Cell = {"corpus": name or "not named", "people": len(gaze.people), "tasks": len(gaze.tasks)}
+    about |= {"splits": len(ways), "chance_person": 1 / len(gaze.people), "chance_task": 1 / len(gaze.tasks)}
+    return _Raw(gaze, rows, _usable(_loaded(rows)), recorded, events_in(recorded), saliency(recorded), about, ways)
 
 
-def _people(corpus: Corpus[Any]) -> People:
-    """The rows of a corpus, by person and task; of gaze, those that the front end makes of it."""
-    found: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
-    for part in corpus.parts:
-        loaded = corpus.load(part)
-        found[part.person][part.task] = (loaded if corpus.kind is ROWS else extract(loaded)).features
-    return usable(found, load(f"everyday-klt-{CHUNK}").fill)
-
-
-def _recorded(corpus: Corpus[GazeRecording]) -> GazePeople:
-    found: dict[str, dict[str, GazeRecording]] = defaultdict(dict)
+def _loaded(corpus: Corpus[Any]) -> dict[str, dict[str, Any]]:
+    """All recordings, by person and task."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
     for part in corpus.parts:
         found[part.person][part.task] = corpus.load(part)
     return found
+
+
+def _usable(found: Mapping[str, Mapping[str, recordings.Recording]]) -> People:
+    features = {person: {task: one.features for task, one in tasks.items()} for person, tasks in found.items()}
+    return usable(features, load(f"everyday-klt-{CHUNK}").fill)
 
 
 def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
@@ -143,9 +174,12 @@ def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
         try:
             system = make_system(name, **options)
             promise = privatize_corpus(system, corpus, out)
-            cell: Cell = {"claim": promise.facts(), "processor_s": time.process_time() - begun}
+            cell: Cell = {"mechanism": system.name, "options": dict(system.options), "claim": promise.facts()}
+            cell["processor_s"] = round(time.process_time() - begun, 2)
             if system.released_kind is MAPS:
-                return cell
+                maps = open_folder(out, MAPS)
+                own = {part.task: shares_on_cells(maps.load(part)) for part in maps.parts}
+                return cell | {"kl": round(saliency_kl(raw.maps, own), 5)}
             kind = corpus.kind if corpus.kind is ROWS else raw.gaze.kind
             return cell | _judged(raw, open_folder(out, kind))
         except OperatorError as error:
@@ -153,24 +187,34 @@ def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
 
 
 def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
-    """What attackers and applications find."""
-    tasks = sorted(raw.gaze.tasks)
-    cell: Cell = {"chance_person": 1 / len(raw.people), "chance_task": 1 / len(tasks)}
+    """What attackers and applications find; lists have a value for each person."""
+    cell: Cell = {"recognised": {}}
+    found = _loaded(released)
     if released.kind is not ROWS:
-        gaze = _recorded(released)
-        cell["statistics"], cell["kl"] = statistics(gaze), saliency_kl(raw.recorded, gaze)
-        cell["predicted_deg"] = predicted_deg(gaze, raw.recorded)
-        on_raw, on_released = recognised_by_events(gaze, (raw.recorded, gaze), raw.splits)
-        cell[f"{EVENTS}, raw tested"], cell[f"{EVENTS}, released tested"] = on_raw.tolist(), on_released.tolist()
-    try:
-        people = _people(released)
-    except OperatorError:
-        return cell | {"without_rows": True}
+        gaze: GazePeople = found
+        cell["statistics"] = {name: _told(own) for name, own in statistics(gaze).items()}
+        cell["kl"] = round(saliency_kl(raw.maps, saliency(gaze)), 5)
+        cell["predicted_deg"] = _told(predicted_deg(gaze, raw.recorded))
+        own = events_in(gaze)
+        cell["recognised"][EVENTS] = _both(recognised_by_events(own, (raw.events, own), raw.splits))
+        try:
+            found = {name: {task: extract(one) for task, one in tasks.items()} for name, tasks in gaze.items()}
+        except OperatorError:
+            return cell | {"without_rows": True}
+    people = _usable(found)
     for attacker in ATTACKERS:
-        on_raw, on_released = recognised(attacker, people, (raw.people, people), raw.splits)
-        cell[f"{attacker}, raw tested"], cell[f"{attacker}, released tested"] = on_raw.tolist(), on_released.tolist()
+        cell["recognised"][attacker] = _both(recognised(attacker, people, (raw.people, people), raw.splits))
+    tasks = sorted(raw.gaze.tasks)
     if len(tasks) > 2:
-        cell["activity"] = activities(people, raw.people, 0)
+        cell["activity"] = _told(activities(people, raw.people, 0))
     if len(people) <= _FEW:
         cell["matched, all tasks"] = matched(raw.people, people, tasks)
     return cell
+
+
+def _both(shares: Array) -> dict[str, list[float | None]]:
+    return {"raw": _told(shares[0]), "released": _told(shares[1])}
+
+
+def _told(values: Array) -> list[float | None]:
+    return [round(value, 4) if np.isfinite(value) else None for value in values.tolist()]

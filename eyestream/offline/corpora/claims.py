@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from eyestream.errors import ConfigError
+from eyestream.offline.corpora.attacked import Attacked
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.version import VERSION
 
@@ -15,6 +16,7 @@ PERSON = (
     "all recordings of one person together. Neighbours are corpora that differ in all recordings of one person "
     "(replace-one), each with as many rows"
 )
+NO_STUDY = "Attackers: no study of this system was named when the corpus was released."
 PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
 
 
@@ -30,11 +32,14 @@ class Promise:
         What the release does not protect, one sentence each.
     parts
         Losses of smaller units, where the claim sums them up.
+    attackers
+        What a study found for this system; it is no promise.
     """
 
     claim: Claim
     not_promised: tuple[str, ...]
     parts: tuple[Loss, ...] = ()
+    attackers: Attacked | None = None
 
     def facts(self) -> dict[str, object]:
         """For machines."""
@@ -65,15 +70,17 @@ def of_person(loss: Loss, releases: int, name: str) -> DifferentialPrivacy:
 def promise_json(system: str, options: Mapping[str, object], promise: Promise, files: Mapping[str, str]) -> str:
     """`claim.json`, for machines.
 
-    It is a function of the system, its options, the promise and the released files. It holds no hash and no figure of
-    the raw recordings: a hash without noise would confirm a guess of a whole recording.
+    It is a function of the system, its options, the promise, the study that was named and the released files. It holds
+    no hash of the raw recordings, which would confirm a guess of a whole recording, and no figure of them but the
+    study's.
 
     Parameters
     ----------
     files
         SHA-256 of each released file, by name.
     """
-    told = {"made_by": f"eyestream {VERSION}", "mechanism": system, "options": dict(options)}
+    told: dict[str, object] = {"made_by": f"eyestream {VERSION}", "mechanism": system, "options": dict(options)}
+    told["attackers"] = promise.attackers.facts() if promise.attackers is not None else None
     told |= {"claim": promise.facts(), "files_sha256": dict(sorted(files.items()))}
     return json.dumps(told, indent=1) + "\n"
 
@@ -85,6 +92,7 @@ def promise_page(system: str, options: Mapping[str, object], promise: Promise, f
         lines += ["| unit | epsilon | delta |", "|---|---|---|"]
         lines += [f"| {part.unit} | {float(part.epsilon):g} | {float(part.delta):g} |" for part in promise.parts] + [""]
     lines += ["Not promised:", "", *(f"- {one}" for one in promise.not_promised), ""]
+    lines += [*(promise.attackers.lines() if promise.attackers is not None else (NO_STUDY,)), ""]
     given = ", ".join(f"{name} = {value}" for name, value in options.items()) or "none"
     lines += [f"Options: {given}. Made by eyestream {VERSION}.", "", "| file | SHA-256 |", "|---|---|"]
     lines += [f"| {name} | {digest} |" for name, digest in sorted(files.items())]

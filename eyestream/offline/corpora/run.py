@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eyestream.errors import ConfigError
+from eyestream.offline.corpora.attacked import Attacked
 from eyestream.offline.corpora.claims import Promise, promise_json, promise_page
 from eyestream.offline.corpora.corpus import PARTICIPANTS, Corpus, Part, Survey, participants_table
 from eyestream.offline.corpora.draws import Draws
@@ -37,6 +38,7 @@ def privatize_corpus(
     corpus: Corpus[Data],
     out: Path,
     *,
+    attackers: Attacked | None = None,
     draws: Draws | None = None,
     progress: Progress = lambda done, units, name: None,
     cluster: str | None = None,
@@ -46,6 +48,8 @@ def privatize_corpus(
 
     Parameters
     ----------
+    attackers
+        What a study found for this system, for readers.
     draws
         Tests alone pass another source than the operating system. Then nothing is claimed.
     progress
@@ -71,7 +75,8 @@ def privatize_corpus(
         raise ConfigError("draws: a test source is for one process; leave cluster and jobs out")
     survey = corpus.survey()
     draws = draws or Draws()
-    units, promise = system.units(corpus, survey), system.promise(corpus, survey)
+    units = system.units(corpus, survey)
+    promise = replace(system.promise(corpus, survey), attackers=attackers)
     if not draws.certified:
         promise = replace(promise, claim=NoClaim("random numbers came from a test source"), parts=())
     with workshop(out, _run_mark(system, survey)) as folder:
