@@ -146,13 +146,12 @@ async def fitted(backlog_s: float, devices: int, folder: Path) -> tuple[float, f
             for key, payload in raw_messages(names, 1, 32):
                 await stream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload)
             await until(lambda: len(heard) >= devices, 60.0)
-            workers._running[0].kill()
-            workers._running[0].wait()
+            workers.end(0)
             chunks = max(1, round(backlog_s * 2 / 32))
             for key, payload in raw_messages(names, chunks, 32, first=1):
                 await stream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload)
             before, begin = len(heard), time.monotonic()
-            workers._running[0] = workers._start(0)
+            workers.start(0)
             await until(lambda: len(heard) >= devices * (1 + chunks), 120.0)
             hearing.cancel()
         await asyncio.to_thread(workers.stop)
