@@ -130,6 +130,23 @@ def test_rows_of_another_partition_are_refused(tmp_path: Path) -> None:
         assert shard.rejected == {"partition": sum(entry.key != served for entry in raw_log(("d", "e"), 2))}
 
 
+def test_a_shard_that_is_half_made_is_not_there(tmp_path: Path) -> None:
+    """As on a full disk; the same command makes it when there is room."""
+    (tmp_path / OUTBOX).touch()
+    with pytest.raises(LedgerError, match="exists already"):
+        create_shard(tmp_path, 0, 1, created=0)
+    (tmp_path / OUTBOX).unlink()
+    create_shard(tmp_path, 0, 1, created=0)
+
+
+def test_a_shard_that_is_not_there_is_made_by_a_person(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ShardError, match=r"there is no shard; put its directory back.*`eyestream shard --new`"),
+        opened_shard(tmp_path, 0, 1, [], ceilings=Ceilings(), today=lambda: 0),
+    ):
+        pass
+
+
 def test_a_foreign_ledger_is_refused(tmp_path: Path) -> None:
     one, other = world(tmp_path / "one"), world(tmp_path / "other")
     shutil.copy(other.folder / LEDGER, one.folder / LEDGER)

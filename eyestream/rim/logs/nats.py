@@ -63,7 +63,7 @@ def trouble(call: Callable[Given, Awaitable[Result]]) -> Callable[Given, Corouti
         try:
             return await call(*given, **named)
         except (nats.errors.Error, TimeoutError, OSError) as error:
-            raise LinkError(f"NATS: {str(error) or type(error).__name__}") from None
+            raise LinkError(f"NATS: {str(error) or 'no answer in time'}") from None
 
     return wrapped
 
@@ -88,7 +88,7 @@ async def connected(
                 error_cb=_heard,
             )
     except (nats.errors.Error, TimeoutError, OSError) as error:
-        raise LinkError(f"NATS: {str(error) or type(error).__name__}") from None
+        raise LinkError(f"NATS: {str(error) or 'no answer'} from {', '.join(servers)}") from None
     try:
         yield client
     finally:
