@@ -150,6 +150,12 @@ class Workers:
         for partition, process in self._running.items():
             assert process.wait(timeout=30) in (0, -signal.SIGTERM), self._log(partition)
 
+    def losses(self) -> dict[str, int]:
+        """What the log has lost, in the words of the workers."""
+        logs = "".join(map(self._log, self._running))
+        words = ("the log was cut off", "the log is a new one", "the log has forgotten")
+        return {one: logs.count(one) for one in words if one in logs}
+
     def released(self) -> int:
         """Chunks in all ledgers."""
         ledgers = (self._folder / "shards").glob("*/ledger")
