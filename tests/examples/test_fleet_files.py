@@ -118,6 +118,27 @@ def full() -> Any:
     return made
 
 
+def test_a_server_that_is_replaced_hands_its_leaders_on_and_is_whole_before_the_next_one() -> None:
+    """By the signal for lame duck, with more time than it takes; both files ask the same page for its health."""
+    server = dict(re.findall(r'^(\w+): "?([\w/.]+)', (FLEET / "nats.conf").read_text(), re.MULTILINE))
+    takes_s = int(server["lame_duck_duration"].rstrip("s"))
+    page = f":{server['http_port']}/healthz"
+    composed = COMPOSE["x-nats"]
+    assert composed["stop_signal"] == "SIGUSR2"
+    assert int(composed["stop_grace_period"].rstrip("s")) > takes_s
+    assert composed["healthcheck"]["test"][-1].endswith(page)
+    pod = PODS["StatefulSet", "nats"]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > takes_s
+    (container,) = pod["containers"]
+    assert container["lifecycle"]["preStop"]["exec"]["command"] == [
+        "nats-server",
+        "--signal",
+        f"ldm={server['pid_file']}",
+    ]
+    probe = container["readinessProbe"]["httpGet"]
+    assert f":{probe['port']}{probe['path']}" == page
+
+
 @pytest.mark.needs("nats")
 def test_nats_takes_its_configuration(tmp_path: Path) -> None:
     from eyestream.rim.logs.nats import mapping

@@ -10,6 +10,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def fleet_config(
     devices: Sequence[str],
     *,
     private: str = "mqtt://127.0.0.1:1",
+    second_place: str = 'second_place = "./second"',
 ) -> Path:
     """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none."""
     names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
@@ -47,7 +49,7 @@ def fleet_config(
         servers = [{", ".join(f'"{server}"' for server in servers)}]
         partitions = {partitions}
         folder = "./shards"
-        second_place = "./second"
+        {second_place}
         replicas = {min(len(servers), 3)}
         [[stream]]
         name = "features"
@@ -82,7 +84,7 @@ def raw_messages(devices: Sequence[str], chunks: int, rows: int, first: int = 0)
 
 
 class Workers:
-    """One process for each shard.
+    """One process for each shard; none is left when the body ends.
 
     Parameters
     ----------
@@ -94,33 +96,65 @@ class Workers:
 
     def __init__(self, config: Path, partitions: int) -> None:
         self._config, self._folder = config, config.parent
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
         self.kills = 0
         for partition in range(partitions):
-            subprocess.run([*self._command(partition), "--new"], check=True)
-        self._running = [self._start(partition) for partition in range(partitions)]
+            subprocess.run([*_COMMAND, *self._given(partition), "--new"], check=True)
+        for partition in range(partitions):
+            self.start(partition)
 
-    def _command(self, partition: int) -> list[str]:
-        return [*_COMMAND, "--config", str(self._config), "--partition", str(partition)]
+    def __enter__(self) -> Self:
+        return self
 
-    def _start(self, partition: int) -> "subprocess.Popen[bytes]":
+    def __exit__(self, *failed: object) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait()
+
+    def _given(self, partition: int) -> list[str]:
+        return ["--config", str(self._config), "--partition", str(partition)]
+
+    def start(self, partition: int, dying: tuple[str, int] | None = None) -> None:
+        """Let a life begin; `dying`: it is gone after so many calls of a point of `tests.rigs.dying`."""
+        command = _COMMAND if dying is None else [sys.executable, "-m", "tests.rigs.dying", *map(str, dying), "shard"]
         with (self._folder / f"worker-{partition}.log").open("ab") as log:
-            return subprocess.Popen(self._command(partition), stdout=log, stderr=log)
+            self._running[partition] = subprocess.Popen(
+                [*command, *self._given(partition)], stdout=log, stderr=log, process_group=0
+            )
+
+    def gone(self, partition: int) -> bool:
+        """Whether its life has ended by SIGKILL; it may end in no other way."""
+        code = self._running[partition].poll()
+        assert code in (None, -signal.SIGKILL), self._log(partition)
+        return code is not None
+
+    def _log(self, partition: int) -> str:
+        return (self._folder / f"worker-{partition}.log").read_text()
+
+    def end(self, partition: int) -> None:
+        """It is gone, if it was not before."""
+        if not self.gone(partition):
+            self._running[partition].kill()
+            self._running[partition].wait()
+        self.kills += 1
 
     def kill(self, partition: int) -> None:
         """One of them is gone, and another takes its place."""
-        process = self._running[partition]
-        assert process.poll() is None, (self._folder / f"worker-{partition}.log").read_text()
-        process.kill()
-        process.wait()
-        self.kills += 1
-        self._running[partition] = self._start(partition)
+        self.end(partition)
+        self.start(partition)
 
     def stop(self) -> None:
         """End all of them in order; one that has not begun yet ends by the signal."""
-        for process in self._running:
+        for process in self._running.values():
             process.send_signal(signal.SIGTERM)
-        assert {process.wait(timeout=30) for process in self._running} <= {0, -signal.SIGTERM}
+        for partition, process in self._running.items():
+            assert process.wait(timeout=30) in (0, -signal.SIGTERM), self._log(partition)
+
+    def losses(self) -> dict[str, int]:
+        """What the log has lost, in the words of the workers."""
+        logs = "".join(map(self._log, self._running))
+        words = ("the log was cut off", "the log is a new one", "the log has forgotten")
+        return {one: logs.count(one) for one in words if one in logs}
 
     def released(self) -> int:
         """Chunks in all ledgers."""

@@ -1,15 +1,22 @@
 """Real NATS servers, one or three, started and stopped by a handle."""
 
+import asyncio
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from collections.abc import Awaitable, Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TypeVar
 
+from eyestream.errors import LinkError
 from tests.rigs.mosquitto import free_port
 
-__all__ = ["NatsServer", "cluster", "nats_program"]
+__all__ = ["NatsServer", "cluster", "nats_program", "patiently"]
+
+Result = TypeVar("Result")
 
 
 def nats_program() -> str | None:
@@ -41,7 +48,7 @@ class NatsServer:
         self.port, self.mqtt_port = free_port(), free_port()
         self.url, self.mqtt_url = f"nats://127.0.0.1:{self.port}", f"mqtt://127.0.0.1:{self.mqtt_port}"
         self._process: subprocess.Popen[bytes] | None = None
-        self._folder, self._configuration = folder, folder / f"{name}.conf"
+        self._folder, self.name, self._configuration = folder, name, folder / f"{name}.conf"
         from eyestream.rim.logs.nats import mapping  # an extra, which a bare machine lacks
 
         source, target = mapping(partitions)
@@ -49,6 +56,8 @@ class NatsServer:
             f"server_name: {name}",
             f"listen: 127.0.0.1:{self.port}",
             f"jetstream {{ store_dir: '{folder / name}', max_mem: 256M, max_file: 1G }}",
+            f"pid_file: '{folder / name}.pid'",
+            *_drain_lines(),
             f"mqtt {{ listen: '127.0.0.1:{self.mqtt_port}' }}",
             f"mappings = {{ '{source}': '{target}' }}",
         ]
@@ -62,7 +71,9 @@ class NatsServer:
         program = nats_program()
         assert program is not None, "nats-server is not installed"
         with (self._folder / f"{self._configuration.stem}.log").open("ab") as log:
-            self._process = subprocess.Popen([program, "-c", str(self._configuration)], stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [program, "-c", str(self._configuration)], stdout=log, stderr=log, process_group=0
+            )
         deadline = time.monotonic() + 20
         while wait:
             try:
@@ -80,6 +91,42 @@ class NatsServer:
             self._process.kill()
             self._process.wait(timeout=10)
             self._process = None
+
+    def drain(self) -> None:
+        """Ask it to end in order, as `config/fleet` does; it is there until `drained`."""
+        program = nats_program()
+        assert program is not None, "nats-server is not installed"
+        subprocess.run([program, "--signal", f"ldm={self._folder / self.name}.pid"], check=True)
+
+    def freeze(self) -> None:
+        """As a host that has lost its power: it answers nothing, and its connections stay."""
+        assert self._process is not None, "it is not started"
+        self._process.send_signal(signal.SIGSTOP)
+
+    @property
+    def drained(self) -> bool:
+        """Whether its process has ended."""
+        return self._process is None or self._process.poll() is not None
+
+
+async def patiently(call: Callable[[], Awaitable[Result]], seconds: float = 60.0) -> Result:
+    """Until it works: a cluster elects a leader first, and again after each kill."""
+    from nats.errors import Error
+
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return await call()
+        except (Error, LinkError, TimeoutError, OSError):
+            if time.monotonic() > end:
+                raise
+            await asyncio.sleep(0.1)
+
+
+def _drain_lines() -> list[str]:
+    """How a server ends in order, from the file of operators."""
+    lines = (Path(__file__).parents[2] / "config" / "fleet" / "nats.conf").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith("lame_duck")]
 
 
 def cluster(folder: Path, partitions: int) -> list[NatsServer]:

@@ -89,33 +89,32 @@ async def test_fifteen_kills(servers: list[str], tmp_path: Path) -> None:
     devices, chunks, luck, kills = [f"d{i}" for i in range(12)], 25, random.Random(4), 15
     producer, seen = sender(servers), Seen()
     producer.list_topics(PRIVATE, timeout=10)
-    workers = await asyncio.to_thread(
-        Workers, fleet_config(tmp_path, "kafka", servers, PARTITIONS, devices), PARTITIONS
-    )
-    reader = Consumer({"bootstrap.servers": ",".join(servers), "group.id": "outsider", "log_level": 2})
-    reader.assign([TopicPartition(PRIVATE, partition, 0) for partition in range(PARTITIONS)])
+    config = fleet_config(tmp_path, "kafka", servers, PARTITIONS, devices)
+    with await asyncio.to_thread(Workers, config, PARTITIONS) as workers:
+        reader = Consumer({"bootstrap.servers": ",".join(servers), "group.id": "outsider", "log_level": 2})
+        reader.assign([TopicPartition(PRIVATE, partition, 0) for partition in range(PARTITIONS)])
 
-    async def hear() -> None:
-        while True:
-            for message in await asyncio.to_thread(reader.consume, 100, 0.2):
-                assert message.error() is None
-                device = message.key().decode().partition("/")[0]
-                seen.note(dict(message.headers())["id"].decode(), device, message.value())
+        async def hear() -> None:
+            while True:
+                for message in await asyncio.to_thread(reader.consume, 100, 0.2):
+                    assert message.error() is None
+                    device = message.key().decode().partition("/")[0]
+                    seen.note(dict(message.headers())["id"].decode(), device, message.value())
 
-    hearing = asyncio.create_task(hear())
-    killing = asyncio.create_task(kill_at_work(workers, seen, PARTITIONS, kills, luck))
-    messages = raw_messages(devices, chunks, 16)
-    for number, (key, payload) in enumerate(messages):
-        producer.produce(RAW, payload, str(key), partition=partition_of(key.device, PARTITIONS))
-        producer.poll(0)
-        due = kills * number // len(messages)
-        await until(lambda due=due: workers.kills >= due, 120.0)  # type: ignore[misc]
-    assert await asyncio.to_thread(producer.flush, 10) == 0
-    await killing
-    await seen.wait_for(len(devices) * chunks, 60.0)
-    await asyncio.to_thread(workers.stop)
-    hearing.cancel()
-    await asyncio.gather(hearing, return_exceptions=True)
-    reader.close()
+        hearing = asyncio.create_task(hear())
+        killing = asyncio.create_task(kill_at_work(workers, seen, PARTITIONS, kills, luck))
+        messages = raw_messages(devices, chunks, 16)
+        for number, (key, payload) in enumerate(messages):
+            producer.produce(RAW, payload, str(key), partition=partition_of(key.device, PARTITIONS))
+            producer.poll(0)
+            due = kills * number // len(messages)
+            await until(lambda due=due: workers.kills >= due, 120.0)  # type: ignore[misc]
+        assert await asyncio.to_thread(producer.flush, 10) == 0
+        await killing
+        await seen.wait_for(len(devices) * chunks, 60.0)
+        await asyncio.to_thread(workers.stop)
+        hearing.cancel()
+        await asyncio.gather(hearing, return_exceptions=True)
+        reader.close()
     print(f"{seen.messages - len(seen.payloads)} sent again")
     assert seen.faults(len(devices), chunks, workers.released()) == []

@@ -132,17 +132,46 @@ def test_rows_of_another_partition_are_refused(tmp_path: Path) -> None:
         assert shard.rejected == {"partition": sum(entry.key != served for entry in raw_log(("d", "e"), 2))}
 
 
+def test_a_shard_that_is_half_made_is_not_there(tmp_path: Path) -> None:
+    """As on a full disk; the same command makes it when there is room."""
+    (tmp_path / OUTBOX).touch()
+    with pytest.raises(LedgerError, match="exists already"):
+        create_shard(tmp_path, 0, 1, created=0)
+    (tmp_path / OUTBOX).unlink()
+    create_shard(tmp_path, 0, 1, created=0)
+
+
+def test_a_shard_that_is_not_there_is_made_by_a_person(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ShardError, match=r"there is no shard; put its directory back.*`eyestream shard --new`"),
+        opened_shard(tmp_path, 0, 1, [], ceilings=Ceilings(), today=lambda: 0),
+    ):
+        pass
+
+
 def test_a_foreign_ledger_is_refused(tmp_path: Path) -> None:
     one, other = world(tmp_path / "one"), world(tmp_path / "other")
     shutil.copy(other.folder / LEDGER, one.folder / LEDGER)
     assert "belong together" in str(raised(one))
 
 
-def test_a_log_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kill", [50, 57, None])
+def test_a_log_that_was_cut_off_goes_on_from_its_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kill: int | None
+) -> None:
+    """As NATS may after a server is lost. It gives the offsets again, to what trackers sent again and to other rows."""
     one = world(tmp_path / "shard")
+    one.live(Points(kill))
+    with one.opened() as shard:
+        read = shard.next
+    whole = one.log.entries
+    assert read > 5
+    one.log.entries = whole[: read - 5]
     assert one.live()
-    del one.log.entries[-3:]
-    assert "it was cut off" in str(raised(one))
+    assert "it ends 5 offsets before what was read" in caplog.text
+    one.log.entries = whole
+    assert one.live()
+    assert faults(one) == []
 
 
 def test_a_log_that_was_made_again_is_read_from_its_beginning(tmp_path: Path) -> None:

@@ -1,92 +1,104 @@
 """Kill workers and nodes of a fleet on three NATS servers; what an outsider saw must be each chunk once.
 
     python -m tools.verification.shard_kills --kills 1000 --nodes 50
+    python -m tools.verification.shard_kills --kills 0 --nodes 0 --restarts 6
 
-Workers are processes of `eyestream shard`, one for each partition. Trackers send rows all the time; every byte string
-is compared that anybody could hear, and every one that the log keeps. Nodes are killed one after the other, each when
-the last one has caught up: raw rows are in the memory of three. The last line sums up; exit code 1 when a chunk has two
-byte strings or is missing, a session was broken, or the ledgers do not have exactly what was released.
+Workers are processes of `eyestream shard`, one for each partition, with a second place in NATS. A life ends at a random
+moment, or right after one of its effects (`tests.rigs.dying`). Trackers send rows all the time; every byte string is
+compared that anybody could hear, and every one that the log keeps. Nodes are killed or restarted in order one after the
+other, each when the last one has caught up: raw rows are in the memory of three. Ctrl-C ends the kills; what was seen
+until then is summed up as at the end. The exit code is 1 when a chunk has two byte strings or is missing, a session was
+broken, or the ledgers do not have exactly what was released.
 """
 
 import argparse
 import asyncio
 import contextlib
 import random
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import Error
 from nats.js.api import DeliverPolicy
 
-from eyestream.errors import LinkError
+from eyestream.rim.logs.log import partition_of
 from eyestream.rim.logs.nats import PRIVATE, connected
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
+from tests.rigs.dying import POINTS
 from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
-from tests.rigs.nats import NatsServer, cluster
+from tests.rigs.nats import NatsServer, cluster, patiently
 
 PARTITIONS = 4
 ROWS = 32
 
+_ANY, _NODE, _RESTART = "any moment", "a node killed", "a node restarted"
+_SHORT_S = 0.3
+"""Shorter ones are no gaps, and chunks may still be heard so long after a kill."""
 
-async def patiently(call: Callable[[], Awaitable[object]], seconds: float = 60.0) -> None:
-    """Until it works: a cluster elects a leader first, and again after each kill."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            await call()
-        except (Error, LinkError, TimeoutError, OSError):
-            if time.monotonic() > end:
-                raise
-            await asyncio.sleep(0.2)
-        else:
-            return
+_LONG_S = 2.0
+_AHEAD = 100
+"""Chunks that the trackers of one partition may be ahead of another's: in the end all have sent as many."""
+
+
+class Event(NamedTuple):
+    """A kill: when, of which partition's worker (None: of a node), and which kind."""
+
+    at: float
+    partition: int | None
+    kind: str
+
+
+class Gaps:
+    """How long each partition was without a new chunk, and what was killed meanwhile."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._last: dict[int, float] = {}
+        self._gaps: list[tuple[int, float, float]] = []
+
+    def happens(self, kind: str, partition: int | None = None) -> None:
+        """Now."""
+        self.events.append(Event(time.monotonic(), partition, kind))
+
+    def heard(self, partition: int) -> None:
+        """A chunk that was not heard before."""
+        now = time.monotonic()
+        last = self._last.get(partition, now)
+        if now - last > _SHORT_S:
+            self._gaps.append((partition, last, now))
+        self._last[partition] = now
+
+    def by_cause(self) -> dict[str, list[float]]:
+        """Gaps by what happened meanwhile, where it was one thing; longest first. One worker's death alone is one."""
+        found: dict[str, list[float]] = {}
+        for partition, begin, end in self._gaps:
+            kinds = [
+                event.kind
+                for event in self.events
+                if event.partition in (None, partition) and begin - _SHORT_S <= event.at <= end
+            ]
+            causes = {kind if kind in (_NODE, _RESTART) else "a worker killed" for kind in kinds} or {"nothing"}
+            if len(causes) == 1 and (len(kinds) <= 1 or causes <= {_NODE, _RESTART}):
+                found.setdefault(causes.pop(), []).append(end - begin)
+        return {kind: sorted(own, reverse=True) for kind, own in found.items()}
 
 
 def note(seen: Seen, message: Msg) -> None:
     seen.note((message.headers or {})["Nats-Msg-Id"], message.subject.split(".")[2], message.data)
 
 
-async def hear(client: Client, seen: Seen) -> None:
-    async for message in (await client.subscribe("eyestream.v1.*.*.private")).messages:
-        note(seen, message)
-
-
 async def send(client: Client, key: StreamKey, payload: bytes) -> None:
     """As a tracker that sends again until the log has it; some partitions have no leader for a while."""
-    jetstream = client.jetstream(timeout=1.0)
+    jetstream = client.jetstream(timeout=0.5)
     await patiently(lambda: jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload))
-
-
-async def read_all(client: Client, seen: Seen) -> None:
-    """What the log keeps."""
-    reader = await client.jetstream().subscribe(
-        "", stream=PRIVATE, deliver_policy=DeliverPolicy.ALL, ordered_consumer=True
-    )
-    end = (await client.jetstream().stream_info(PRIVATE)).state.messages
-    for _ in range(end):
-        note(seen, await reader.next_msg(timeout=10))
-
-
-async def kill_workers(workers: Workers, kills: int, luck: random.Random) -> None:
-    while workers.kills < kills:
-        await asyncio.sleep(luck.uniform(0.2, 1.2))
-        await asyncio.to_thread(workers.kill, luck.randrange(PARTITIONS))
-
-
-async def kill_nodes(client: Client, servers: list[NatsServer], nodes: int, luck: random.Random) -> None:
-    for _ in range(nodes):
-        server = luck.choice(servers)
-        await asyncio.to_thread(server.kill)
-        await asyncio.sleep(luck.uniform(0.2, 2.0))
-        await asyncio.to_thread(server.start)
-        await asyncio.sleep(1.0)
-        await patiently(lambda: caught_up(client))
 
 
 async def caught_up(client: Client) -> None:
@@ -94,48 +106,148 @@ async def caught_up(client: Client) -> None:
     for name in (*(f"EYESTREAM_RAW_{partition}" for partition in range(PARTITIONS)), PRIVATE):
         group = (await client.jetstream(timeout=2.0).stream_info(name)).cluster
         copies = group.replicas if group is not None else None
-        if not copies or len(copies) < 2 or not all(copy.current for copy in copies):
+        if not copies or len(copies) < 2 or not all(copy.current and not copy.lag for copy in copies):
             raise TimeoutError(name)
 
 
-async def run(kills: int, nodes: int, devices: int, seed: int, folder: Path) -> list[str]:
+class Trial:
+    """Trackers, an outsider, and kills.
+
+    Parameters
+    ----------
+    options
+        Of the command.
+    workers, client, servers
+        At work.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, workers: Workers, client: Client, servers: list[NatsServer]
+    ) -> None:
+        self._options, self._workers, self._client, self._servers = options, workers, client, servers
+        self._luck, self._seen, self._gaps = random.Random(options.seed), Seen(), Gaps()
+        self._stop, self._counts = asyncio.Event(), dict.fromkeys(range(PARTITIONS), 0)
+
+    async def run(self) -> list[str]:
+        """What went wrong."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+        begin, hearing = time.monotonic(), asyncio.create_task(self._hear())
+        kills = [asyncio.create_task(self._kill_workers(own)) for own in range(PARTITIONS)]
+        kills.append(asyncio.create_task(self._end_nodes()))
+        async with asyncio.TaskGroup() as group:
+            for own in range(PARTITIONS):
+                group.create_task(self._track(own, lambda: all(kill.done() for kill in kills)))
+            await asyncio.gather(*kills)
+        before, chunks = -1, self._options.devices * self._counts[0]
+        while before < len(self._seen.payloads):  # something comes
+            before = len(self._seen.payloads)
+            await self._seen.wait_for(chunks, 30.0)
+        await asyncio.to_thread(self._workers.stop)
+        await asyncio.sleep(0.5)
+        hearing.cancel()
+        await self._read_all()
+        return self._sum_up(time.monotonic() - begin)
+
+    async def _hear(self) -> None:
+        async for message in (await self._client.subscribe("eyestream.v1.*.*.private")).messages:
+            before = len(self._seen.payloads)
+            note(self._seen, message)
+            if len(self._seen.payloads) > before:
+                self._gaps.heard(partition_of(message.subject.split(".")[2], PARTITIONS))
+
+    async def _track(self, own: int, done: Callable[[], bool]) -> None:
+        """The trackers of a partition, which hardly wait for another one."""
+        devices = [one for one in names(self._options) if partition_of(one, PARTITIONS) == own]
+        while not done() or self._counts[own] < max(self._counts.values()):
+            messages = raw_messages(devices, 1, ROWS, first=self._counts[own])
+            await asyncio.gather(*(send(self._client, *one) for one in messages))
+            self._counts[own] += 1
+            await asyncio.sleep(0.1)
+            await until(lambda: self._counts[own] <= min(self._counts.values()) + _AHEAD, 120.0)
+
+    async def _read_all(self) -> None:
+        """What the log keeps."""
+        jetstream = self._client.jetstream()
+        reader = await jetstream.subscribe("", stream=PRIVATE, deliver_policy=DeliverPolicy.ALL, ordered_consumer=True)
+        for _ in range((await jetstream.stream_info(PRIVATE)).state.messages):
+            note(self._seen, await reader.next_msg(timeout=10))
+
+    async def _kill_workers(self, own: int) -> None:
+        """One life of a partition after the other; half of them end right after an effect, if they come so far."""
+        point: str | None = None
+        for _ in range(own, self._options.kills, PARTITIONS):
+            with contextlib.suppress(TimeoutError):
+                wait_s = self._luck.uniform(0.5, 3.0) if point is None else 30.0
+                await until(lambda: self._stop.is_set() or self._workers.gone(own), wait_s)
+            if self._stop.is_set():
+                break
+            dead = self._workers.gone(own)
+            self._gaps.happens(point if dead and point is not None else _ANY, own)
+            await asyncio.to_thread(self._workers.end, own)
+            point = self._luck.choice([*POINTS]) if self._luck.random() < 0.5 else None
+            self._workers.start(own, None if point is None else (point, self._luck.randint(2, 20)))
+        if point is not None:  # the last life is one that stays
+            self._gaps.happens(_ANY, own)
+            await asyncio.to_thread(self._workers.end, own)
+            self._workers.start(own)
+
+    async def _end_nodes(self) -> None:
+        """One after the other: first those that are killed, then those that are restarted in order."""
+        for number in range(self._options.nodes + self._options.restarts):
+            if self._stop.is_set():
+                return
+            server = self._servers[number % len(self._servers)]
+            kind = _NODE if number < self._options.nodes else _RESTART
+            self._gaps.happens(kind)
+            if kind == _NODE:
+                server = self._luck.choice(self._servers)
+                await asyncio.to_thread(server.kill)
+                await asyncio.sleep(self._luck.uniform(0.2, 2.0))
+            else:
+                await asyncio.to_thread(server.drain)
+                await until(lambda server=server: server.drained, 60.0)  # type: ignore[misc]
+                self._gaps.happens(kind)
+            await asyncio.to_thread(server.start)
+            self._gaps.happens(kind)
+            await asyncio.sleep(1.0)
+            await patiently(lambda: caught_up(self._client))
+
+    def _sum_up(self, seconds: float) -> list[str]:
+        seen, events = self._seen, self._gaps.events
+        found = seen.faults(self._options.devices, self._counts[0], self._workers.released())
+        ended = Counter(event.kind for event in events)
+        print(f"{'interrupted after' if self._stop.is_set() else 'in'} {seconds:.0f} s")
+        print(
+            f"{self._workers.kills} workers killed: " + ", ".join(f"{ended[one]} after {one}" for one in POINTS), end=""
+        )
+        print(f", {ended[_ANY]} at {_ANY}; {ended[_NODE] // 2} nodes killed, {ended[_RESTART] // 3} restarted")
+        for kind, own in self._gaps.by_cause().items():
+            late = sum(gap > _LONG_S for gap in own)
+            print(f"{kind}: longest time of a partition without a chunk {own[0]:.2f} s; {late} of {len(own)} over 2 s")
+        for words, count in self._workers.losses().items():
+            print(f"{count} times a worker said that {words}")
+        chunks = self._options.devices * self._counts[0]
+        print(f"{len(seen.payloads)} of {chunks} chunks, heard {seen.messages} times; {len(found)} faults", flush=True)
+        return found
+
+
+def names(options: argparse.Namespace) -> list[str]:
+    return [f"d{number}" for number in range(options.devices)]
+
+
+async def run(options: argparse.Namespace, folder: Path) -> list[str]:
     """What went wrong."""
-    luck, seen = random.Random(seed), Seen()
-    names = [f"d{number}" for number in range(devices)]
     servers = cluster(folder / "nats", PARTITIONS)
     for server in servers:
         await asyncio.to_thread(server.start, wait=False)
     try:
-        async with connected([server.url for server in servers]) as client:
+        urls = [server.url for server in servers]
+        async with connected(urls) as client:
             await patiently(client.jetstream().account_info)
-            config = fleet_config(folder, "nats", [server.url for server in servers], PARTITIONS, names)
-            workers = await asyncio.to_thread(Workers, config, PARTITIONS)
-            begin = time.monotonic()
-            tasks = [
-                asyncio.create_task(kill_workers(workers, kills, luck)),
-                asyncio.create_task(kill_nodes(client, servers, nodes, luck)),
-            ]
-            hearing = asyncio.create_task(hear(client, seen))
-            chunks = 0
-            while not all(task.done() for task in tasks):
-                await asyncio.gather(*(send(client, *one) for one in raw_messages(names, 1, ROWS, first=chunks)))
-                chunks += 1
-                await asyncio.sleep(0.1)
-            await asyncio.gather(*tasks)
-            with contextlib.suppress(TimeoutError):
-                await until(lambda: len(seen.payloads) >= devices * chunks, 30.0)
-            await asyncio.to_thread(workers.stop)
-            gap = seen.longest_gap_s  # of what was heard as it came
-            await asyncio.sleep(0.5)
-            hearing.cancel()
-            await read_all(client, seen)
-        found = seen.faults(devices, chunks, workers.released())
-        print(
-            f"{workers.kills} workers and {nodes} nodes killed in {time.monotonic() - begin:.0f} s: "
-            f"{len(seen.payloads)} of {devices * chunks} chunks, heard {seen.messages} times, longest gap "
-            f"{gap:.2f} s; {len(found)} faults"
-        )
-        return found
+            config = fleet_config(folder, "nats", urls, PARTITIONS, names(options), second_place="")
+            with await asyncio.to_thread(Workers, config, PARTITIONS) as workers:
+                return await Trial(options, workers, client, servers).run()
     finally:
         for server in servers:
             server.kill()
@@ -143,13 +255,14 @@ async def run(kills: int, nodes: int, devices: int, seed: int, folder: Path) -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=120)
-    parser.add_argument("--nodes", type=int, default=8)
+    parser.add_argument("--kills", type=int, default=120, help="workers")
+    parser.add_argument("--nodes", type=int, default=8, help="servers of NATS that are killed")
+    parser.add_argument("--restarts", type=int, default=0, help="servers of NATS that are restarted in order")
     parser.add_argument("--devices", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(run(options.kills, options.nodes, options.devices, options.seed, Path(folder)))
+        found = asyncio.run(run(options, Path(folder)))
     for fault in found:
         print(fault, file=sys.stderr)
     return bool(found)

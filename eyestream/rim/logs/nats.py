@@ -37,7 +37,13 @@ _RAW, _MEMORY = "eyestream_raw", "eyestream_memory"
 _TIMEOUT_S = 1.0
 """Wait for an answer: one that was asked for during an election never comes."""
 
+_SILENT_S = 1.0
+"""A consumer that gives nothing for so long is asked whether it is there: it may be on a host that is gone."""
+
 _CONNECT_S = 3
+_PING_S = 2
+"""A host that is gone closes no connection. One is given up when two pings found no answer, before raw rows are old."""
+
 _DUPLICATES_S = 120.0
 
 Given = ParamSpec("Given")
@@ -57,7 +63,7 @@ def trouble(call: Callable[Given, Awaitable[Result]]) -> Callable[Given, Corouti
         try:
             return await call(*given, **named)
         except (nats.errors.Error, TimeoutError, OSError) as error:
-            raise LinkError(f"NATS: {str(error) or type(error).__name__}") from None
+            raise LinkError(f"NATS: {str(error) or 'no answer in time'}") from None
 
     return wrapped
 
@@ -78,10 +84,11 @@ async def connected(
                 connect_timeout=_CONNECT_S,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=0.1,  # type: ignore[arg-type]
+                ping_interval=_PING_S,
                 error_cb=_heard,
             )
     except (nats.errors.Error, TimeoutError, OSError) as error:
-        raise LinkError(f"NATS: {str(error) or type(error).__name__}") from None
+        raise LinkError(f"NATS: {str(error) or 'no answer'} from {', '.join(servers)}") from None
     try:
         yield client
     finally:
@@ -158,6 +165,7 @@ class NatsLog:
         self._jetstream = client.jetstream(timeout=_TIMEOUT_S)
         self._reader: JetStreamContext.PullSubscription | None = None
         self._delivered = self._link = 0
+        self._silent_s = 0.0
 
     @trouble
     async def bounds(self) -> Bounds:
@@ -179,7 +187,7 @@ class NatsLog:
         if before is not None:
             with contextlib.suppress(nats.errors.Error):  # it may be gone with its server
                 await before.unsubscribe()
-        self._delivered, self._link = 0, self._client.stats["reconnects"]
+        self._delivered, self._silent_s, self._link = 0, 0.0, self._client.stats["reconnects"]
         self._reader = await self._jetstream.pull_subscribe(
             "",
             stream=self._stream,
@@ -195,15 +203,21 @@ class NatsLog:
 
     @trouble
     async def fetch(self, most: int, wait_s: float) -> list[Entry]:
-        """As `Log`. What was under way on a lost connection is missing: a LinkError says so, and `seek` mends it."""
+        """As `Log`. What was under way on a lost connection is missing: a LinkError says so, and `seek` mends it.
+
+        So does one for a consumer that has gone with its server."""
         reader = self._reader
         if reader is None or not self._client.is_connected or self._link != self._client.stats["reconnects"]:
             raise LinkError("NATS: the connection was lost")
         try:
             messages = await reader.fetch(most, timeout=wait_s)
         except TimeoutError:
+            self._silent_s += wait_s
+            if self._silent_s >= _SILENT_S:
+                await reader.consumer_info()
+                self._silent_s = 0.0
             return []
-        entries = []
+        self._silent_s, entries = 0.0, []
         for message in messages:
             told = message.metadata
             self._delivered += 1

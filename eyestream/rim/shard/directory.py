@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from eyestream.chunking.settings import DeviceSettings
-from eyestream.errors import ShardError
+from eyestream.errors import LedgerError, ShardError
 from eyestream.privacy.charge import Ceilings
 from eyestream.release.ports import Mechanism
 from eyestream.rim.ledger.checksum import Header, write_header
@@ -47,7 +47,11 @@ def create_shard(folder: Path, partition: int, partitions: int, *, created: int)
     ledger_id = secrets.token_bytes(16)
     create_file(folder / LEDGER, write_header(Header(ledger_id, created)))
     name = ledger_name(ledger_id)
-    create_outbox(folder / OUTBOX, Contents(name, partition, partitions))
+    try:
+        create_outbox(folder / OUTBOX, Contents(name, partition, partitions))
+    except LedgerError:
+        (folder / LEDGER).unlink()  # nothing was ever in it, and with it there the shard could not be made again
+        raise
     return name
 
 
@@ -79,10 +83,15 @@ def opened_shard(
     Raises
     ------
     ShardError
-        It was made for another partition, or its files do not belong together, or are damaged.
+        It is missing, was made for another partition, or its files do not belong together, or are damaged.
     LedgerError
-        Its files are missing, in use by another process, or cannot be written.
+        Its files are in use by another process, or cannot be written.
     """
+    if not (folder / LEDGER).exists():
+        raise ShardError(
+            f"{folder}: there is no shard; put its directory back if it had one, and else make it with "
+            "`eyestream shard --new`"
+        )
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(folder / LEDGER, ceilings=ceilings))
         outbox = Outbox(folder / OUTBOX)

@@ -138,20 +138,16 @@ class Shard:
         return Lengths(self._released, self._outbox.contents.frames)
 
     def begin(self, bounds: Bounds) -> int:
-        """From which offset on the log is to be read.
-
-        Raises
-        ------
-        ShardError
-            The log is shorter than what was read of it.
-        """
+        """From which offset on the log is to be read: what it has lost is missing in the chunks."""
         if self._epoch != bounds.epoch:
             if self._epoch:
                 _LOG.warning("the log is a new one, and is read from its beginning; what the old one held is lost")
             self._epoch, self.next = bounds.epoch, bounds.first
             self._began = dict.fromkeys(self._began, bounds.first)
         elif self.next > bounds.end:
-            raise ShardError(f"the log ends at offset {bounds.end} and was read up to {self.next}: it was cut off")
+            _LOG.warning("the log was cut off: it ends %d offsets before what was read", self.next - bounds.end)
+            self.next = bounds.end  # it will give these offsets again, to other messages
+            self._began = {place: min(offset, bounds.end) for place, offset in self._began.items()}
         elif self.next < bounds.first:
             _LOG.warning("the log has forgotten %d offsets that were not read", bounds.first - self.next)
             self.next = bounds.first

@@ -80,7 +80,7 @@ class Worker:
         Raises
         ------
         ShardError
-            The second place does not know the shard; or its log was cut off.
+            The second place does not know the shard, or another worker is at work on a copy of it.
         LedgerError
             The shard is older than what the second place remembers, or cannot be written any more.
         LinkError
