@@ -248,6 +248,7 @@ class Facts:
     correlated : what a session tells under a class of processes; None where the configuration names no class.
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     pseudonyms : of wearers whose histories are taken off; None: there are none.
+    in_short : what the stream gives an application, as measured; None of a recording.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
     unit : what may differ between neighbours, in words.
@@ -273,6 +274,7 @@ class Facts:
     correlated: Correlated | None = None
     baseline_chunks: int = 0
     pseudonyms: Pseudonyms | None = None
+    in_short: str | None = None
     purpose: str | None = None
     error: str | None = None
     borders: SessionBorders | None = None

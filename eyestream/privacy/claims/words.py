@@ -15,6 +15,7 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
         return [("claim", made.statement)]
     return [
         ("claim", made.statement),
+        *([] if made.in_short is None else [("in short", made.in_short)]),
         *([] if made.purpose is None else [("purpose", made.purpose)]),
         *([] if made.protection.use is None else [("use", f"good for {made.protection.use}")]),
         ("unit", _unit(made)),
