@@ -24,7 +24,11 @@ class Browser:
     def __init__(self, driver: str, folder: Path) -> None:
         self._driver, self._path = driver, ""
         options = {"args": [*_FLAGS, f"--user-data-dir={folder}"]}
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        wanted = {
+            "timeouts": {"script": 240_000},
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
         made = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         self._path = f"/session/{made['sessionId']}"
 
@@ -32,7 +36,7 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._driver + self._path + path, data, headers, method=method)
-        with _DIRECT.open(request, timeout=60) as answer:
+        with _DIRECT.open(request, timeout=300) as answer:
             return json.load(answer)["value"]
 
     def show(self, width: int, height: int, scheme: str, motion: str = "no-preference") -> None:
