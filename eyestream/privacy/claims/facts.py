@@ -205,7 +205,7 @@ class Pseudonyms:
     def words(self) -> str:
         """What it hides, what it does not, and what it costs."""
         return (
-            "the level and the spread of a wearer's earlier sessions are taken off the rows before anything is "
+            "the level and the spread of a wearer's earlier sessions are removed from the rows before anything is "
             "released. A pseudonym is a wearer whom the tracker names, or the device where it names nobody: a device "
             f"that is shared then mixes people. It ends after {self.sessions} sessions, whatever is in them, and with "
             "the sidecar's process, which keeps no history. Of its first session nothing is released. Hidden: a "

@@ -91,7 +91,7 @@ def in_short(stream: StreamPlan) -> str | None:
     levels = "no levels" if stream.withheld_s else "levels too"
     return (
         f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's changes (1: all), "
-        f"{levels}; {above['rate']:.0%} of strangers named right, guessing {above['chance']:.0%}{lasting}"
+        f"{levels}; {above['rate']:.0%} of strangers named right (guessing: {above['chance']:.0%}){lasting}"
     )
 
 
