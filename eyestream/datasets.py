@@ -5,9 +5,9 @@
     promise.claim.kind                # "k-anonymity"
 
 The folder of a corpus has `participants.tsv` and the recordings that it names, or is one of BIDS or GazeBase. The
-folder that is made is of the first layout, with `claim.json` and `CLAIM.md` beside the recordings. `gaze_kind(profile)`
-is for recordings of gaze, `ROWS` for rows of features, `rows_of_gaze(profile)` for rows that are made of gaze, and
-`FIXATIONS` for tables of fixations.
+folder that is made is of the first layout, with `claim.json` and `CLAIM.md` beside the recordings. `ROWS` is for rows
+of features, and `FIXATIONS` for tables of fixations. `gaze_kind(load_profile("degrees"))` is for recordings of gaze,
+and `rows_of_gaze` for rows that are made of them.
 """
 
 from eyestream.offline.corpora.claims import Promise
@@ -17,6 +17,7 @@ from eyestream.offline.corpora.layouts import open_folder
 from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream.offline.corpora.run import privatize_corpus
 from eyestream.offline.corpora.system import System, Unit
+from eyestream.rim.files.profiles import load_profile
 
 __all__ = [
     "FIXATIONS",
@@ -33,6 +34,7 @@ __all__ = [
     "SystemEntry",
     "Unit",
     "gaze_kind",
+    "load_profile",
     "make_system",
     "open_corpus",
     "open_folder",

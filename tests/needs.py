@@ -115,6 +115,10 @@ NEEDS = {
         lambda: shutil.which("chromium") and shutil.which("chromedriver"), f"{_APT}chromium chromium-driver"
     ),
     "frames": Need(lambda: find_spec("pandas") and find_spec("xarray"), ".venv/bin/pip install '.[frames]'"),
+    "notebook": Need(
+        lambda: all(map(find_spec, ("nbclient", "ipykernel", "pandas", "xarray"))),
+        ".venv/bin/pip install '.[notebook]'",
+    ),
     "site": Need(lambda: all(map(find_spec, ("sphinx", "myst_parser", "furo"))), ".venv/bin/pip install '.[site]'"),
     "ip": Need(partial(shutil.which, "ip"), f"{_APT}iproute2"),
     "pyarrow": Need(partial(find_spec, "pyarrow"), ".venv/bin/pip install '.[parquet]'"),

@@ -9,9 +9,9 @@ from typing import Any
 
 from eyestream.cli.init import initialise
 from eyestream.cli.options import add_profile, positive
+from eyestream.cli.progress import busy, load_all
 from eyestream.errors import ConfigError
 from eyestream.lab.study.advice import Advice, Wish, advise, load_table, markdown, measured
-from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.package_data import fresh_configuration
 from eyestream.rim.files.profiles import load_profile
 
@@ -87,25 +87,27 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError("--profile goes with --recording")
     if own:
         profile = load_profile(options.profile) if options.profile else None
-        advice = measured(advice, [load_rows(path, profile) for path in options.recording])
+        loaded = load_all(options.recording, profile)
+        with busy(f"released as advised, {own} recordings"):
+            advice = measured(advice, loaded)
     if options.json:
         told = asdict(advice) | {"corpus": table["corpus"], "people": table["people"], "measured_on": own}
         print(json.dumps(told | {"configuration": advice.configuration()}))
         return
-    print(_text(advice, table, own))
+    print(_text(advice, table, own, options.hours))
     if options.out is not None:
         print()
         initialise(options.out, advice.into(fresh_configuration()))
 
 
-def _text(advice: Advice, table: dict[str, Any], given: int) -> str:
-    """`given`: of how many recordings the expected figures are; 0: they are the saved ones."""
+def _text(advice: Advice, table: dict[str, Any], given: int, hours: float) -> str:
+    """`given`: of how many recordings the expected figures are; 0: they are the saved ones. `hours` of use a day."""
     price, expected, who = advice.price, advice.expected, advice.identity
     lines = [
         f"calibration    {advice.calibration}",
-        f"epsilon        {advice.epsilon:g} a chunk of {advice.chunk} rows ({advice.delay_s:g} s): {price['minute']:g} "
-        f"a minute on average, at most {price['worst_minute']:g} for any minute of gaze, {price['second']:g} for any "
-        f"second, {price['day']:g} a day",
+        f"epsilon        {advice.epsilon:g} a chunk of {advice.chunk} rows ({advice.delay_s:g} s), which is "
+        f"{price['minute']:g} a minute on average. At most {price['worst_minute']:g} for any minute of gaze, and "
+        f"{price['second']:g} for any second. {hours:g} hours of use add up to {price['day']:g}, the ceiling of a day",
         "guessing       a chunk raises the chance of guessing something about it at most "
         f"{advice.guess_factor:.3g} times on average (e^epsilon: {math.exp(min(advice.epsilon, 700)):.3g})",
     ]

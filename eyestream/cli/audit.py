@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from eyestream.cli.options import positive
+from eyestream.cli.progress import Line
 from eyestream.errors import ConfigError
 from eyestream.lab.audit.report import FINDINGS, Report
 from eyestream.lab.audit.run import FULL, QUICK, audit
@@ -64,9 +65,9 @@ def main(options: argparse.Namespace) -> None:
     CalibrationError
         The calibration cannot be used.
     """
-    report = audit(_subject(options), QUICK if options.quick else FULL, _progress)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    line = Line()
+    report = audit(_subject(options), QUICK if options.quick else FULL, line)
+    line.clear()
     print(report.as_json() if options.json else _words(report))
     if report.findings:
         sys.exit(1)
@@ -132,8 +133,3 @@ def _words(report: Report) -> str:
     if report.not_tested:
         lines.append(f"not tested: {', '.join(report.not_tested)}")
     return "\n".join([*lines, f"{report.seconds:.0f} s"])
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

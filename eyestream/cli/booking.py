@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+from eyestream.cli.left import some
 from eyestream.errors import ConfigError
 from eyestream.offline.datasets.privatize import Booking, RefusedError
 from eyestream.privacy.calibration import Calibration
@@ -91,7 +92,7 @@ def _check_room(
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:
             raise ConfigError(
-                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {left.chunks} chunks, and "
+                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {some(left.chunks)}, and "
                 f"the recordings have {wanted}; nothing was spent"
             )
 

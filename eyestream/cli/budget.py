@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eyestream.cli.left import some
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
 from eyestream.privacy.meter import Odometer, StreamOdometer, WearerOdometer
@@ -143,9 +144,9 @@ def _accept(path: Path, place: Path | None) -> None:
         raise ConfigError("--accept: expected --config FILE with a second_place in [sidecar]")
     with Ledger(path, ceilings=Ceilings()) as ledger:
         had, has = accept(ledger, place)
-    print(f"{place}: remembers {has} chunks of {path}")
+    print(f"{place}: remembers {some(has)} of {path}")
     if had > has:
-        print(f"{had - has} chunks were released after this copy was made: what they cost is not counted any more")
+        print(f"released after this copy was made, and not counted any more: {some(had - has)}")
 
 
 def _export(path: Path, device: str, target: Path) -> None:
@@ -185,7 +186,7 @@ def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -
 
 def _level_line(left: LevelLeft, chunk_s: float) -> tuple[str, str]:
     """Of a level; the first is the present one, and each begins where the one above it ends."""
-    lasting = f"{left.chunks} chunks, {duration(left.chunks * chunk_s)}"
+    lasting = f"{some(left.chunks)}, {duration(left.chunks * chunk_s)}"
     return f"level {left.level}", f"epsilon {decimal(left.charge.epsilon)} a chunk: {lasting}"
 
 
@@ -193,7 +194,7 @@ def _left_words(left: Left, chunk_s: float) -> str:
     if left.chunks == 0:
         return "nothing; resumes: " + left.resumes
     then = "then never" if left.resumes == "never" else f"more with {left.resumes}"
-    return f"{left.chunks} chunks, {duration(left.chunks * chunk_s)}; {then}"
+    return f"{some(left.chunks)}, {duration(left.chunks * chunk_s)}; {then}"
 
 
 def _print_lines(lines: list[tuple[str, str]], indent: str) -> None:

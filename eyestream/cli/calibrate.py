@@ -1,13 +1,13 @@
 """``eyestream calibrate``: what a mechanism must know, from recordings of a public corpus."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options
+from eyestream.cli.progress import busy, load_all
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
 from eyestream.privacy.calibration.corpus import Corpus
@@ -18,7 +18,6 @@ from eyestream.privacy.tasks.directions import LabelledSession
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import with_shipped_books
-from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
 
@@ -135,7 +134,7 @@ def main(options: argparse.Namespace) -> None:
     if not entry.mechanism.domain.takes(options.chunk):
         raise ConfigError(f"--chunk must be {entry.mechanism.domain.length}, not {options.chunk}")
     profile = load_profile(options.profile) if options.profile else None
-    loaded = [load_rows(path, profile) for path in options.recordings]
+    loaded = load_all(options.recordings, profile)
     names = loaded[0].names
     unknown = [name for name in options.constant or () if name not in names]
     if unknown:
@@ -178,8 +177,9 @@ def _adapt(options: argparse.Namespace) -> None:
             f"--adapt: the calibration to adapt has no maps of features; it is one of {base.mechanism}"
         )
     profile = load_profile(options.profile) if options.profile else None
-    loaded = [load_rows(path, profile) for path in options.recordings]
-    calibration, kept = adapt(base, Corpus.of(loaded, base.n), options.about)
+    loaded = load_all(options.recordings, profile)
+    with busy(f"adapting to {len(loaded)} recordings"):
+        calibration, kept = adapt(base, Corpus.of(loaded, base.n), options.about)
     _save(calibration, options.out)
     print(
         f"{options.out}: {base.mechanism}, chunks of {base.n} rows, adapted from {options.adapt} to {len(loaded)} "
@@ -209,13 +209,13 @@ def _label(options: argparse.Namespace) -> None:
     known = load_labels(options.labels, options.task, options.recordings)
     profile = load_profile(options.profile) if options.profile else None
     people: dict[str, list[LabelledSession]] = {}
-    for path, one in zip(options.recordings, known, strict=True):
-        people.setdefault(one.person, []).append(LabelledSession(one.label, load_rows(path, profile)))
+    for recording, one in zip(load_all(options.recordings, profile), known, strict=True):
+        people.setdefault(one.person, []).append(LabelledSession(one.label, recording))
     entry = next(entry for entry in entries() if entry.labelled is not None)
     given = {"sessions": options.pseudonym, "declared": options.constant, "description": options.about}
-    calibration, notes = referred(entry.labelled)(
-        list(people.values()), options.chunk, **{name: value for name, value in given.items() if value is not None}
-    )
+    asked = {name: value for name, value in given.items() if value is not None}
+    with busy(f"learning a judge from {len(known)} recordings"):
+        calibration, notes = referred(entry.labelled)(list(people.values()), options.chunk, **asked)
     _save(calibration, options.out)
     tasks = sorted({one.label for one in known})
     print(
@@ -243,13 +243,8 @@ def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Ca
     if options.range and entry.declare is None:
         raise ConfigError(f"--range is not for {entry.name}, which has no ball")
     declared = None if options.constant is None else tuple(options.constant)
-    given = {"declared": declared, "description": options.about, "progress": _progress}
-    calibration = entry.calibrated(corpus, with_shipped_books(entry, own_options(options) | given | own))
+    given: dict[str, Any] = {"declared": declared, "description": options.about}
+    with busy(f"learning {entry.name} from {len(corpus.hashes)} recordings") as counted:
+        given["progress"] = counted
+        calibration = entry.calibrated(corpus, with_shipped_books(entry, own_options(options) | given | own))
     return declared_range(calibration, options.chunk) if options.range else calibration
-
-
-def _progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        print(
-            f"\rcalibrated {done} of {total} features", end="\n" if done == total else "", file=sys.stderr, flush=True
-        )

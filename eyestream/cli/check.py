@@ -11,11 +11,11 @@ from typing import Any
 from eyestream.cli.check_recording import report
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_profile
+from eyestream.cli.progress import busy, load_all
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_brokers import Others, broker_findings, others_of
 from eyestream.rim.ops.check_host import configuration_findings, host_findings
@@ -93,7 +93,8 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError("--config-only tries no broker: --laptop, --tracker and --application are not for it")
     if options.laptop and (options.tracker is not None or options.application is not None):
         raise ConfigError("--tracker and --application have no logins with --laptop")
-    found = _findings(options)
+    with busy("looking at the configuration, this machine and its brokers"):
+        found = _findings(options)
     for finding in found:
         print(finding)
     failed = sum(not finding.passed for finding in found)
@@ -149,7 +150,7 @@ def _recordings(options: argparse.Namespace) -> None:
         said = f"{', '.join(every)} is of slots of gaze, and fits every tracker in degrees"
         raise ConfigError(f"--recording: {said}; expected a calibration of features")
     profile = load_profile(options.profile) if options.profile else None
-    loaded = [load_rows(path, profile) for path in options.recording]
+    loaded = load_all(options.recording, profile)
     fine = True
     for name, calibration in known.items():
         lines, fits = report(name, calibration, loaded)

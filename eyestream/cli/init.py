@@ -121,7 +121,7 @@ def _purposes() -> str:
 def _asked() -> str | None:
     """The purpose that somebody at a terminal names; None: the default."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print(f"No terminal and no --purpose: taking the default, `{_USUAL}` with its calibration pinned.")
+        print(f"No --purpose was given, and there is no terminal to ask: this is the default, `{_USUAL}`.")
         return None
     print(f"purpose ({', '.join(PURPOSES)}; Enter: {_USUAL}): ", end="", flush=True)
     while (said := sys.stdin.readline().strip()) not in PURPOSES:

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from eyestream.cli.options import (
 )
 from eyestream.cli.privatize_batch import batch, builder
 from eyestream.cli.privatize_words import before, line
+from eyestream.cli.progress import Progress, load_all
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.cli.worth import add_worth, first_row
 from eyestream.errors import ConfigError
@@ -33,7 +33,7 @@ from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.extraction import load_rows, refuse_nothing, stem
+from eyestream.rim.files.extraction import refuse_nothing, stem
 from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
@@ -139,14 +139,14 @@ def main(options: argparse.Namespace) -> None:
         except OSError as error:
             raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
         made: list[Released] = []
+        counted = Progress("released", len(loaded), "recordings")
         for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
             made += [released] if slots else []
             _write(released, target, booked=options.ledger is not None)
+            counted.clear()
             print(line(released, target, fades=options.lifetime_mode == "fade"))
-            if sys.stderr.isatty():
-                print(f"\rreleased {index} of {len(loaded)} recordings", end="", file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+            counted(index)
+    counted.clear()
     if slots:
         write_claim(made, targets, options.out / "claim.json")
     print("This is one release. Another run on the same recordings adds as much again.")
@@ -154,7 +154,7 @@ def main(options: argparse.Namespace) -> None:
 
 def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Profile | None) -> list[Recording]:
     """The recordings, which must be of the calibration's features and front end."""
-    loaded = [load_rows(path, profile, front_end_of(calibration)) for path in options.recordings]
+    loaded = load_all(options.recordings, profile, front_end_of(calibration))
     for recording in loaded:
         refuse_nothing(recording)
         calibration.check_stream(recording.names, recording.rate_hz)

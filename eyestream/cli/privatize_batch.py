@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.cli.booking import booked
+from eyestream.cli.left import some
 from eyestream.cli.options import own_options
 from eyestream.cli.progress import Progress
 from eyestream.cli.schedule import kept_low
@@ -57,5 +58,5 @@ def batch(
         )
     counted.clear()
     for target, claim in zip(targets, claims, strict=True):
-        print(f"{target}: {claim['chunks']} chunks" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
+        print(f"{target}: {some(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
     print("This is one release. Another run on the same recordings adds as much again.")

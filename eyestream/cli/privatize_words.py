@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from eyestream.cli.left import some
 from eyestream.offline.datasets.gaze import slots_price
 from eyestream.offline.datasets.privatize import Released
 from eyestream.privacy.calibration import Calibration
@@ -72,11 +73,11 @@ def line(released: Released, target: Path, *, fades: bool) -> str:
     """What was released of a recording."""
     delta = f", delta {released.delta:g}" if released.delta else ""
     if released.epsilon is None:
-        return f"{target}: {released.chunks} chunks; {released.guarantee.statement}"
-    units = f"{released.chunks} {released.guarantee.loss.unit}s"
+        return f"{target}: {some(released.chunks)}; {released.guarantee.statement}"
+    units = some(released.chunks, released.guarantee.loss.unit)
     line = f"{target}: {units}, epsilon {released.epsilon:g}{delta} for the recording"
     if fades and released.stretches:
-        told = ", then ".join(f"{one.epsilon:g} for each of {one.chunks} chunks" for one in released.stretches)
+        told = ", then ".join(f"{one.epsilon:g} for each of {some(one.chunks)}" for one in released.stretches)
         line += f" ({told})"
     if released.recording.others:
         line += f"; left out: {', '.join(released.recording.others)}"

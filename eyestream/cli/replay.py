@@ -8,9 +8,8 @@ from typing import Any
 
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.options import RECORDING, add_broker, add_profile, add_stream, broker_settings, speed
-from eyestream.cli.progress import Progress
+from eyestream.cli.progress import Progress, load_all
 from eyestream.errors import RecordingError
-from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sdk.publisher import Publisher
@@ -51,7 +50,7 @@ def main(options: argparse.Namespace) -> None:
         The broker cannot be reached.
     """
     profile = load_profile(options.profile) if options.profile else None
-    loaded = [load_rows(path, profile) for path in options.recordings]
+    loaded = load_all(options.recordings, profile)
     _check_alike(loaded)
     asyncio.run(_play(options, loaded))
 

@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.cli.options import positive
+from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError
 from eyestream.lab.corpus.gaze_simulation import simulate_gaze
 from eyestream.lab.corpus.labelled import DOCUMENTS, simulate_labelled
@@ -60,14 +60,12 @@ def main(options: argparse.Namespace) -> None:
     write = _gaze if options.gaze else _features if options.labels is None else _labelled
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        said = ""
+        said, counted = "", Progress("simulated", options.people, "people")
         for person, said in enumerate(write(options), start=1):  # noqa: B007  the last one is said below
-            if sys.stderr.isatty():
-                print(f"\rsimulated {person} of {options.people} people", end="", file=sys.stderr, flush=True)
+            counted(person)
     except OSError as error:
         raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    counted.clear()
     print(f"{options.people} simulated people, {said}")
 
 

@@ -2,20 +2,17 @@
 
 import argparse
 import contextlib
-import math
-import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.options import RECORDING, add_profile, positive
+from eyestream.cli.progress import Line, load_all
 from eyestream.errors import ConfigError, meant
 from eyestream.offline.workers import connected
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 
@@ -25,7 +22,6 @@ _NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
 
 _ATTACK_OPTIONS = ("attack", "mechanism", "calibration", "epsilon", "splits")
-_EVERY_S = 10.0
 
 _ATTACKERS = ("likelihood", "exemplar", "exemplar-raw", "matcher", "lda", "nearest", "forest", "spread", "deep")
 
@@ -130,7 +126,7 @@ def main(options: argparse.Namespace) -> None:
     attacking = any(getattr(options, name) is not None for name in _ATTACK_OPTIONS)
     name, file = _table(options.table, attacking, tables)
     profile = load_profile(options.profile) if options.profile else None
-    loaded = [load_rows(path, profile) for path in _files(options.recordings)]
+    loaded = load_all(_files(options.recordings), profile)
     with _where(options):
         if attacking or name == tables.ATTACKS:
             page = _attack(options, loaded, file)
@@ -138,8 +134,7 @@ def main(options: argparse.Namespace) -> None:
             page = _one_table(options, loaded, name, file)
         else:
             page = _study(options, loaded)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    Line().clear()
     print(f"{len(loaded)} recordings: {page}")
 
 
@@ -187,7 +182,7 @@ def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, 
         labels=read_labels(options.labels) if options.labels is not None else None,
         published=options.published,
         jobs=options.jobs or None,
-        progress=_Progress(),
+        progress=Line(),
     )
 
 
@@ -200,7 +195,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     plan = QUICK if options.quick else FULL
     if options.only:
         return run_only(
-            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=_Progress()
+            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=Line()
         )
 
     return run(
@@ -210,7 +205,7 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         labels=labels,
         published=options.published,
         jobs=options.jobs or None,
-        progress=_Progress(),
+        progress=Line(),
     )
 
 
@@ -228,7 +223,7 @@ def _datasets(options: argparse.Namespace) -> Path:
         name=options.corpus or "",
         splits=options.splits or 8,
         quick=options.quick,
-        progress=_Progress(),
+        progress=Line(),
     )
 
 
@@ -258,7 +253,7 @@ def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | 
         labels=read_labels(options.labels) if options.labels is not None else None,
         jobs=options.jobs or None,
         table=table,
-        progress=_Progress(),
+        progress=Line(),
     )
 
 
@@ -270,18 +265,3 @@ def _files(paths: list[Path]) -> list[Path]:
             raise ConfigError(f"{path}: holds no recording")
         files += found
     return files
-
-
-class _Progress:
-    """A line that changes in a terminal; in a pipe or a file a line each `_EVERY_S` seconds."""
-
-    def __init__(self) -> None:
-        self._last = -math.inf
-
-    def __call__(self, text: str) -> None:
-        now = time.monotonic()
-        if sys.stderr.isatty():
-            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
-        elif now - self._last >= _EVERY_S:
-            print(text, file=sys.stderr, flush=True)
-            self._last = now

@@ -144,7 +144,7 @@ def test_post_processing_brings_the_error_down(folder: Path, tmp_path: Path) -> 
 def test_a_whole_recording_is_one_chunk(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(folder, "a.npz", "everyday-cfpa-32", tmp_path, "--epsilon", "4.8", "--whole")
     printed = capsys.readouterr().out
-    assert "1 chunks, epsilon 4.8 for the recording" in printed
+    assert "1 chunk, epsilon 4.8 for the recording" in printed
     after = recordings.load(tmp_path / "a.npz").features
     assert after.shape == (150, 52)
     assert np.ptp(after, axis=0).max() < 1e-3 * np.abs(after).max()  # k = 1: a noisy mean

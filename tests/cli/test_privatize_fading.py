@@ -77,7 +77,7 @@ def test_each_chunk_costs_what_it_was_charged_and_is_released_at_that(
     assert released_at[5:] == [2.4] * 3 + [1.2] * 2
     assert (first["epsilon"], second["epsilon"]) == (pytest.approx(21.6), pytest.approx(9.6))
     said = capsys.readouterr().out
-    assert "epsilon 21.6 for the recording (4.8 for each of 4 chunks, then 2.4 for each of 1 chunks)" in said
+    assert "epsilon 21.6 for the recording (4.8 for each of 4 chunks, then 2.4 for each of 1 chunk)" in said
     (odometer,) = read_ledger(folder / "L").odometers.values()
     assert odometer.epsilon == round((21.6 + 9.6) * 10**12)
     for out in ("out", "again"):

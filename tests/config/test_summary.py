@@ -13,7 +13,7 @@ from eyestream.privacy.purposes import PURPOSES, choose, measured
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan import load
-from eyestream.rim.plan.summary import summary
+from eyestream.rim.plan.summary import MOST_IN_SHORT, summary
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 
@@ -47,6 +47,29 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines["levels"].startswith("none")
 
 
+def in_short(path: Path) -> str:
+    """What applications read of it, in the words of `meta`."""
+    words = load(path / "sidecar.toml").streams["features"].meta.guarantee.splitlines()
+    assert words[0].startswith("claim: ")
+    return words[1].removeprefix("in short: ")
+
+
+@pytest.mark.parametrize("purpose", [None, *PURPOSES])
+def test_meta_says_in_a_line_what_a_stream_gives(purpose: str | None, tmp_path: Path) -> None:
+    main(["init", *([] if purpose is None else ["--purpose", purpose]), str(tmp_path / "a")])
+    said, wish = in_short(tmp_path / "a"), PURPOSES[purpose or "unrecognised"]
+    expected = choose(wish, load_table()["rows"]).expected
+    assert said.startswith(f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's")
+    assert ("no levels" in said) == wish.hide_identity
+    assert said.endswith(" a day")
+    assert len(said.encode()) <= MOST_IN_SHORT
+
+
+def test_meta_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    main(["init", "--mechanism", "cfpa", str(tmp_path / "a")])
+    assert in_short(tmp_path / "a").startswith("what comes through was not measured")
+
+
 @pytest.mark.parametrize(
     "pairs",
     [
@@ -76,7 +99,7 @@ def test_without_a_terminal_the_default_is_taken_and_said(tmp_path: Path) -> Non
     done = subprocess.run(
         [*COMMAND, "init", str(tmp_path / "a")], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
     )
-    assert "No terminal and no --purpose: taking the default, `unrecognised`" in done.stdout
+    assert "there is no terminal to ask: this is the default, `unrecognised`." in done.stdout
     for purpose, wish in PURPOSES.items():
         choice = choose(wish, load_table()["rows"])
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{purpose} ") and "after" in line]

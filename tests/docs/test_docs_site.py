@@ -9,6 +9,9 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
+from tests.docs.test_docs_api import PUBLIC
+from tests.rigs.browser import opened_browser
+
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.long, pytest.mark.needs("site")]
 
@@ -90,9 +93,30 @@ def test_pages_can_be_heard(site: dict[Path, Page]) -> None:
         )
 
 
-def test_each_public_name_is_in_the_reference(site: dict[Path, Page]) -> None:
-    import eyestream
+@pytest.mark.needs("chromium")
+def test_a_checker_of_accessibility_finds_nothing(site: dict[Path, Page], tmp_path: Path) -> None:
+    """One page of each kind: the first one, prose, tables, code, the reference."""
+    with opened_browser(tmp_path) as browser:
+        for name in ("index", "concepts", "configuration", "tutorial-application", "api"):
+            [page] = [path for path in site if path.name == f"{name}.html" and path.parent.name == "docs"]
+            browser.open(page.as_uri())
+            assert browser.barriers() == [], page
 
+
+def test_each_public_name_is_in_the_reference(site: dict[Path, Page]) -> None:
     [api] = [page for page in site.values() if page.path.name == "api.html"]
-    missing = [name for name in eyestream.__all__ if f"eyestream.{name}" not in api.names]
-    assert [name for name in missing if f"eyestream.errors.{name}" not in api.names] == []
+    last = {name.rpartition(".")[2] for name in api.names if name.startswith("eyestream.")}
+    values = {"ROWS", "MAPS", "FIXATIONS", "SYSTEMS"}  # which have no docstring of their own
+    assert {name for _, name in PUBLIC} - values - last == set()
+
+
+def test_the_navigation_is_the_list_of_documents(site: dict[Path, Page]) -> None:
+    listed = re.findall(r"^\| (\[.*?) \|", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"), re.M)
+    wanted = {link for row in listed for link in re.findall(r"\]\(([^)]+)\.md\)", row)}
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} - wanted == {"README", "index"}
+    for name in ("index", "faq"):
+        [page] = [
+            page for page in site.values() if page.path.name == f"{name}.html" and page.path.parent.name == "docs"
+        ]
+        shown = {link.removesuffix(".html") for link in page.links} | ({"faq"} if name == "faq" else set())
+        assert wanted - shown == set()

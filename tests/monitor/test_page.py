@@ -10,7 +10,7 @@ import pytest
 
 from eyestream.cli.monitor import monitoring
 from eyestream.rim.config import BrokerSettings
-from tests.rigs.browser import Browser, opened_browser
+from tests.rigs.browser import Browser, contrast, luminance, opened_browser
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import Spoken, speaking_to
 
@@ -129,20 +129,9 @@ async def test_every_screen(
             "return [...document.querySelectorAll('*')].map(e => getComputedStyle(e).transitionDuration)"
         )
         assert set(moving) == {"0s"}
+        assert await asyncio.to_thread(browser.barriers) == []
         browser.picture(tmp_path / "page.png")
         assert (tmp_path / "page.png").stat().st_size > 5_000
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance of ``rgb(r, g, b)`` (WCAG 2.2)."""
-    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted([luminance(one), luminance(other)])
-    return (high + 0.05) / (low + 0.05)
 
 
 async def test_control_a_request_to_elsewhere_is_stopped_and_seen(mosquitto: Mosquitto, browser: Browser) -> None:

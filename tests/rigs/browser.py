@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Browser", "opened_browser"]
+__all__ = ["Browser", "contrast", "luminance", "opened_browser"]
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server")
@@ -23,7 +24,11 @@ class Browser:
     def __init__(self, driver: str, folder: Path) -> None:
         self._driver, self._path = driver, ""
         options = {"args": [*_FLAGS, f"--user-data-dir={folder}"]}
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        wanted = {
+            "timeouts": {"script": 240_000},
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
         made = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         self._path = f"/session/{made['sessionId']}"
 
@@ -31,7 +36,7 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._driver + self._path + path, data, headers, method=method)
-        with _DIRECT.open(request, timeout=60) as answer:
+        with _DIRECT.open(request, timeout=300) as answer:
             return json.load(answer)["value"]
 
     def show(self, width: int, height: int, scheme: str, motion: str = "no-preference") -> None:
@@ -61,6 +66,16 @@ class Browser:
     def picture(self, path: Path) -> None:
         """Write what is seen as a PNG."""
         path.write_bytes(base64.b64decode(self._call("GET", "/screenshot")))
+
+    def barriers(self) -> list[str]:
+        """What axe-core finds on the page, by the rules of WCAG 2 up to level AA: rule and place."""
+        self.run(files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+        rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+        return [
+            f"{found['id']}: {node['target']}"
+            for found in self.run(f"return axe.run({{runOnly: {json.dumps(rules)}}}).then(all => all.violations)")
+            for node in found["nodes"]
+        ]
 
     def complaints(self) -> list[str]:
         """What the browser's console has said since the last call."""
@@ -94,3 +109,16 @@ def opened_browser(folder: Path) -> Iterator[Browser]:
         driver.terminate()
         driver.wait(timeout=10)
         driver.stdout.close()
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``rgb(r, g, b)`` (WCAG 2.2)."""
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours as the browser writes them, from 1 to 21 (WCAG 2.2)."""
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.cli import study as command
 from eyestream.lab.study import frontier_summary
 from eyestream.lab.study.cells import Pace, how_far
 from eyestream.lab.study.fidelity import Yardstick, fidelity, spread_over_people
@@ -118,13 +117,3 @@ def test_the_pace_knows_that_parts_take_different_times(monkeypatch: pytest.Monk
     assert pace.left() == pytest.approx((20 + 10 + 5.5) / 2)
     assert how_far(3, 9, 600.0) == "3 of 9 cells done, about 10 min left"
     assert how_far(9, 9, 0.0) == "9 of 9 cells done"
-
-
-def test_progress_in_a_pipe_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    now = [100.0]
-    monkeypatch.setattr(command.time, "monotonic", lambda: now[0])
-    progress = command._Progress()
-    for second in range(25):
-        now[0] = 100.0 + second
-        progress(f"{second} of 25 cells done")
-    assert capsys.readouterr().err.splitlines() == [f"{s} of 25 cells done" for s in (0, 10, 20)]

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eyestream.gaze.features import NAMES, UNITS
 from eyestream.lab.study.cells import Record
 from eyestream.lab.study.charts import distinct
 from eyestream.lab.study.figures import legend_below, panels
@@ -13,6 +15,7 @@ from eyestream.lab.study.ways import RAW_ROWS, ways
 __all__ = ["frontier_chart", "trace_chart"]
 
 _FORMS = {form.label: form for way in ways().values() for form in way.forms}
+_UNITS = dict(zip(NAMES, UNITS, strict=True))
 _LOWEST = -0.35
 """What explains less is drawn at the lower edge, as an arrow."""
 
@@ -51,7 +54,7 @@ def frontier_chart(rows: Sequence[Record], limits: Sequence[Record], n: int, whi
         axis.set(xlim=(0.35, 1.02), ylim=(_LOWEST - 0.05, 1.08))
         axis.set_title(f"{minute:g} a minute, {minute_chunk(own, minute):g} a chunk of {n} rows", fontsize=9)
         axis.set_xlabel("who it is: area of the strongest attacker", fontsize=9)
-    what = "explained variance" if which == "explained" else "explained variance, own means taken off"
+    what = "explained variance" if which == "explained" else "explained variance, own means removed"
     axes[0].set_ylabel(what, fontsize=9)
     legend_below(figure, axes)
     return figure
@@ -95,7 +98,10 @@ def _bars(row: Record, name: str) -> list[list[float]]:
 
 
 def trace_chart(records: Sequence[Record]) -> Figure:
-    """Raw rows and what was released of them, a panel for each feature; one person."""
+    """Raw rows and what was released of them, a panel for each feature; one person.
+
+    Bands: one standard deviation of the expected error to each side. Vertical lines: where chunks begin.
+    """
     features = distinct(records, "feature")
     figure, axes = panels(len(features), columns=2, height=2.4, share_y=False)
     for axis, feature in zip(axes, features, strict=True):
@@ -103,9 +109,14 @@ def trace_chart(records: Sequence[Record]) -> Figure:
         longest = max(own, key=lambda r: len(r["t"]))
         axis.plot(longest["t"], _numbers(longest["raw"]), color="#000000", linewidth=1.0, label="raw rows")
         for record in own:
-            form = _FORMS[record["label"]]
-            axis.plot(record["t"], _numbers(record["released"]), color=form.colour, linewidth=1.1, label=form.label)
+            form, t, released = _FORMS[record["label"]], record["t"], np.array(_numbers(record["released"]))
+            axis.plot(t, released, color=form.colour, linewidth=1.1, label=form.label)
+            band = released - record["error"], released + record["error"]
+            axis.fill_between(t, *band, color=form.colour, alpha=0.12, linewidth=0)
+        for begin in longest["t"][:: longest["n"]]:
+            axis.axvline(begin, color="0.8", linewidth=0.6, zorder=0)
         axis.set_title(feature, fontsize=9)
+        axis.set_ylabel(_UNITS.get(feature, ""), fontsize=9)
         axis.set_xlabel("seconds of the recording", fontsize=9)
     legend_below(figure, axes)
     return figure

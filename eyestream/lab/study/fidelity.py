@@ -144,7 +144,7 @@ class Spread:
     Attributes
     ----------
     error, base : (P, F) of the release, and of the common mean of these people.
-    own_error, own_base : the same with each person's own mean taken off both sides.
+    own_error, own_base : the same with each person's own mean removed from both sides.
     """
 
     error: Array

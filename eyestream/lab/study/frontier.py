@@ -2,7 +2,7 @@
 
 One cell is a way of releasing at a chunk length for one random split of the people: a half calibrates and the other
 half is released, then the roles change. Utility is `eyestream.lab.study.fidelity` of a session of each whole
-recording behind its first 128 rows. Identity: all attackers of `eyestream.lab.study.people` but the deep one, on
+recording after its first 128 rows. Identity: all attackers of `eyestream.lab.study.people` but the deep one, on
 halves of each recording that were released apart. Both are kept for each person, so that intervals are over people.
 """
 
@@ -35,7 +35,7 @@ __all__ = ["TRACED", "cells", "measure"]
 Array = NDArray[np.float64]
 
 VERSION = 3
-"""Of what these cells compute."""
+"""Of what these cells compute; those of traces have the next one."""
 
 TRACED = ("rate_saccades", "blink_rate", "mean_fixation_duration", "mean_mean_diameter")
 """Features whose traces are drawn, where a recording has them."""
@@ -58,7 +58,7 @@ def cells(plan: Plan, world: World) -> list[Cell]:
         work.append(Cell("frontier", base | {"measured": "limit", "way": "limit", "n": n, "split": 0}))
     for name in (name for name, way in every.items() if way.traced):
         settings = {"measured": "traces", "way": name, "n": plan.verdict_chunk, "split": 0}
-        work.append(Cell("frontier", {"version": VERSION, "minutes": [plan.verdict_minute]} | settings))
+        work.append(Cell("frontier", {"version": VERSION + 1, "minutes": [plan.verdict_minute]} | settings))
     return work
 
 
@@ -187,6 +187,7 @@ def _traces(
             "minute": minute,
             "epsilon": epsilon,
             "feature": population.names[column],
+            "error": float(mechanism.noise_sd[column]),
             "t": ((start + np.arange(len(raw))) / population.rate_hz).tolist(),
             "raw": [None if np.isnan(v) else float(v) for v in raw[:, column]],
             "released": [None if np.isnan(v) else float(v) for v in released[:, column]],

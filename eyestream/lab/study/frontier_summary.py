@@ -27,7 +27,7 @@ def summarise(records: Sequence[Record], rate_hz: float) -> list[Record]:
     """Rows for every way, chunk length and epsilon a minute; raw rows first.
 
     `explained`, `own` and `every`: of the variance around the common mean, of features that follow from each other
-    counted once; the same with each person's own mean taken off; the first, each of the released features counted. The
+    counted once; the same with each person's own mean removed; the first, each of the released features counted. The
     first two are means over features, with `_middle` they are medians. With
     `_low` and `_high`, 95 % over people (percentile bootstrap; all splits of a person go together). Identity is that of
     the attacker with the largest area, which flatters the attacker; `attackers` of them were tried.

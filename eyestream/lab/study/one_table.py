@@ -22,7 +22,7 @@ ATTACKS = "attacks"
 
 TABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "frontier": (("frontier",), "table and figure: utility against identity at equal epsilon a minute"),
-    "frontier-own": (("frontier",), "the same figure with each person's own mean taken off"),
+    "frontier-own": (("frontier",), "the same figure with each person's own mean removed"),
     "limits": (("frontier",), "what causal rate-distortion allows, under klt's model"),
     "features": (("frontier",), "explained variance, correlations within people and NMSE of each feature"),
     "traces": (("frontier",), "figure: raw rows and what was released of them, one person"),
@@ -56,7 +56,7 @@ TABLES: dict[str, tuple[tuple[str, ...], str]] = {
 """For each name the parts of the study that it needs, and what it is. With labels also classification-LABEL."""
 
 ELSEWHERE = {
-    "docs/advice.md": "eyestream advise --table (made anew by tools/make/advice.py)",
+    "docs/advice.md": "eyestream advise --table (made again by tools/make/advice.py)",
     "docs/correlations-corpus.md": "tools/make/session_curves.py, tools/make/session_frontier.py",
     "eyestream/privacy/KLT.md, docs/mechanisms.md": "tools/make/frontier.py, tools/make/alternatives.py",
     "benchmarks/RESULTS.md": "python -m benchmarks",

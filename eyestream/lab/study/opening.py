@@ -1,15 +1,17 @@
-"""What the report opens with: verdict, the one picture, traces, and the tables behind them."""
+"""What the report opens with: verdict, the one picture, traces, and the tables that they come from."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyestream.lab.study import frontier_summary
+from eyestream.lab.study.captions import CAPTIONS, FRONTIER
 from eyestream.lab.study.cells import Record
 from eyestream.lab.study.charts_frontier import frontier_chart, trace_chart
 from eyestream.lab.study.people.attackers import USUAL
 from eyestream.lab.study.plan import QUICK, Plan
 from eyestream.lab.study.section import Section, Table
 from eyestream.lab.study.verdict import found, no_verdict, told, verdict
+from eyestream.privacy.purposes import ANCHORED
 
 __all__ = ["FEATURE_COLUMNS", "FRONTIER_COLUMNS", "features_table", "frontier_table", "opening"]
 
@@ -24,8 +26,8 @@ FRONTIER_COLUMNS = (
     *PRICE,
     ("explained_range", "explained"),
     ("explained_middle", "explained, median feature"),
-    ("own_range", "own means taken off"),
-    ("own_middle", "own means taken off, median feature"),
+    ("own_range", "own means removed"),
+    ("own_middle", "own means removed, median feature"),
     ("every", "all features counted"),
     ("nmse", "NMSE, median"),
     ("coverage", "covered"),
@@ -42,7 +44,7 @@ FEATURE_COLUMNS = (
     ("feature", "feature"),
     ("group", "group"),
     ("explained", "explained"),
-    ("own", "own means taken off"),
+    ("own", "own means removed"),
     ("correlation", "correlation within people"),
     ("partial", "the same, saccade rate held fixed"),
     ("nmse", "NMSE, median"),
@@ -61,23 +63,31 @@ def opening(records: Sequence[Record], plan: Plan, rate_hz: float, said: Mapping
     """
     rows, limits = frontier_summary.summarise(records, rate_hz), frontier_summary.limits(records)
     n, minute = plan.verdict_chunk, plan.verdict_minute
-    sentences = verdict(rows, limits, n, minute, quick=plan == QUICK)
-    pictured = {
-        "frontier": (
-            "Utility (explained variance around the common mean, features that follow from each other counted once) "
-            "against identity (area under the ROC curve of the strongest of the attackers that were tried), at equal "
-            "epsilon a minute. Bars: 95 % over people. Dashed: the most that a release of this epsilon could explain "
-            "under klt's model (causal rate-distortion). Open marks: shrunk, smoothed and clipped. Marks at the lower "
-            "edge explain less than what is drawn.",
-            frontier_chart(rows, limits, n),
-        )
-    }
+    sentences = [*verdict(rows, limits, n, minute, quick=plan == QUICK), *_without_levels(rows, n)]
+    pictured = {"frontier": (FRONTIER, frontier_chart(rows, limits, n))}
     traced = frontier_summary.traces(records)
     return [
         Section("Verdict", tuple(sentences), pictured),
         Section("What was run", tuple(f"{name}: {text}" for name, text in said.items())),
         _traces(traced),
         _frontier(rows, limits, plan, records),
+    ]
+
+
+def _without_levels(rows: Sequence[Record], n: int) -> list[str]:
+    """Why a way that takes a baseline can explain less than the common mean does, and what it tells all the same."""
+    own = [row for row in rows if row["n"] == n and ANCHORED in row["label"] and row["explained"] < 0]
+    if not own:
+        return []
+    figures = "; ".join(
+        f"at {row['minute']:g} a minute {row['explained']:.2f} around the common mean, {row['own']:.2f} around each "
+        "person's own"
+        for row in own
+    )
+    return [
+        f"Why {own[0]['label']} lies below zero: it subtracts the first minute of a session, and releases how the "
+        "wearer changes after it. Whoever reads these values as levels is wrong by all that this minute differs from "
+        f"the common mean. Judge it by what it explains around each person's own mean: {figures}."
     ]
 
 
@@ -94,7 +104,14 @@ def _traces(records: Sequence[Record]) -> Section:
 
 def _priced(records: Sequence[Record]) -> str:
     first = records[0]
-    return f"{first['minute']:g} epsilon a minute, {first['epsilon']:g} a chunk of {first['n']} rows."
+    return (
+        f"One person's rows, and what was released of them at {first['minute']:g} epsilon a minute "
+        f"({first['epsilon']:g} a chunk of {first['n']} rows). Vertical lines: a chunk begins. Bands: the error "
+        "that applications are given, one standard deviation to each side. It is that of the noise alone for cfpa. A "
+        "released line that follows the raw one tells what the person does at that moment. One that stays flat, or "
+        "moves within its band, tells nothing. A way without levels follows the changes of the raw line, at another "
+        "height."
+    )
 
 
 def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, records: Sequence[Record]) -> Section:
@@ -115,19 +132,16 @@ def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, reco
             f"{power['least_area']:.2f} and right names below {power['least_rate']:.2f} (chance {power['chance']:.2f}) "
             "would often, in one of five cases or more, not have been seen.",
         ),
-        {
-            "frontier-own": (
-                "The same with each person's own mean taken off both sides: what comes through of behaviour alone.",
-                frontier_chart(rows, limits, n, "own"),
-            )
-        },
+        {"frontier-own": (CAPTIONS["frontier-own"], frontier_chart(rows, limits, n, "own"))},
         (frontier_table(rows), limits_table(limits), *features_table(records, n, minute)),
     )
 
 
 def frontier_table(rows: Sequence[Record]) -> Table:
     """Every way, length and epsilon."""
-    return Table("frontier", "Utility against identity", FRONTIER_COLUMNS, [row | _in_words(row) for row in rows])
+    return Table(
+        "frontier", "Utility against identity", FRONTIER_COLUMNS, [row | _in_words(row) for row in rows], keys=4
+    )
 
 
 def limits_table(limits: Sequence[Record]) -> Table:

@@ -12,12 +12,16 @@ __all__ = ["Section", "Table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of some records; a column is (name, heading). Tables that belong together share a name."""
+    """Some columns of some records; a column is (name, heading). Tables that belong together share a name.
+
+    The first `keys` columns say which row it is.
+    """
 
     name: str
     caption: str
     columns: tuple[tuple[str, str], ...]
     records: Sequence[Record]
+    keys: int = 1
 
 
 @dataclass(frozen=True)

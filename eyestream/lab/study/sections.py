@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from matplotlib.figure import Figure
+
 from eyestream.lab.study import charts, charts_attacks, classification
+from eyestream.lab.study.captions import CAPTIONS
 from eyestream.lab.study.cells import Record
 from eyestream.lab.study.section import Section, Table
 
@@ -33,6 +36,10 @@ def sections_of(part: str, records: Records, published: Sequence[Record]) -> lis
     return made[part]()
 
 
+def _captioned(drawn: dict[str, Figure]) -> dict[str, tuple[str, Figure]]:
+    return {name: (CAPTIONS[name], figure) for name, figure in drawn.items()}
+
+
 _KEY = (
     ("source", "mechanism"),
     ("n", "rows a chunk"),
@@ -57,31 +64,25 @@ def _verdict(table: list[Record]) -> Section:
     return Section(
         "Who is recognised by the published classifiers",
         (
-            "The papers' classifiers and protocols; stronger attackers stand at the head of this page. Epsilon is of "
+            "The papers' classifiers and protocols; the first part of this page has stronger attackers. Epsilon is of "
             "all features together: of one chunk, and of a whole recording for FPA and the baselines.",
             "An attack passes when its rank-1 rate is at most 2 standard errors above chance, over random splits. "
             "'All near chance' asks that of the strongest of all attacks, with the limit widened for their number "
             "(Bonferroni). It does not say that people are hidden: with few people a real effect lies within these "
             "limits, and other attackers may find more.",
         ),
-        tables=(Table("recognised", "Re-identification, all attackers and protocols", columns, table),),
+        tables=(Table("recognised", "Re-identification, all attackers and protocols", columns, table, len(_KEY)),),
     )
 
 
 def _utility(records: list[Record], published: Sequence[Record]) -> Section:
     mse = "mean squared error / corpus variance"
-    figures = {
-        "error": (f"{mse}, median feature.", charts.utility_chart(records, "error_over_variance_median", mse)),
-        "nmse": (
-            "Median of |NMSE| over chunks, features, recordings and runs.",
-            charts.utility_chart(records, "nmse_median", "|NMSE|, median"),
-        ),
+    drawn = {
+        "error": charts.utility_chart(records, "error_over_variance_median", mse),
+        "nmse": charts.utility_chart(records, "nmse_median", "|NMSE|, median"),
     }
     if published:
-        figures["published"] = (
-            "NMSE beside published values (other people, other recordings: compare orders of magnitude and slopes).",
-            charts.published_chart(records, published),
-        )
+        drawn["published"] = charts.published_chart(records, published)
     columns = (
         *_KEY,
         ("nmse", "NMSE"),
@@ -104,8 +105,8 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
             "variance, 1 - mean over features of squared error / squared distance to the calibration's mean. 0 is "
             "what releasing the corpus' mean would give.",
         ),
-        figures,
-        (Table("utility", "Utility", columns, records),),
+        _captioned(drawn),
+        (Table("utility", "Utility", columns, records, len(_KEY)),),
     )
 
 
@@ -132,10 +133,7 @@ def _correlation(records: list[Record]) -> Section:
             "that chain: the figure the papers call epsilon' and leave open. It holds for this model; the sum over "
             "the chunks holds for any.",
         ),
-        {
-            "correlation": ("Correlation coefficient against lag.", charts.correlation_chart(lags)),
-            "leakage": ("Temporal privacy leakage relative to epsilon.", charts.leakage_chart(leaks)),
-        },
+        _captioned({"correlation": charts.correlation_chart(lags), "leakage": charts.leakage_chart(leaks)}),
         (
             Table("leakage", "Temporal privacy leakage", columns, [r for r in leaks if r["t"] is None]),
             Table("fifth", "Over recordings, each row with the fifth one", _times("row"), fifths),
@@ -173,10 +171,7 @@ def _coefficients(records: list[Record]) -> Section:
             "|NMSE| over noisy runs, the loss is bounded from below, at 99.9 % confidence, from the law of the "
             "choice on two chunks.",
         ),
-        {
-            "error-k": ("Squared error over variance, mean over the features.", charts.error_chart(errors)),
-            "choice": ("Three ways to choose k for CFPA.", charts.choice_chart(choices)),
-        },
+        _captioned({"error-k": charts.error_chart(errors), "choice": charts.choice_chart(choices)}),
         (Table("choice", "Ways to choose k (CFPA)", columns, choices),),
     )
 
@@ -202,14 +197,19 @@ def _classification(records: list[Record]) -> list[Section]:
         )
         figures = {
             f"classification-{task}-{measure}": (
-                "Bars: 95 % confidence intervals over releases and classifier seeds.",
+                CAPTIONS["classification"],
                 charts_attacks.classification_chart(own, task, measure),
             )
             for measure in ("per_window", "voted")
         }
         title = "Classification: who is it" if person else f"Classification: {task}"
         made.append(
-            Section(title, (text,), figures, (Table(f"classification-{task}", f"Accuracy, {task}", columns, own),))
+            Section(
+                title,
+                (text,),
+                figures,
+                (Table(f"classification-{task}", f"Accuracy, {task}", columns, own, len(_KEY)),),
+            )
         )
     return made
 
@@ -228,16 +228,12 @@ def _identification(summary: list[Record]) -> Section:
             "FPA spreads one draw of noise over a recording: within one release people are recognised by their noise. "
             "That says nothing about their eyes, and is why the second release is there.",
         ),
-        {
-            "identification": (
-                "Strongest attacker of each protocol; bars are 2 standard errors over the splits.",
-                charts_attacks.identification_chart(summary),
-            ),
-            "match": (
-                "Cumulative match curves of the random forest, white box anew.",
-                charts_attacks.match_chart(summary, "random forest", shown[:4]),
-            ),
-        },
+        _captioned(
+            {
+                "identification": charts_attacks.identification_chart(summary),
+                "match": charts_attacks.match_chart(summary, "random forest", shown[:4]),
+            }
+        ),
     )
 
 
@@ -263,13 +259,15 @@ def _mechanism(recovery: list[Record], timing: list[Record]) -> Section:
             "Timing and metadata: the attacker sees when a payload is published, its size and every field but the "
             "values, learns on half of the recordings and is tested on the other half. 0.5 is guessing.",
         ),
-        {
-            "averaging": ("What averaging recovers.", charts_attacks.averaging_chart(averaging)),
-            "filtering": ("What knowledge of the corpus recovers.", charts_attacks.filtering_chart(filtering)),
-        },
+        _captioned(
+            {
+                "averaging": charts_attacks.averaging_chart(averaging),
+                "filtering": charts_attacks.filtering_chart(filtering),
+            }
+        ),
         (
             Table("timing", "Timing and metadata", columns, timing),
-            Table("filtering", "Filtering", (*_KEY, ("attack", "attacker uses"), *moments), filtering),
+            Table("filtering", "Filtering", (*_KEY, ("attack", "attacker uses"), *moments), filtering, len(_KEY)),
         ),
     )
 
@@ -290,11 +288,6 @@ def _baseline(records: list[Record]) -> Section:
             "noise of scale 2 t_max delta / epsilon, epsilon / 2 for a feature of a recording. Both stand in the "
             "tables above, at the same total epsilon of a recording over all features.",
         ),
-        {
-            "baseline": (
-                "Privacy loss of one value against a neighbour one range away.",
-                charts_attacks.baseline_chart(records),
-            )
-        },
+        _captioned({"baseline": charts_attacks.baseline_chart(records)}),
         (Table("baseline", "Loss of the noise", columns, records),),
     )

@@ -8,7 +8,7 @@
     a part                   0.2 to below 0.5
     most                     0.5 or more
 
-It is said of everything (around the common mean) and of behaviour (each person's own mean taken off). A way is *useful*
+It is said of everything (around the common mean) and of behaviour (each person's own mean removed). A way is *useful*
 when one of the two is "a part" or "most".
 
 **Who is found**, from the attacker with the largest area under the ROC curve:

@@ -205,7 +205,7 @@ class Pseudonyms:
     def words(self) -> str:
         """What it hides, what it does not, and what it costs."""
         return (
-            "the level and the spread of a wearer's earlier sessions are taken off the rows before anything is "
+            "the level and the spread of a wearer's earlier sessions are removed from the rows before anything is "
             "released. A pseudonym is a wearer whom the tracker names, or the device where it names nobody: a device "
             f"that is shared then mixes people. It ends after {self.sessions} sessions, whatever is in them, and with "
             "the sidecar's process, which keeps no history. Of its first session nothing is released. Hidden: a "
@@ -248,6 +248,7 @@ class Facts:
     correlated : what a session tells under a class of processes; None where the configuration names no class.
     baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
     pseudonyms : of wearers whose histories are taken off; None: there are none.
+    in_short : what the stream gives an application, as measured; None of a recording.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
     unit : what may differ between neighbours, in words.
@@ -273,6 +274,7 @@ class Facts:
     correlated: Correlated | None = None
     baseline_chunks: int = 0
     pseudonyms: Pseudonyms | None = None
+    in_short: str | None = None
     purpose: str | None = None
     error: str | None = None
     borders: SessionBorders | None = None

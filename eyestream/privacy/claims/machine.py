@@ -31,6 +31,7 @@ def claim(made: Facts) -> dict[str, object]:
         "use": made.protection.use,
         "baseline_chunks": made.baseline_chunks,
         **({} if made.pseudonyms is None else {"pseudonyms": made.pseudonyms.claim()}),
+        "in_short": made.in_short,
         "purpose": made.purpose,
         "error": made.error,
         "scopes": [

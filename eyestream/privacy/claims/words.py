@@ -15,6 +15,7 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
         return [("claim", made.statement)]
     return [
         ("claim", made.statement),
+        *([] if made.in_short is None else [("in short", made.in_short)]),
         *([] if made.purpose is None else [("purpose", made.purpose)]),
         *([] if made.protection.use is None else [("use", f"good for {made.protection.use}")]),
         ("unit", _unit(made)),
@@ -84,7 +85,7 @@ def _baseline(made: Facts) -> str:
     chunks = f"{made.baseline_chunks} chunks" if made.baseline_chunks > 1 else "chunk"
     return (
         f"the first {chunks} of each session ({made.baseline_chunks * made.seconds:g} s) are never released and "
-        "cost nothing by themselves. Their mean is taken off all later ones. So a constant that is added to a "
+        "cost nothing by themselves. Their mean is subtracted from all later ones. So a constant that is added to a "
         "feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
         "nothing that is released: of such constants the loss is 0, over any number of sessions; of another one "
         "the sum over the session is what is proved. The other side: a change of a row in these chunks changes "

@@ -162,6 +162,7 @@ class StreamPlan:
     def guarantee(self) -> "Guarantee":
         """The guarantee; raises ConfigError as `claim`."""
         from eyestream.privacy.guarantee import guarantee_of  # noqa: PLC0415  its words are for who asks
+        from eyestream.rim.plan.summary import in_short  # noqa: PLC0415
 
         made = guarantee_of(self.mechanism, self.deployment, self.claim)
         scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
@@ -169,7 +170,13 @@ class StreamPlan:
         borders = borders_of(self.parts.makers.answers)
         standing = standing_of(self.sidecar, self.fleet)
         return dataclasses.replace(
-            made, scopes=scopes, purpose=self.purpose, error=error, borders=borders, standing=standing
+            made,
+            scopes=scopes,
+            in_short=in_short(self),
+            purpose=self.purpose,
+            error=error,
+            borders=borders,
+            standing=standing,
         )
 
     @cached_property

@@ -9,11 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from eyestream.privacy.purposes import measured
-from eyestream.privacy.scopes import duration
+from eyestream.privacy.scopes import duration, scopes_of
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan.stream import StreamPlan
 
-__all__ = ["correlations", "summary"]
+__all__ = ["MOST_IN_SHORT", "correlations", "in_short", "summary"]
+
+MOST_IN_SHORT = 200
+"""Bytes."""
+
+_DAY_S = 86_400.0
 
 _COMES_THROUGH = {
     "rate_saccades": "saccades",
@@ -51,8 +56,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         ),
         ("levels", _NO_LEVELS if stream.withheld_s else _LEVELS),
     ]
-    table = load_table()
-    found = measured(table["rows"], stream.settings.privacy.calibration, round(minute, 6))
+    table, found = load_table(), _measured(stream)
     if found is None:
         lines.append(("signal", "not measured for this calibration at this epsilon: `eyestream study` measures it"))
     else:
@@ -65,6 +69,36 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         ]
     lines.append(("not protected", "that the device is in use, when, and for how long; all else is in the full text"))
     return lines
+
+
+def in_short(stream: StreamPlan) -> str | None:
+    """What an application gets of the stream, in at most `MOST_IN_SHORT` bytes; None where no rows are released.
+
+    `meta` has it among the words of `guarantee`, so that every reader of version 1 can show it.
+    """
+    if not stream.mechanism.domain.keeps:
+        return None
+    day = next(
+        scope.seconds
+        for scope in scopes_of(stream.mechanism.loss, stream.mechanism.n, stream.deployment)
+        if scope.unit == "day"
+    )
+    lasting = "" if day is None or day >= _DAY_S else f", {duration(day)} a day"
+    found = _measured(stream)
+    if found is None:
+        return f"what comes through was not measured for this calibration at this epsilon{lasting}"
+    expected, above = found
+    levels = "no levels" if stream.withheld_s else "levels too"
+    return (
+        f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's changes (1: all), "
+        f"{levels}; {above['rate']:.0%} of strangers named right (guessing: {above['chance']:.0%}){lasting}"
+    )
+
+
+def _measured(stream: StreamPlan) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """The saved figures of its calibration at its price, and of the next larger price."""
+    minute = stream.mechanism.epsilon * 60.0 / stream.chunk_s
+    return measured(load_table()["rows"], stream.settings.privacy.calibration, round(minute, 6))
 
 
 def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
