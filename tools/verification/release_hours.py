@@ -19,8 +19,8 @@ import numpy as np
 from eyestream.datasets import gaze_kind, make_system, open_corpus, privatize_corpus, rows_of_gaze
 from eyestream.offline.corpora.kinds import on_grid
 from eyestream.offline.corpora.registry import SYSTEMS
+from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.files.tiles import load_tiles
 
 RATE_HZ = 100.0
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -50,7 +50,7 @@ def line(name: str, hours: float, people: int) -> None:
     profile = load_profile("degrees")
     kind, options = gaze_kind(profile), dict(OPTIONS[name])
     if name == "tile":
-        options["calibration"] = load_tiles("everyday-tile")
+        options["calibration"] = calibrations.load("everyday-tile")
     with tempfile.TemporaryDirectory() as scratch:
         folder, told = Path(scratch) / "in", ["participant_id\trecording\ttask"]
         folder.mkdir()

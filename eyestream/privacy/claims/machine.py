@@ -29,8 +29,8 @@ def claim(made: Facts) -> dict[str, object]:
         "unit": {"rows": made.n, "seconds": made.seconds, "features": made.features},
         "epsilon_in_any": {str(seconds): float(epsilon) for seconds, epsilon in made.in_any.items()} or None,
         "use": made.protection.use,
-        "baseline_chunks": made.baseline_chunks,
-        **({} if made.pseudonyms is None else {"pseudonyms": made.pseudonyms.claim()}),
+        "baseline_chunks": 0,
+        **{key: value for fact in made.own for key, value in fact.claim.items()},
         "purpose": made.purpose,
         "error": made.error,
         "scopes": [
