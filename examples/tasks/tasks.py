@@ -7,8 +7,8 @@ is spent, or after `--chunks N`.
 import argparse
 import asyncio
 
+from eyestream.privacy.mechanisms.words.view import Words, posterior
 from eyestream.rim.sdk.subscriber import Chunk, subscribe
-from eyestream.rim.sdk.words import posterior
 
 
 async def watch(broker: str, device: str, stream: str, most: int) -> None:
@@ -16,16 +16,16 @@ async def watch(broker: str, device: str, stream: str, most: int) -> None:
     session: list[Chunk] = []
     async with subscribe(broker, device, stream=stream) as chunks:
         async for chunk in chunks.until_exhausted():
-            if chunk.word is None:
+            said = chunk.view
+            if not isinstance(said, Words):
                 raise SystemExit(f"{device}/{stream} releases {', '.join(chunk.units)}, no words: see docs/tasks.md")
             if session and session[-1].session != chunk.session:
                 session.clear()
             session.append(chunk)
-            odds = dict(zip(chunk.names, chunk.values[:, 0].tolist(), strict=True))
             together = posterior(session)
             likeliest = max(together, key=together.__getitem__)
             print(
-                f"{chunk.t[0]:6.0f} s  {chunk.word}  {odds[chunk.word]:.2f}   session: {likeliest} "
+                f"{chunk.t[0]:6.0f} s  {said.word}  {said.odds[said.word]:.2f}   session: {likeliest} "
                 f"{together[likeliest]:.2f}",
                 flush=True,
             )

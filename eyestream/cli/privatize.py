@@ -160,9 +160,9 @@ def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Prof
         calibration.check_stream(recording.names, recording.rate_hz)
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
-    if calibration.remembering is None and options.participants is not None:
+    if not calibration.sessions and options.participants is not None:
         raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
-    one_by_one = calibration.remembering is not None or entry_of(calibration.mechanism).front_end is not None
+    one_by_one = calibration.sessions or entry_of(calibration.mechanism).front_end is not None
     if one_by_one and (options.cluster is not None or options.jobs is not None):
         raise ConfigError(f"--jobs, --cluster: not for {calibration.mechanism}, whose releases are made in order")
     return loaded
@@ -199,7 +199,7 @@ def _releases(
 ) -> Iterator[Iterator[Released]]:
     """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
-        if calibration.remembering is not None:
+        if calibration.sessions:
             raise ConfigError("--whole: not for a calibration with a history, whose ranges are of residual rows")
         yield privatize_whole(loaded, calibration, options.epsilon)
         return

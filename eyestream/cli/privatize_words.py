@@ -20,10 +20,10 @@ def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequen
     if options.every > 1:
         yield f"one chunk in {options.every} is released; rows of the others are NaN, and cost nothing"
     yield from dict.fromkeys(said for recording in loaded for said in _notes(calibration, recording))
-    if calibration.remembering is not None:
+    if calibration.sessions:
         yield (
             "the recordings of a person are sessions, in this order. Of every "
-            f"{calibration.remembering.sessions} sessions the first is withheld: its rows are NaN and cost nothing"
+            f"{calibration.sessions} sessions the first is withheld: its rows are NaN and cost nothing"
         )
 
 

@@ -73,9 +73,10 @@ def kept_low(
         return build_at(options.epsilon), None
     from eyestream.correlation.published import session_claim  # noqa: PLC0415  for who names a class
 
-    if calibration.anchor is not None:
-        raise ConfigError("--epsilon-prime: of a calibration with a baseline the class says nothing: leave it out")
     process, seconds = load_process(_CLASS), calibration.n / calibration.rate_hz
+    if calibration.takes_off is not None:
+        what = calibration.takes_off.fact(calibration.n, seconds).topic
+        raise ConfigError(f"--epsilon-prime: of a calibration with a {what} the class says nothing: leave it out")
     lengths, every = [len(recording.t) for recording in loaded], options.every
     chunks, cuts, counted = _session(lengths, calibration.n * every, apart=options.sessions == "files")
 

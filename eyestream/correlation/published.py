@@ -173,7 +173,7 @@ def side(
     ConfigError
         As `telling_of`.
     """
-    if mechanism.calibration.anchor is not None or mechanism.sessions:  # baseline and history enter every release
+    if mechanism.calibration.takes_off is not None:  # what is taken off enters every release
         return math.inf
     known = telling_of(mechanism)
     return known.side(mechanism, process, _most(known, process, seconds), chunks, first=first, every=every)

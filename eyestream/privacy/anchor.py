@@ -60,14 +60,18 @@ A feature without any value in the baseline is missing for the whole session: el
 chunks are withheld is public and does not depend on values.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.privacy.protection import Fact
+from eyestream.privacy.scopes import Pair, Scope, limited
 
-__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "grid_of"]
+__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "grid_of", "stored"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -115,10 +119,63 @@ class Anchor:
         if (np.abs(self.shift) > 1000).any() or (np.abs(self.centre) > _LARGEST).any():
             raise CalibrationError("the baseline of the calibration lies outside of its grid")
 
+    @property
+    def sessions(self) -> int:
+        """Sessions have no part in one another."""
+        return 0
+
+    @property
+    def given(self) -> str:
+        """Of which chunk a loss is stated."""
+        return "one chunk after the baseline of its session,"
+
     def check(self, features: int, n: int) -> None:
         """Raise CalibrationError when it is not for so many features and rows."""
         if len(self.shift) != features or self.chunks * n > _MOST_ROWS:
             raise CalibrationError(f"the baseline of the calibration is not of {features} features, {n} rows a chunk")
+
+    def header(self) -> dict[str, object]:
+        """Its key in the header of a calibration."""
+        return {"baseline_chunks": self.chunks}
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Its arrays with their names in a calibration."""
+        yield "anchor.shift", self.shift
+        yield "anchor.centre", self.centre
+
+    def session(self, before: Any = None) -> "Baseline":
+        """A baseline of a session, whatever was before it."""
+        return Baseline(self)
+
+    def restored(self, numbers: Array) -> "Baseline":
+        """The baseline that has such numbers; raises ValueError as `Baseline.restored`."""
+        return Baseline.restored(self, numbers)
+
+    def fact(self, n: int, seconds: float) -> Fact:
+        """What a guarantee says of it."""
+        chunks = f"{self.chunks} chunks" if self.chunks > 1 else "chunk"
+        return Fact(
+            "baseline",
+            f"the first {chunks} of each session ({self.chunks * seconds:g} s) are never released and "
+            "cost nothing by themselves. Their mean is subtracted from all later ones. So a constant that is added to "
+            "a feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
+            "nothing that is released: of such constants the loss is 0, over any number of sessions; of another one "
+            "the sum over the session is what is proved. The other side: a change of a row in these chunks changes "
+            "the input of every later release of its session, and costs up to the sum over them. A pause, a jump of "
+            "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
+            "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
+            "not constant: how far features move was seen to tell people apart",
+            {"baseline_chunks": self.chunks},
+        )
+
+    def carried(self, scope: Scope, session: Pair) -> tuple[Scope, ...]:
+        """A unit that enters a baseline is bounded by its session; one that enters none costs what it did."""
+        why = "the sum over its session, of which it enters every release when it enters a baseline"
+        return limited(scope.unit, session, why), replace(scope, unit=f"{scope.unit}, in no baseline")
+
+    def scopes(self, session: Pair) -> tuple[Scope, ...]:
+        """No other units: a session is one already."""
+        return ()
 
     @classmethod
     def of(cls, lo: Array, hi: Array, centre: Array, n: int, rate_hz: float) -> "Anchor":
@@ -126,6 +183,11 @@ class Anchor:
         shift = grid_of(lo, hi)
         chunks = int(np.ceil(BASELINE_S * rate_hz / n))
         return cls(chunks, shift, np.rint(np.ldexp(centre, shift)).astype(np.int64))
+
+
+def stored(chunks: Any, arrays: Mapping[str, NDArray[Any]]) -> Anchor:
+    """What a calibration has stored under the key of `Anchor.header`, with its arrays."""
+    return Anchor(int(chunks), arrays["anchor.shift"], arrays["anchor.centre"])
 
 
 def grid_of(lo: Array, hi: Array) -> Integers:

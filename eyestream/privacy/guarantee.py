@@ -11,11 +11,10 @@ from fractions import Fraction
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.claims import machine, words
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, Pseudonyms
+from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
-from eyestream.privacy.release_type import GazeSlot
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 from eyestream.streams import StreamSpec
 
@@ -51,30 +50,31 @@ class Guarantee(Facts):
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    levels, anchored = deployment.lifetime_levels, mechanism.calibration.anchor is not None
+    levels, takes_off = deployment.lifetime_levels, mechanism.calibration.takes_off
     session = deployment.session_epsilon if levels == 1 else None
+    seconds = mechanism.n / deployment.stream.rate_hz
     made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
     return replace(
         made,
-        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, anchored=anchored, sessions=mechanism.sessions),
+        scopes=scopes_of(mechanism.loss, mechanism.n, deployment, takes_off),
+        own=mechanism.facts(seconds),
         streams=tuple(other.name for other in deployment.beside),
         window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
         session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
-        seconds=mechanism.n / deployment.stream.rate_hz,
+        seconds=seconds,
         correlated=correlated,
-        in_any={} if anchored or mechanism.sessions else _in_any(mechanism.loss, mechanism.n, deployment.stream),
+        in_any={} if takes_off is not None else _in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
 
 def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
     """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
-    slots = isinstance(mechanism.domain, GazeSlot)  # of rows, it is the stream that knows how long they last
+    window_s = mechanism.domain.window_s(calibration)
     gains = [mechanism.faded(level).gain for level in range(levels)] if mechanism.noise.certified else [None]
     return Guarantee(
         promise=mechanism.promised,
         scopes=(),
-        baseline_chunks=0 if calibration.anchor is None else calibration.anchor.chunks,
-        pseudonyms=Pseudonyms(mechanism.sessions) if mechanism.sessions else None,
+        own=mechanism.facts(mechanism.n / calibration.rate_hz),
         gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,
         mechanism=mechanism.name,
@@ -83,7 +83,7 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
         n=mechanism.n,
         seconds=mechanism.n / calibration.rate_hz,
         features=mechanism.features,
-        in_any=_in_any(mechanism.loss, mechanism.n, _slots_of(calibration)) if slots else {},
+        in_any={} if window_s is None else _in_any(mechanism.loss, mechanism.n, _rows_of(calibration, window_s)),
         unit=mechanism.domain.unit(mechanism.n, mechanism.features, mechanism.n / calibration.rate_hz),
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )
@@ -94,7 +94,6 @@ def _in_any(loss: Loss, n: int, stream: StreamSpec) -> dict[int, Fraction]:
     return {seconds: loss.epsilon * stream.chunks_touched(n, seconds) for seconds in IN_ANY_S}
 
 
-def _slots_of(calibration: Calibration) -> StreamSpec:
-    """Of a recording, slots of gaze: each is of its own time alone."""
-    rate_hz = calibration.rate_hz
-    return StreamSpec("slots", 0, calibration.names, calibration.units, rate_hz, window_s=1 / rate_hz)
+def _rows_of(calibration: Calibration, window_s: float) -> StreamSpec:
+    """Rows of a recording, each of which describes so many seconds of gaze."""
+    return StreamSpec("rows", 0, calibration.names, calibration.units, calibration.rate_hz, window_s=window_s)

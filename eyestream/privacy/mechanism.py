@@ -15,24 +15,19 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import SnapshotError
-from eyestream.privacy.anchor import Baseline
 from eyestream.privacy.building import building
 from eyestream.privacy.charge import faded
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss, NoClaim
 from eyestream.privacy.frame import Frame, Page, Workspaces
 from eyestream.privacy.noise import Noise, SecureNoise
-from eyestream.privacy.protection import Protection
+from eyestream.privacy.protection import Fact, Protection
 from eyestream.privacy.release_type import InputDomain, OutputSchema, Rows
-from eyestream.privacy.session import Session, unpacked, unpacked_anchored
-
-if TYPE_CHECKING:
-    from eyestream.privacy.tasks.history import OverHistory
+from eyestream.privacy.session import Session, unpacked
 
 __all__ = ["Core", "Mechanism", "Session", "Step"]
 
@@ -139,7 +134,7 @@ class Mechanism:
         coded_apart = len(core.k) == len(frame.active)
         self.k = tuple(kept.get(feature, 0) for feature in range(frame.features)) if coded_apart else core.k
         self.noise_sd = frame.whole(core.noise_sd) if self.domain.keeps else core.noise_sd
-        self.sessions = 0 if frame.calibration.remembering is None else frame.calibration.remembering.sessions
+        self.sessions = frame.calibration.sessions
         self._faded: dict[int, Mechanism] = {}
         self._workspaces = Workspaces(lambda: (self._page(), core.step()))
 
@@ -162,8 +157,8 @@ class Mechanism:
     @property
     def claim(self) -> Claim:
         """What the mechanism promises of one released chunk. One that keeps no differential privacy says another."""
-        which = "one chunk" if self.calibration.anchor is None else "one chunk after the baseline of its session,"
-        which = "one chunk, given the earlier sessions of its pseudonym," if self.sessions else which
+        takes_off = self.calibration.takes_off
+        which = "one chunk" if takes_off is None else takes_off.given
         return DifferentialPrivacy(
             self.loss,
             f"{which} of {self.n} row{'s' * (self.n > 1)} of one device, all features together, replace-one, local "
@@ -183,7 +178,12 @@ class Mechanism:
     @property
     def baseline_chunks(self) -> int:
         """Chunks at the beginning of each session that make its baseline; nothing is released of them by themselves."""
-        return 0 if self.calibration.anchor is None else self.calibration.anchor.chunks
+        return 0 if self.calibration.takes_off is None else self.calibration.takes_off.chunks
+
+    def facts(self, seconds: float) -> tuple[Fact, ...]:
+        """What a guarantee says of this mechanism alone; its chunks are of so many seconds."""
+        takes_off = self.calibration.takes_off
+        return () if takes_off is None else (takes_off.fact(self.n, seconds),)
 
     @property
     def gain(self) -> Fraction | None:
@@ -218,12 +218,10 @@ class Mechanism:
         Raises
         ------
         ValueError
-            when the shape is another, or the calibration takes a baseline or a history off: only a session has one.
+            when the shape is another, or the calibration takes something off the rows of sessions.
         """
-        if self.calibration.anchor is not None:
-            raise ValueError("a calibration with a baseline releases the chunks of sessions alone")
-        if self.sessions:
-            raise ValueError("a calibration with a history releases the chunks of a pseudonym's sessions alone")
+        if self.calibration.takes_off is not None:
+            raise ValueError("the calibration takes something off the rows: chunks are released by sessions alone")
         return self.release_turn(chunk, 0, self.core.start)[0]
 
     def session(self, snapshot: bytes | None = None) -> "Session":
@@ -239,26 +237,18 @@ class Mechanism:
         SnapshotError
             when the snapshot is damaged, of another version, or of another mechanism, or sessions have a history.
         """
-        anchor = self.calibration.anchor
-        if self.sessions:
-            if snapshot is not None:
-                raise SnapshotError("sessions that take a history off are not kept")
-            return self.session_after(None)
         if snapshot is None:
-            return Session(self, 0, self.core.start, None if anchor is None else Baseline(anchor))
-        if anchor is None:
-            return Session(self, *unpacked(snapshot, self.identity, self.core.start))
-        return Session(self, *unpacked_anchored(snapshot, self.identity, self.core.start, anchor))
+            return self.session_after(None)
+        return Session(self, *unpacked(snapshot, self.identity, self.core.start, self.calibration.takes_off))
 
     def session_after(self, before: "Session | None") -> "Session":
         """The next session of a pseudonym; None: the first one of a new pseudonym.
 
         Which sessions are released is a matter of their number alone (`eyestream.privacy.tasks`).
         """
-        remembering = self.calibration.remembering
-        assert remembering is not None
-        past = None if before is None else cast("OverHistory", before.taken_off)
-        return Session(self, 0, self.core.start, remembering.session(past))
+        takes_off = self.calibration.takes_off
+        past = None if before is None else before.taken_off
+        return Session(self, 0, self.core.start, None if takes_off is None else takes_off.session(past))
 
     def faded(self, level: int) -> "Mechanism":
         """The same mechanism with the epsilon of a level of a lifetime that fades (`eyestream.privacy.charge`).

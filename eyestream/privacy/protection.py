@@ -1,9 +1,25 @@
 """What a mechanism's guarantee rests on, in its own words: each mechanism has a text of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-__all__ = ["AES_ATTACKER", "Protection", "additive_protection"]
+__all__ = ["AES_ATTACKER", "Fact", "Protection", "additive_protection"]
+
+
+class Fact(NamedTuple):
+    """Something that a guarantee says of one mechanism or calibration alone.
+
+    Attributes
+    ----------
+    topic : in a word or two, as the other topics of a guarantee.
+    words : in sentences.
+    claim : for machines: keys of the claim, and their values as JSON knows them.
+    """
+
+    topic: str
+    words: str
+    claim: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

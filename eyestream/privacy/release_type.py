@@ -1,7 +1,8 @@
 """What a mechanism takes, and what it gives: declared by its class, checked before anything is booked.
 
 A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1). A domain
-that `keeps` its features and rows is released as such; another one as its mechanism's schema says.
+that `keeps` its features and rows is released as such; another one as its mechanism's schema says. A mechanism may
+bring a domain of its own: a class that is derived from `InputDomain`.
 """
 
 from dataclasses import dataclass
@@ -16,22 +17,23 @@ __all__ = ["Category", "Corpora", "GazeSlot", "InputDomain", "OutputSchema", "Ro
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Chunks of n rows of F features, each inside its range.
+class InputDomain:
+    """Chunks of one row, whatever is in it; what other domains differ in is theirs.
 
     Attributes
     ----------
-    powers_of_two : whether n must be one, 2 or more; else any n is taken.
+    live : whether a stream has such chunks.
+    keeps : whether a release has the features and rows of its chunk; else the core of the mechanism has a `schema`.
+    length : what n must be, in words.
     """
 
     live: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
-    powers_of_two: bool = True
 
     @property
     def length(self) -> str:
         """What n must be."""
-        return "a power of two" if self.powers_of_two else "1 or more"
+        return "1"
 
     def unit(self, n: int, features: int, seconds: float) -> str:
         """What may differ between neighbours, in words."""
@@ -41,12 +43,37 @@ class Rows:
 
     def takes(self, n: int) -> bool:
         """Whether a chunk may have so many rows."""
-        return n >= 2 and n & (n - 1) == 0 if self.powers_of_two else n >= 1
+        return n == 1
 
     def check(self, calibration: Calibration) -> None:
         """Refuse a calibration of other chunks, by a CalibrationError."""
         if not self.takes(calibration.n):
             raise CalibrationError(f"the chunk length must be {self.length}, not {calibration.n}")
+
+    def window_s(self, calibration: Calibration) -> float | None:
+        """Seconds of gaze that one row describes; None: the stream knows."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(InputDomain):
+    """Chunks of n rows of F features, each inside its range.
+
+    Attributes
+    ----------
+    powers_of_two : whether n must be one, 2 or more; else any n is taken.
+    """
+
+    powers_of_two: bool = True
+
+    @property
+    def length(self) -> str:
+        """What n must be."""
+        return "a power of two" if self.powers_of_two else "1 or more"
+
+    def takes(self, n: int) -> bool:
+        """Whether a chunk may have so many rows."""
+        return n >= 2 and n & (n - 1) == 0 if self.powers_of_two else n >= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +84,8 @@ class Summaries(Rows):
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class Category(InputDomain):
     """One category a slot: chunks of one row of one feature, which is a whole number 0 .. K - 1."""
-
-    live: ClassVar[bool] = True
-    keeps: ClassVar[bool] = True
-    length: ClassVar[str] = "1"
-
-    def unit(self, n: int, features: int, seconds: float) -> str:
-        """What may differ between neighbours, in words."""
-        return f"one row ({seconds:g} s) of one device"
-
-    def takes(self, n: int) -> bool:
-        """Whether a chunk may have so many rows."""
-        return n == 1
 
     def check(self, calibration: Calibration) -> None:
         """Refuse a calibration of other chunks, by a CalibrationError."""
@@ -83,41 +98,28 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True)
-class GazeSlot:
+class GazeSlot(InputDomain):
     """The gaze of one slot, as counts: how many samples lie in each cell of a field, and how many were lost, (F, 1).
 
-    What is released of it has features of its own.
+    What is released of it has features of its own. Each slot describes its own time alone.
     """
 
-    live: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
-    length: ClassVar[str] = "1"
 
     def unit(self, n: int, features: int, seconds: float) -> str:
         """What may differ between neighbours, in words."""
         return f"the gaze of {seconds:g} s of one device, any samples, any number of them, or none"
 
-    def takes(self, n: int) -> bool:
-        """Whether a release is of so many slots."""
-        return n == 1
-
-    def check(self, calibration: Calibration) -> None:
-        """Refuse a calibration of more than one slot, by a CalibrationError."""
-        if calibration.n != 1:
-            raise CalibrationError(f"one slot is a chunk of 1 row, not {calibration.n}")
+    def window_s(self, calibration: Calibration) -> float:
+        """Seconds of a slot."""
+        return 1 / calibration.rate_hz
 
 
 @dataclass(frozen=True, slots=True)
-class Corpora:
+class Corpora(InputDomain):
     """A corpus of recordings, whole; offline alone. It has no chunks, and no calibration of them."""
 
     live: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True
-    length: ClassVar[str] = "none"
-
-    def unit(self, n: int, features: int, seconds: float) -> str:
-        """What may differ between neighbours, in words."""
-        return "a corpus"
 
     def takes(self, n: int) -> bool:
         """Never: a corpus has no chunks."""
@@ -126,9 +128,6 @@ class Corpora:
     def check(self, calibration: Calibration) -> None:
         """Refuse every calibration of chunks, by a CalibrationError."""
         raise CalibrationError("a corpus is released whole: no calibration of chunks is for it")
-
-
-InputDomain = Rows | Category | GazeSlot | Corpora
 
 
 @dataclass(frozen=True, slots=True)

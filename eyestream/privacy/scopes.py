@@ -5,25 +5,31 @@ on the sum. Where a device has one stream, the window's ceiling also bounds what
 has several, it does not: w consecutive chunks of one stream may lie in more than one window of the device, for chunks
 of the others lie between them (`eyestream.privacy.accountant`).
 
-Where a baseline is taken off each session (`eyestream.privacy.anchor`), what lies in the baseline enters every chunk of
-its session. So of an event, a second and a window only the session's sum is a bound, and beside it stands what holds of
-those that enter no baseline. A session of the tracker may have several baselines; no event and no second enters two.
-Where a history of earlier sessions is taken off (`eyestream.privacy.tasks`), what lies in a session enters every
-release of its pseudonym's later sessions. A pseudonym has N sessions, of which the first is withheld, and each is
-within the session's ceiling: so N - 1 times that ceiling is a bound of whatever lies in it.
+Where something is taken off the rows (`eyestream.privacy.session.TakingOff`), what lies in it enters releases that are
+not its own. Where a baseline is taken off each session (`eyestream.privacy.anchor`), what lies in the baseline enters
+every chunk of its session. So of an event, a second and a window only the session's sum is a bound, and beside it
+stands what holds of those that enter no baseline. A session of the tracker may have several baselines; no event and no
+second enters two. Where a history of earlier sessions is taken off (`eyestream.privacy.tasks`), what lies in a session
+enters every release of its pseudonym's later sessions. A pseudonym has N sessions, of which the first is withheld, and
+each is within the session's ceiling: so N - 1 times that ceiling is a bound of whatever lies in it.
 """
 
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, ceiling_units, charge_of
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.streams import StreamSpec
 
+if TYPE_CHECKING:
+    from eyestream.privacy.session import TakingOff
+
 __all__ = [
     "Beside",
     "Deployment",
+    "Pair",
     "Scope",
     "allowed_chunks",
     "chunks_within",
@@ -34,10 +40,10 @@ __all__ = [
     "scopes_of",
 ]
 
-_Pair = tuple[float | None, float | None]
+Pair = tuple[float | None, float | None]
 """Ceilings on epsilon and on delta."""
 
-_NO_CEILING: _Pair = None, None
+_NO_CEILING: Pair = None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +55,13 @@ class Beside:
     stream : what its rows are.
     n : rows of a chunk.
     loss : of one chunk.
-    anchored : whether a baseline is taken off its sessions.
-    sessions : of a pseudonym, where a history is taken off them; 0: there is none.
+    takes_off : its rows, as the calibration says; None: nothing is.
     """
 
     stream: StreamSpec
     n: int
     loss: Loss
-    anchored: bool = False
-    sessions: int = 0
+    takes_off: "TakingOff | None" = None
 
     @property
     def name(self) -> str:
@@ -116,32 +120,26 @@ class Scope:
     seconds: float | None = None
 
 
-def scopes_of(
-    loss: Loss, n: int, deployment: Deployment, *, anchored: bool = False, sessions: int = 0
-) -> tuple[Scope, ...]:
-    """Of chunks of `n` rows that cost `loss` each; `anchored`, `sessions`: what is taken off, as in `Beside`."""
+def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "TakingOff | None" = None) -> tuple[Scope, ...]:
+    """Of chunks of `n` rows that cost `loss` each; `takes_off` as in `Beside`."""
     events = (("gaze event", 0.0, "one blink or saccade"), ("second of gaze", 1.0, "one second"))
-    streams = (Beside(deployment.stream, n, loss, anchored, sessions), *deployment.beside)
+    streams = (Beside(deployment.stream, n, loss, takes_off), *deployment.beside)
     together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
     touched = [_touched(streams[0], deployment, *event) for event in events]
-    window = [_window(loss, deployment)]
-    touched = [found for scope in touched for found in _reaching(scope, deployment, streams[:1])]
-    together = [found for scope in together for found in _reaching(scope, deployment, streams)]
-    window = list(_reaching(window[0], deployment, streams))
+    limits = deployment.session_epsilon, deployment.session_delta
+    touched = [found for scope in touched for found in _carried(scope, limits, streams[:1])]
+    together = [found for scope in together for found in _carried(scope, limits, streams)]
     hourly = sum(float(s.loss.epsilon) * 3600 * s.stream.rate_hz / s.n for s in streams)
     hourly *= _window_share(streams, deployment)
     day, levels = deployment.day_epsilon, level_seconds(loss, n, deployment)
-    session, today = (
-        lasting_s(ceilings, loss, n, deployment)
-        for ceilings in ((deployment.session_epsilon, deployment.session_delta), (day, deployment.day_delta))
-    )
+    session, today = (lasting_s(pair, loss, n, deployment) for pair in (limits, (day, deployment.day_delta)))
     what = "the sum over the chunks of all its streams" if deployment.beside else "the sum over its chunks"
     return (
         *touched,
         *together,
-        *window,
-        limited("session", (deployment.session_epsilon, deployment.session_delta), what, session),
-        *_pseudonym(sessions, deployment),
+        *_carried(_window(loss, deployment), limits, streams),
+        limited("session", limits, what, session),
+        *(() if takes_off is None else takes_off.scopes(limits)),
         limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
         limited(
             "day",
@@ -181,7 +179,7 @@ def level_seconds(loss: Loss, n: int, deployment: Deployment) -> list[float]:
     return [seconds for seconds in found if seconds is not None]
 
 
-def lasting_s(ceilings: _Pair, loss: Loss, n: int, deployment: Deployment) -> float | None:
+def lasting_s(ceilings: Pair, loss: Loss, n: int, deployment: Deployment) -> float | None:
     """For how many seconds of rows without a pause `ceilings` let releases go on; None where there are none.
 
     Where the window withholds some of the chunks, the time is longer by as much.
@@ -213,36 +211,10 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60:02d} min" if hours < 48 else f"{hours // 24} days"
 
 
-def _reaching(scope: Scope, deployment: Deployment, streams: tuple[Beside, ...]) -> tuple[Scope, ...]:
-    """What bounds a unit, and what it costs by itself, where baselines or histories carry it further."""
-    most = max(stream.sessions for stream in streams)
-    if most:
-        [pseudonym] = _pseudonym(most, deployment)
-        why = f"it enters the history of the later sessions of its pseudonym too: {pseudonym.why}"
-        carried = replace(pseudonym, unit=scope.unit, why=why)
-        return carried, replace(scope, unit=f"{scope.unit}, in its own session")
-    return _both(scope, deployment) if any(stream.anchored for stream in streams) else (scope,)
-
-
-def _pseudonym(sessions: int, deployment: Deployment) -> tuple[Scope, ...]:
-    """All that a pseudonym of so many sessions releases, of which the first is withheld; nothing without histories."""
-    if not sessions:
-        return ()
-    epsilon, delta = (
-        None if ceiling is None else (sessions - 1) * ceiling
-        for ceiling in (deployment.session_epsilon, deployment.session_delta)
-    )
-    return (limited("pseudonym", (epsilon, delta), f"the sum over the {sessions - 1} released sessions"),)
-
-
-def _both(scope: Scope, deployment: Deployment) -> tuple[Scope, Scope]:
-    """What bounds a unit that enters a session's baseline, and what one that enters none costs."""
-    ceilings = deployment.session_epsilon, deployment.session_delta
-    limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
-    why = f"the sum over its session, of which it enters every release when it enters a baseline; {limit}"
-    return Scope(scope.unit, None, None, ceilings[0], why, ceilings[1]), replace(
-        scope, unit=f"{scope.unit}, in no baseline"
-    )
+def _carried(scope: Scope, session: Pair, streams: tuple[Beside, ...]) -> tuple[Scope, ...]:
+    """What bounds a unit, and what it costs by itself, where what is taken off carries it on; the furthest counts."""
+    found = [stream.takes_off for stream in streams if stream.takes_off is not None]
+    return max(found, key=lambda one: one.sessions).carried(scope, session) if found else (scope,)
 
 
 def allowed_chunks(loss: Loss, deployment: Deployment) -> int:
@@ -307,7 +279,7 @@ def _window(loss: Loss, deployment: Deployment) -> Scope:
     return _counted("window", allowed_chunks(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
 
 
-def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> Scope:
+def _counted(unit: str, chunks: int, loss: Loss, ceilings: Pair, why: str) -> Scope:
     """A unit that takes part in so many chunks."""
     if chunks * loss.delta >= 1:
         why = f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}"
@@ -317,13 +289,13 @@ def _counted(unit: str, chunks: int, loss: Loss, ceilings: _Pair, why: str) -> S
     return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
 
 
-def limited(unit: str, ceilings: _Pair, why: str, seconds: float | None = None) -> Scope:
+def limited(unit: str, ceilings: Pair, why: str, seconds: float | None = None) -> Scope:
     """A unit whose chunks are bounded by a ceiling alone, if at all."""
     limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
     enough = "" if seconds is None else f", enough for {duration(seconds)} of releases"
     return Scope(unit, None, None, ceilings[0], f"{why}; {limit}{enough}", ceilings[1], seconds)
 
 
-def _ceiling_words(ceilings: _Pair) -> str:
+def _ceiling_words(ceilings: Pair) -> str:
     named = zip(("epsilon", "delta"), ceilings, strict=True)
     return " and ".join(f"{name} {ceiling:g}" for name, ceiling in named if ceiling is not None)

@@ -180,7 +180,7 @@ def test_a_restored_session_goes_on_with_its_own_baseline(anchored: Calibration,
 def test_snapshots_of_another_kind_are_refused(anchored: Calibration) -> None:
     mechanism = build(anchored, 9.6)
     session = mechanism.session()
-    plain = build(replace(anchored, anchor=None), 9.6)
+    plain = build(replace(anchored, takes_off=None), 9.6)
     with pytest.raises(SnapshotError):
         plain.session(session.snapshot())
     with pytest.raises(SnapshotError):
@@ -255,7 +255,7 @@ def test_files_keep_the_baseline_and_plain_ones_have_none(anchored: Calibration,
     assert anchored.anchor is not None
     np.testing.assert_array_equal(again.anchor.centre, anchored.anchor.centre)
     moved = Anchor(4, anchored.anchor.shift, anchored.anchor.centre + 1)
-    assert replace(anchored, anchor=moved).content_hash != anchored.content_hash
+    assert replace(anchored, takes_off=moved).content_hash != anchored.content_hash
 
 
 def test_bad_figures_are_refused(anchored: Calibration) -> None:
@@ -269,7 +269,7 @@ def test_bad_figures_are_refused(anchored: Calibration) -> None:
         with pytest.raises(CalibrationError, match="baseline of the calibration"):
             Anchor(chunks, shift, centre)  # type: ignore[arg-type]
     with pytest.raises(CalibrationError, match="baseline of the calibration"):
-        replace(anchored, anchor=Anchor(1, fine[1:], fine[1:]))
+        replace(anchored, takes_off=Anchor(1, fine[1:], fine[1:]))
     with pytest.raises(CalibrationError, match="behind the 60 s"):
         calibrate_joint(Corpus.of([replace_rows(r) for r in recordings()], N), anchored=True)
 

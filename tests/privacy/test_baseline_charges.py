@@ -35,7 +35,7 @@ WIDE = Ceilings.of(2, 100.0, 100.0)
 @pytest.fixture(scope="module")
 def anchored() -> Calibration:
     steps = np.zeros(len(NAMES), dtype=np.int64)
-    return dataclasses.replace(synthetic_joint(N), anchor=Anchor(WITHHELD, steps, steps))
+    return dataclasses.replace(synthetic_joint(N), takes_off=Anchor(WITHHELD, steps, steps))
 
 
 def fed(stream: StreamRelease, ledger: LedgerPort, session: int, chunks: range, *, end: bool = False) -> list[int]:

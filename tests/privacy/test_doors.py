@@ -49,7 +49,7 @@ def file_of(name: str, folder: Path) -> Path:
         ("NO_WORD", "mechanism no-word has no claim: expected one of `eyestream.privacy.claims.kinds`"),
         (
             "OTHER_DOMAIN",
-            "mechanism other-domain has a wrong domain: expected one of Rows, Category, GazeSlot, ",
+            "mechanism other-domain has a wrong domain: expected an InputDomain such as Rows(), not 'rows'",
         ),
         ("OTHER_SCHEMA", r"mechanism other-schema has a wrong schema: (2, 1) of gaze x, gaze y is declared, and (52, "),
         ("OTHER_STEP", "mechanism other-step has a wrong schema: a step of 1 s is declared, and rows are 0.5 s apart"),

@@ -321,7 +321,8 @@ def test_without_a_baseline_nothing_is_said_of_one() -> None:
 
 def test_a_baseline_of_another_stream_is_said_of_all_streams() -> None:
     loss = Loss("chunk", Fraction(1))
-    beside = replace(DEPLOYMENT, beside=(Beside(stream(), 64, loss, anchored=True),))
+    anchor = calibrations.load("everyday-klt-anchored-64").takes_off
+    beside = replace(DEPLOYMENT, beside=(Beside(stream(), 64, loss, anchor),))
     scopes = {scope.unit: scope for scope in scopes_of(loss, 32, beside)}
     assert scopes["gaze event"].loss is not None  # of this stream alone
     assert scopes["gaze event, all streams"].loss is None

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from eyestream.chunking.settings import DeviceSettings
+from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.scopes import Deployment, scopes_of
@@ -29,6 +30,7 @@ from tests.rigs.sidecar import NO_BROKER, settings_for
 Change = Callable[[int, int], bool]
 """Whether row `number` of `session` is changed."""
 
+NO_FEATURE = np.zeros(0, dtype=np.int64)
 UNITS = {"gaze event": 0.0, "second of gaze": 1.0}
 
 
@@ -64,7 +66,8 @@ class World:
         rows = stream.spec
         self.rows_of = {unit: rows.rows_touched(seconds) for unit, seconds in UNITS.items()}
         around, anchored = Deployment(rows, 1000, 1e6), self.baseline > 0
-        scopes = scopes_of(Loss("chunk", Fraction(1, 2)), self.n, around, anchored=anchored)
+        takes_off = Anchor(self.baseline, NO_FEATURE, NO_FEATURE) if anchored else None
+        scopes = scopes_of(Loss("chunk", Fraction(1, 2)), self.n, around, takes_off)
         chunks = {scope.unit: scope.chunks or 0 for scope in scopes}
         self.claimed = {unit: chunks[f"{unit}, in no baseline" if anchored else unit] for unit in UNITS}
         self.life = life(luck, self.settings)

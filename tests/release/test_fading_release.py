@@ -170,7 +170,7 @@ def test_a_baseline_outlives_a_level_and_the_filter_begins_anew() -> None:
     """klt with a baseline: one baseline a session; behind a change of level the schedule is that of its first chunk."""
     joint = synthetic_joint(8)
     steps, rows = np.zeros(len(joint.names), dtype=np.int64), np.random.default_rng(1).normal(size=(72, 3))
-    one = build(dataclasses.replace(joint, anchor=Anchor(4, steps, steps)), EPSILON)
+    one = build(dataclasses.replace(joint, takes_off=Anchor(4, steps, steps)), EPSILON)
     stream = StreamRelease(settings("features", 8, joint.names), one, lambda: 1, levels=LEVELS)
     outcome = stream.feed(RawRows(1, 0, rows, end=True), 0.0)
     grants = [Granted(request, level) for request, level in zip(outcome.requests, [0] * 6 + [1] * 3, strict=True)]

@@ -49,7 +49,7 @@ class Relay:
         units, places = ("1",) * len(names), np.zeros(len(names))
         self.schema = OutputSchema(tuple(names), units, (len(names), 1), 0.5)
         self.calibration = SimpleNamespace(
-            anchor=None, names=tuple(names), units=units, rate_hz=2.0, content_hash="0" * 64, lo=places, hi=places
+            takes_off=None, names=tuple(names), units=units, rate_hz=2.0, content_hash="0" * 64, lo=places, hi=places
         )
 
     def session(self, snapshot: bytes | None = None) -> "Relay":

@@ -13,6 +13,7 @@ from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError, ShardError
 from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
 from eyestream.privacy.mechanisms import build
+from eyestream.privacy.mechanisms.words.view import posterior
 from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.config import PrivacySettings, load
@@ -21,7 +22,6 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
-from eyestream.rim.sdk.words import posterior
 from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
@@ -196,7 +196,7 @@ def test_a_purpose_of_tasks_takes_its_price_a_minute(tmp_path: Path) -> None:
         ),
         (
             'calibration = "./words.npz"\nepsilon = 4\ncorrelation = "everyday"\n',
-            "correlation: leave it out for a calibration with a history",
+            "correlation: leave it out for a calibration with a pseudonym's history",
         ),
     ],
 )
@@ -227,7 +227,7 @@ async def test_from_raw_rows_to_an_application(mosquitto: Mosquitto, tmp_path: P
         assert chunks.meta is not None
         assert chunks.meta.names == TASKS
     assert all(chunk.values.shape == (3, 1) and chunk.values.sum() == pytest.approx(1.0) for chunk in found)
-    assert {chunk.word for chunk in found} <= set(TASKS)
+    assert {chunk.view.word for chunk in found} <= set(TASKS)
     assert len({chunk.session for chunk in found}) == SESSIONS - 1
     assert found[1].t[0] == N / RATE_HZ
     spent = read_ledger(settings.sidecar.ledger).odometers["hmd-1"]

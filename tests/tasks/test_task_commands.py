@@ -36,7 +36,7 @@ def test_labels_make_a_judge_and_recordings_are_sessions(
     said = capsys.readouterr().out
     assert "task-words, chunks of 4 rows, 3 words (browse, play, read), 16 recordings of 4 people" in said
     assert "of 64 chunks have the right word, 0.33 by chance" in said
-    remembering = calibrations.load(made).remembering
+    remembering = calibrations.load(made).takes_off
     assert remembering is not None
     assert remembering.sessions == 3
     run("privatize", *files[:8], "--participants", who, "--calibration", made, "--epsilon", 4, "--out", out)
@@ -97,7 +97,7 @@ def test_options_that_do_not_fit_are_one_line(
     run("calibrate", *files, *who, "--task", "task", "--chunk", 4, "--out", made)
     for words, said in (
         (("--whole",), "--whole: not for a calibration with a history"),
-        (("--epsilon-prime", 1), "no class of processes bounds what releases of task-words tell"),
+        (("--epsilon-prime", 1), "of a calibration with a pseudonym's history the class says nothing"),
     ):
         with pytest.raises(SystemExit):
             run("privatize", *files[:2], "--calibration", made, "--epsilon", 4, "--out", out, *words)

@@ -16,8 +16,9 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.privacy.mechanisms.words.calibrate import calibrate_words, held_out
 from eyestream.privacy.scopes import Deployment
-from eyestream.privacy.session import Session
+from eyestream.privacy.session import Session, packed
 from eyestream.privacy.tasks.directions import LabelledSession
+from eyestream.privacy.tasks.history import Remembering
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec
 from eyestream.testing.noise import FixedNoise, SeededNoise
@@ -89,8 +90,8 @@ def test_the_stated_error_is_that_of_the_law() -> None:
 
 def test_constants_of_a_wearer_change_no_word() -> None:
     """Whole steps of the grid, added to every row of a pseudonym; a constant of one session alone is seen."""
-    remembering = calibration().remembering
-    assert remembering is not None
+    remembering = calibration().takes_off
+    assert isinstance(remembering, Remembering)
     own = people(1, 9)[0][:3]
     step = remembering.values(np.full(len(NAMES), 2.0**21))
 
@@ -123,7 +124,7 @@ def test_a_pseudonym_ends_by_count_and_begins_with_a_withheld_session() -> None:
 def test_a_session_is_not_kept_and_an_erased_one_tells_nothing() -> None:
     mechanism = build(calibration(), 4.0)
     with pytest.raises(SnapshotError, match="not kept"):
-        mechanism.session(b"anything")
+        mechanism.session(packed(mechanism.identity, 0, None))
     session = second_session(4.0, FixedNoise(0))
     with pytest.raises(RuntimeError, match="no snapshot"):
         session.snapshot()
@@ -168,7 +169,7 @@ def test_a_calibration_comes_back_from_its_file(tmp_path: Path) -> None:
     assert again.content_hash == calibration().content_hash
     assert build(again, 4.0).schema.names == TASKS
     assert again.constant.tolist() == [False] * 4 + [True, True]
-    other = replace(again, remembering=replace(again.remembering, sessions=9))  # type: ignore[type-var]
+    other = replace(again, takes_off=replace(again.takes_off, sessions=9))  # type: ignore[type-var]
     assert other.content_hash != again.content_hash
 
 
@@ -183,7 +184,7 @@ def test_what_makes_no_judge_is_refused() -> None:
     with pytest.raises(CalibrationError, match="--labels --task"):
         calibrate("task-words", Corpus.of([own[0][0].rows], N))
     with pytest.raises(CalibrationError, match="judge and a history"):
-        build(replace(calibration(), remembering=None), 4.0)
+        build(replace(calibration(), takes_off=None), 4.0)
     with pytest.raises(ConfigError, match="epsilon of a decision"):
         build(calibration(), 65.0)
     assert held_out(own[:2], N, calibration())[1] == 0

@@ -7,16 +7,16 @@ import pytest
 
 from eyestream.errors import CalibrationError
 from eyestream.gaze.slots import mark_of
+from eyestream.privacy.mechanisms.tile.tables import calibration_of, tiles_of
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.files.tiles import load_tiles, save_tiles
 from tests.tiles.worlds import calibration
 
 
 def test_a_file_gives_what_was_saved(tmp_path) -> None:
     made = calibration()
-    save_tiles(made, tmp_path / "own", 2)
-    again = load_tiles(tmp_path / "own")
+    calibrations.save(calibration_of(made, 2), tmp_path / "own")
+    again = tiles_of(calibrations.load(tmp_path / "own"))
     assert (again.field, again.slot_us, again.prior_slots, again.source) == (
         made.field,
         made.slot_us,
@@ -28,23 +28,21 @@ def test_a_file_gives_what_was_saved(tmp_path) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_every_shipped_one_is_whole_and_fits_every_tracker_in_degrees() -> None:
-    tiles = [name for name in calibrations.shipped_of_gaze() if calibrations.load(name).mechanism == "tile"]
-    assert tiles == ["everyday-tile"]
-    for name in tiles:
-        made, whole = load_tiles(name), calibrations.load(name)
-        assert "Hoppe" in made.source
-        assert made.prior.min() > 0
-        assert whole.provenance.people == 30
-        assert whole.check_front_end(mark_of(made, load_profile("smi-glasses")))
-        assert not whole.check_front_end(mark_of(made, load_profile("degrees").at_rate(120.0)))
-        with pytest.raises(CalibrationError, match="front end"):
-            whole.check_front_end(mark_of(replace(made, slot_us=2_000_000), load_profile("smi-glasses")))
+def test_the_shipped_one_is_whole_and_fits_every_tracker_in_degrees() -> None:
+    whole = calibrations.load("everyday-tile")
+    made = tiles_of(whole)
+    assert "Hoppe" in made.source
+    assert made.prior.min() > 0
+    assert whole.provenance.people == 30
+    assert whole.check_front_end(mark_of(made, load_profile("smi-glasses")))
+    assert not whole.check_front_end(mark_of(made, load_profile("degrees").at_rate(120.0)))
+    with pytest.raises(CalibrationError, match="front end"):
+        whole.check_front_end(mark_of(replace(made, slot_us=2_000_000), load_profile("smi-glasses")))
 
 
 def test_figures_that_are_none_and_rows_are_refused(tmp_path) -> None:
     made = calibration()
-    save_tiles(made, tmp_path / "own")
+    calibrations.save(calibration_of(made, 0), tmp_path / "own")
     with np.load(tmp_path / "own") as stored:
         arrays = dict(stored)
     for change, words in (
@@ -55,6 +53,6 @@ def test_figures_that_are_none_and_rows_are_refused(tmp_path) -> None:
     ):
         np.savez(tmp_path / "changed.npz", **arrays | change)
         with pytest.raises(CalibrationError, match=words):
-            load_tiles(tmp_path / "changed.npz")
+            calibrations.load(tmp_path / "changed.npz")
     with pytest.raises(CalibrationError, match="expected a calibration of tiles, not one of klt"):
-        load_tiles("everyday-klt-64")
+        tiles_of(calibrations.load("everyday-klt-64"))

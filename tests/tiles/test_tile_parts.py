@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from eyestream.errors import CalibrationError, ConfigError
+from eyestream.privacy.mechanisms.tile.tables import tiles_of
 from eyestream.privacy.tiles import MOST_BITS, Field, TileResponse, slots_touched, word_bits
 from eyestream.privacy.tiles.calibration import UNIT
 from eyestream.privacy.tiles.motion import Motion
 from eyestream.privacy.tiles.reader import Code, Reader, hindsight
 from eyestream.privacy.tiles.tiling import tiling
-from eyestream.rim.files.tiles import load_tiles
+from eyestream.rim.files import calibrations
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 from tests.tiles.worlds import LARGE, SMALL, calibration, walk
 
@@ -111,7 +112,7 @@ def test_every_small_field_has_as_many_tiles_as_were_asked_for() -> None:
 
 def test_released_words_read_the_same_on_every_machine() -> None:
     """Tilings, beliefs and gaze of the shipped calibration, by a digest that was stored."""
-    code = Code(load_tiles("everyday-tile"), 4.0)
+    code = Code(tiles_of(calibrations.load("everyday-tile")), 4.0)
     reader, digest = Reader(code), hashlib.blake2b(digest_size=8)
     for word in np.random.default_rng(11).integers(0, code.words, 300).tolist():
         digest.update(reader.labels.astype("<i4").tobytes())
@@ -193,7 +194,7 @@ def test_hindsight_ends_where_live_reading_ends_and_is_nearer_before() -> None:
 
 def test_slots_that_are_lost_for_sure_still_have_gaze() -> None:
     """At a large epsilon hardly any weight is left for the cells."""
-    code = Code(load_tiles("everyday-tile"), 20.0)
+    code = Code(tiles_of(calibrations.load("everyday-tile")), 20.0)
     for gaze in hindsight(code, [code.lost_word] * 20):
         assert gaze.lost > 0.999
         assert math.isfinite(gaze.x_deg + gaze.y_deg + gaze.error_deg)

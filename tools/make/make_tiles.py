@@ -1,4 +1,4 @@
-"""Makes eyestream/data/tiles/everyday-tile.npz from the public gaze corpus: python -m tools.make.make_tiles GAZE_DIR
+"""Makes the shipped calibration everyday-tile from the public gaze corpus: python -m tools.make.make_tiles GAZE_DIR
 
 All 30 people, degrees by the profile smi-glasses. What was chosen, and on whom, is in eyestream/privacy/tiles/TILES.md.
 """
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import Slots, mark_of
+from eyestream.privacy.mechanisms.tile.tables import calibration_of
 from eyestream.privacy.tiles import Field
 from eyestream.privacy.tiles.calibrate import calibrate_tiles
+from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import LONGEST_PAUSE_S
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.package_data import DATA
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.files.tiles import save_tiles
 
 __all__ = ["FIELD", "PRIOR_SLOTS", "SLOT_S", "slots_of"]
 
@@ -45,10 +46,11 @@ def main() -> None:
     paths = sorted(parser.parse_args().gaze.glob("P*.csv.gz"))
     people = [slots_of(load_gaze(path, profile).samples, SLOT_S) for path in paths]
     made = calibrate_tiles(people, FIELD, ticks(SLOT_S), prior_slots=PRIOR_SLOTS, source=_SOURCE)
-    target = DATA / "tiles" / "everyday-tile.npz"
+    target = DATA / "calibrations" / "tile" / "everyday-tile.npz"
     target.parent.mkdir(exist_ok=True)
-    content_hash = save_tiles(made, target, len(people), mark_of(made, profile))
-    print(f"{target.name}: {len(people)} people, {content_hash}")
+    whole = calibration_of(made, len(people), mark_of(made, profile))
+    calibrations.save(whole, target)
+    print(f"{target.name}: {len(people)} people, {whole.content_hash}")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from eyestream.lab.study.people.gaze_events import Events, events_of
 from eyestream.lab.study.people.rbfn import EventNetworks
 from eyestream.offline.samples import baselines
 from eyestream.privacy.kaleido import Kaleido, Settings
+from eyestream.privacy.mechanisms.tile.tables import tiles_of
 from eyestream.privacy.tiles import TileResponse
-from eyestream.rim.files.tiles import load_tiles
+from eyestream.rim.files import calibrations
 from eyestream.testing.noise import SeededNoise
 from tools.make.make_tiles import slots_of
 
@@ -65,7 +66,7 @@ def kaleido(r_deg: float) -> Release:
 
 def tiles(epsilon: float) -> Release:
     """This epsilon in any 2 s."""
-    made = load_tiles("everyday-tile")
+    made = tiles_of(calibrations.load("everyday-tile"))
     mechanism = TileResponse(made, epsilon / 3, noise=_NOISE)
 
     def release(samples: Samples) -> Array:

@@ -21,8 +21,8 @@ import numpy as np
 from eyestream.datasets import gaze_kind, make_system, open_corpus, privatize_corpus, rows_of_gaze
 from eyestream.offline.corpora.kinds import on_grid
 from eyestream.offline.corpora.registry import SYSTEMS
+from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.files.tiles import load_tiles
 
 RATE_HZ = 100.0
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -61,7 +61,7 @@ def released(name: str, folder: Path, cell: Path) -> None:
     """Release the corpus, and write what it took."""
     profile, options = load_profile("degrees"), dict(OPTIONS[name])
     if name == "tile":
-        options["calibration"] = load_tiles("everyday-tile")
+        options["calibration"] = calibrations.load("everyday-tile")
     kind = gaze_kind(profile) if SYSTEMS[name].reads == "gaze" else rows_of_gaze(profile)
     with tempfile.TemporaryDirectory() as scratch:
         begun = time.process_time()

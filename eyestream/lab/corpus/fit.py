@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
-from eyestream.privacy.anchor import BASELINE_S, Baseline
+from eyestream.privacy.anchor import BASELINE_S
 from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
 
 __all__ = ["FITS", "LOST", "MOST_UNFIT", "PARTLY", "STILL", "FeatureFit", "all_in_all", "feature_fits", "unfit"]
@@ -111,18 +111,18 @@ def all_in_all(fits: Sequence[FeatureFit]) -> bool:
 
 def _behind_baseline(calibration: Calibration, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """(m', F): the rows (m, F) of one session as the mechanism gets them, without those of its baseline."""
-    anchor = calibration.anchor
-    if calibration.remembering is not None:
+    taking = calibration.takes_off
+    if taking is None:
+        return rows
+    if taking.sessions:
         raise CalibrationError(
             "the calibration takes a history off: its ranges are of what is left of several sessions, not of one "
             "recording. eyestream calibrate --labels says how often its words are right"
         )
-    if anchor is None:
-        return rows
-    baseline, first = Baseline(anchor), anchor.chunks * calibration.n
+    taken_off, first = taking.session(), taking.chunks * calibration.n
     for i in range(0, first, calibration.n):
-        baseline.take(rows[i : i + calibration.n].T)
-    return baseline.off(rows[first:].T).T
+        taken_off.take(rows[i : i + calibration.n].T)
+    return taken_off.off(rows[first:].T).T
 
 
 def _spread(calibration: Calibration) -> NDArray[np.float64]:

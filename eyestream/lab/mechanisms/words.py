@@ -40,7 +40,7 @@ def synthetic_words(n: int, features: int, width: float = 1e9) -> Calibration:
         fill=np.zeros(features),
         tables=WordTables.of(judge, np.ones(features, dtype=np.bool_)),
         provenance=Provenance("none: made for an audit", 0, 0, None, (), "audit"),
-        remembering=Remembering(10, np.full(features, 10, dtype=np.int64), np.ones(features), trust=np.inf),
+        takes_off=Remembering(10, np.full(features, 10, dtype=np.int64), np.ones(features), trust=np.inf),
     )
 
 

@@ -16,7 +16,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +23,10 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError
 from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration.tables import STORED_NAMES, Tables
+from eyestream.privacy.session import TakingOff
 from eyestream.spectrum import most_coefficients
 from eyestream.streams import FrontEndMark, same_rate
 from eyestream.version import VERSION
-
-if TYPE_CHECKING:
-    from eyestream.privacy.tasks.history import Remembering
 
 __all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product", "recording_hash", "row_fingerprints"]
 
@@ -122,11 +119,9 @@ class Calibration:
     """Of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
     front_end: FrontEndMark | None = None
     """What made the rows out of gaze; None where nobody told: files of version 0.1.0, rows of a tracker's own."""
-    anchor: Anchor | None = None
-    """What is public of the baseline that is taken off each session's rows; None: they are taken as they are."""
-    remembering: "Remembering | None" = None
-    """What is public of the histories whose level and spread are taken off a wearer's sessions; None: there are none.
-    Ranges, fill and tables then are of residual rows."""
+    takes_off: TakingOff | None = None
+    """What is public of what is taken off the rows of sessions, such as a baseline; None: they are taken as they are.
+    Ranges, fill and tables are of what is left of the rows."""
 
     def __post_init__(self) -> None:
         features = len(self.names)
@@ -145,7 +140,8 @@ class Calibration:
         if self.fingerprints.dtype != np.uint64 or self.fingerprints.ndim != 1:
             raise CalibrationError("the fingerprints of the calibration are not a list of 64-bit numbers")
         self.tables.check(features, self.n)
-        self._check_taken_off(features)
+        if self.takes_off is not None:
+            self.takes_off.check(features, self.n)
         if not (self.lo <= self.hi).all():
             raise CalibrationError("lo of the calibration lies above hi")
         if self.n < 1:
@@ -153,17 +149,19 @@ class Calibration:
         if self.k is not None and not 1 <= self.k <= most_coefficients(self.n):
             raise CalibrationError(f"k must lie between 1 and {most_coefficients(self.n)}, not {self.k}")
 
-    def _check_taken_off(self, features: int) -> None:
-        if self.anchor is not None:
-            self.anchor.check(features, self.n)
-        if self.remembering is not None:
-            self.remembering.check(features)
-            if self.anchor is not None:
-                raise CalibrationError("a calibration takes off a baseline or a history, not both")
-
     def __repr__(self) -> str:
         shape = f"{len(self.names)} features, chunks of {self.n} rows at {self.rate_hz:g} Hz"
         return f"<Calibration of {self.mechanism}: {shape}, {self.provenance.people} people, {self.content_hash[:12]}>"
+
+    @property
+    def anchor(self) -> Anchor | None:
+        """What is public of a baseline, for who shows or measures baselines; None where none is taken off."""
+        return self.takes_off if isinstance(self.takes_off, Anchor) else None
+
+    @property
+    def sessions(self) -> int:
+        """Of a pseudonym, whose history is taken off its rows, the first one withheld; 0: there is no history."""
+        return 0 if self.takes_off is None else self.takes_off.sessions
 
     @property
     def constant(self) -> NDArray[np.bool_]:
@@ -181,21 +179,14 @@ class Calibration:
                 yield f"tables.{name}", getattr(self.tables, column.name)
         if len(self.fingerprints):
             yield "fingerprints", self.fingerprints
-        if self.anchor is not None:
-            yield "anchor.shift", self.anchor.shift
-            yield "anchor.centre", self.anchor.centre
-        if self.remembering is not None:
-            yield "history.shift", self.remembering.shift
-            yield "history.spread", self.remembering.spread
+        if self.takes_off is not None:
+            yield from self.takes_off.arrays()
 
     def header(self) -> dict[str, object]:
         """Everything but the arrays, as JSON knows it."""
         told: dict[str, object] = {} if self.front_end is None else {"front_end": asdict(self.front_end)}
-        if self.anchor is not None:
-            told["baseline_chunks"] = self.anchor.chunks
-        if self.remembering is not None:
-            public = self.remembering
-            told["history"] = {"sessions": public.sessions, "drift": public.drift, "trust": public.trust}
+        if self.takes_off is not None:
+            told |= self.takes_off.header()
         return told | {
             "schema_version": SCHEMA_VERSION,
             "mechanism": self.mechanism,

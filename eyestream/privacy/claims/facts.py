@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss
-from eyestream.privacy.protection import Protection
+from eyestream.privacy.protection import Fact, Protection
 from eyestream.privacy.scopes import Scope
 
-__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "Pseudonyms", "SessionBorders", "Standing"]
+__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders", "Standing"]
 
 NO_CLASS = (
     "chunks of one person resemble each other, so a whole session tells more about a chunk than its own release does. "
@@ -192,46 +192,6 @@ class SessionBorders:
 
 
 @dataclass(frozen=True, slots=True)
-class Pseudonyms:
-    """A history of earlier sessions is taken off the rows of each pseudonym (`eyestream/privacy/tasks/TASKS.md`).
-
-    Attributes
-    ----------
-    sessions : of a pseudonym, by count, the withheld first one included.
-    """
-
-    sessions: int
-
-    def words(self) -> str:
-        """What it hides, what it does not, and what it costs."""
-        return (
-            "the level and the spread of a wearer's earlier sessions are removed from the rows before anything is "
-            "released. A pseudonym is a wearer whom the tracker names, or the device where it names nobody: a device "
-            f"that is shared then mixes people. It ends after {self.sessions} sessions, whatever is in them, and with "
-            "the sidecar's process, which keeps no history. Of its first session nothing is released. Hidden: a "
-            "constant that is added to a feature in all rows of a pseudonym, in whole steps of its grid, changes "
-            "nothing that is released, so of it the loss is 0 over any number of chunks. Not hidden: which tasks are "
-            "done, how often and in which order, what a person does otherwise in one task than in the others, and "
-            "slow change. Simulated people with a tenth of such a part beside their sessions' own variance were "
-            "linked over two pseudonyms of ten sessions with an area of 0.57, with a quarter 0.62 (chance 0.5, 18 "
-            "epsilon a minute, the strongest of five attackers); over fifty sessions a word a session was linked with"
-            " 0.78. The price: a change in a session, the first one included, changes the input of every later "
-            "release of its pseudonym, and costs up to the sum over them. A session of the tracker must not share "
-            "gaze with the one before"
-        )
-
-    def claim(self) -> dict[str, object]:
-        """For machines."""
-        return {
-            "sessions": self.sessions,
-            "released": self.sessions - 1,
-            "kept": "in memory alone",
-            "hidden": ["constant level of a pseudonym"],
-            "not_hidden": ["tasks and how often", "a person's own way of a task", "slow change"],
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """What is claimed of the releases of one device, and what is not.
 
@@ -246,9 +206,8 @@ class Facts:
     gain : factor by which a chunk raises the chance of a right guess about it, on average; None where not known.
     window_chunks, session_chunks : released chunks of this stream that they can hold; None: no such figure.
     correlated : what a session tells under a class of processes; None where the configuration names no class.
-    baseline_chunks : of each session, that are withheld and taken off the others; 0: there is no baseline.
-    pseudonyms : of wearers whose histories are taken off; None: there are none.
     in_short : what the stream gives an application, as measured; None of a recording.
+    own : what is said of this mechanism or calibration alone, such as what is taken off its rows.
     purpose : what it is for, and what that came to, where the configuration names a purpose and no calibration.
     shown_by : tests that show what is said of this mechanism, by topic; see `Entry.shown_by`.
     unit : what may differ between neighbours, in words.
@@ -272,9 +231,8 @@ class Facts:
     window_chunks: int | None = None
     session_chunks: int | None = None
     correlated: Correlated | None = None
-    baseline_chunks: int = 0
-    pseudonyms: Pseudonyms | None = None
     in_short: str | None = None
+    own: tuple[Fact, ...] = ()
     purpose: str | None = None
     error: str | None = None
     borders: SessionBorders | None = None

@@ -19,8 +19,7 @@ def sentences(made: Facts) -> list[tuple[str, str]]:
         *([] if made.purpose is None else [("purpose", made.purpose)]),
         *([] if made.protection.use is None else [("use", f"good for {made.protection.use}")]),
         ("unit", _unit(made)),
-        *([("baseline", _baseline(made))] if made.baseline_chunks else []),
-        *([] if made.pseudonyms is None else [("pseudonym's history", made.pseudonyms.words())]),
+        *((fact.topic, fact.words) for fact in made.own),
         (made.loss.unit, made.loss.figures()),
         *([("any time", _in_any(made))] if made.in_any else []),
         ("odds", _odds(made)),
@@ -78,21 +77,6 @@ def _streams(made: Facts) -> str:
     return (
         f"the device releases {', '.join(made.streams)} beside this stream, of the same eyes. What each costs adds "
         "up: a blink or a second of gaze enters them all, and the ceilings below are on their sum"
-    )
-
-
-def _baseline(made: Facts) -> str:
-    chunks = f"{made.baseline_chunks} chunks" if made.baseline_chunks > 1 else "chunk"
-    return (
-        f"the first {chunks} of each session ({made.baseline_chunks * made.seconds:g} s) are never released and "
-        "cost nothing by themselves. Their mean is subtracted from all later ones. So a constant that is added to a "
-        "feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
-        "nothing that is released: of such constants the loss is 0, over any number of sessions; of another one "
-        "the sum over the session is what is proved. The other side: a change of a row in these chunks changes "
-        "the input of every later release of its session, and costs up to the sum over them. A pause, a jump of "
-        "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
-        "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
-        "not constant: how far features move was seen to tell people apart"
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.privacy.calibration import Calibration, Tables
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.privacy.session import TakingOff
 from eyestream.problems import Problems
 from eyestream.strict import Reader, TablePlace
 
@@ -27,6 +28,9 @@ def referred(part: Any) -> Any:
         return part
     module, _, name = part.partition(":")
     return getattr(import_module(module), name)
+
+
+_BASELINE = {"baseline_chunks": "eyestream.privacy.anchor:stored"}
 
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,10 +109,18 @@ class Entry:
     adapt
         A calibration for another tracker from the one that is there, or a reference to it: called with a calibration,
         a `Corpus` of the other tracker, and what the recordings are. None: there is no such thing.
+    takes_off
+        How a calibration file has what is taken off the rows of sessions (`eyestream.privacy.session.TakingOff`), by
+        the key in its header: a function, or a reference to it, called with the value of the key and all arrays.
     labelled
         A calibration from sessions of people whose tasks are known, or a reference to it: called with lists of
         `LabelledSession`, a number of rows and, by name, sessions, declared and description. It gives what is to be
         said of it, too. None: there is no such thing.
+    view
+        What the values of a released chunk mean, or a reference to it: called with an `eyestream.Chunk`, it gives what
+        `Chunk.view` is. None: the names and units of the schema say it all.
+    purpose
+        A purpose that a configuration may name, of which the calibration is the operator's. Empty: there is none.
     beginning
         How a new configuration and the demo begin with it; None: they do not offer it.
     front_end
@@ -134,7 +146,10 @@ class Entry:
     study: tuple[StudyForm, ...] = ()
     declare: Callable[[Calibration, int], Calibration] | str | None = None
     adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
+    takes_off: Mapping[str, Callable[..., TakingOff] | str] = field(default_factory=lambda: dict(_BASELINE))
     labelled: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
+    view: Callable[[Any], Any] | str | None = None
+    purpose: str = ""
     beginning: Beginning | None = None
     front_end: Any = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -8,7 +8,7 @@ the class when an entry is registered, `fitting` at a mechanism that was just bu
 to release with.
 """
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.building import building
@@ -59,9 +59,8 @@ def known(mechanism: Any) -> None:
     if not isinstance(getattr(mechanism, "protection", None), Protection):
         raise ConfigError(f"mechanism {called} has no claim: its attribute `protection` must be a Protection")
     if not isinstance(mechanism.domain, InputDomain):
-        expected = ", ".join(one.__name__ for one in get_args(InputDomain))
         raise ConfigError(
-            f"mechanism {called} has a wrong domain: expected one of {expected}, not {mechanism.domain!r}"
+            f"mechanism {called} has a wrong domain: expected an InputDomain such as Rows(), not {mechanism.domain!r}"
         )
 
 
@@ -102,8 +101,8 @@ def live(mechanism: Mechanism) -> None:
     """
     if not mechanism.domain.live:
         raise ConfigError(
-            f"mechanism {mechanism.name} cannot be released live: it takes {type(mechanism.domain).__name__}, and a "
-            "stream has rows, one category a slot, or the gaze of a slot"
+            f"mechanism {mechanism.name} cannot be released live: it takes {type(mechanism.domain).__name__}, which no "
+            "stream has"
         )
     only_differential(mechanism.claim, f"mechanism {mechanism.name}", "live")
 

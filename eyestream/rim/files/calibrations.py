@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import CalibrationError, meant
-from eyestream.privacy.anchor import Anchor
 from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
 from eyestream.privacy.calibration.tables import STORED_NAMES
+from eyestream.privacy.mechanisms.entry import referred
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.files.package_data import DATA
 from eyestream.streams import FrontEndMark
 
-__all__ = ["load", "save", "shipped", "shipped_of_gaze"]
+__all__ = ["load", "save", "shipped"]
 
 _SHIPPED = DATA / "calibrations"
-_OF_GAZE = DATA / "tiles"
 _FORMER = {f"everyday-klt-shed-{n}": f"everyday-klt-one-{n}" for n in (32, 64, 128)}
 """Names that 0.1.0 had for shipped ones: what they shed of identity is not enough to be called so."""
 
@@ -29,13 +28,8 @@ _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.Ba
 
 
 def shipped() -> list[str]:
-    """Names of the calibrations of rows that come with the package."""
+    """Names of the calibrations of rows that come with the package; those of other input have folders of their own."""
     return sorted(path.stem for path in _SHIPPED.glob("*.npz"))
-
-
-def shipped_of_gaze() -> list[str]:
-    """Names of those whose input is gaze, slot by slot."""
-    return sorted(path.stem for path in _OF_GAZE.glob("*.npz"))
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
@@ -55,9 +49,9 @@ def load(source: str | Path) -> Calibration:
         when there is none, it is not a calibration, its version is another, or its content hash does not agree.
     """
     path, name = Path(source), _FORMER.get(str(source), str(source))
-    known = dict.fromkeys(shipped(), _SHIPPED) | dict.fromkeys(shipped_of_gaze(), _OF_GAZE)
+    known = {path.stem: path for path in sorted(_SHIPPED.rglob("*.npz"))}
     if name in known:  # first: the working directory may be one that nobody may look into
-        path = known[name] / f"{name}.npz"
+        path = known[name]
     elif not os.path.isfile(path):
         raise CalibrationError(
             f"{source}: no such file, and none of the shipped calibrations: {', '.join(known)}"
@@ -83,14 +77,8 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
     extra: dict[str, Any] = {"fingerprints": arrays["fingerprints"]} if "fingerprints" in arrays else {}
     if "front_end" in header:
         extra["front_end"] = FrontEndMark(**header["front_end"])
-    if "baseline_chunks" in header:
-        extra["anchor"] = Anchor(int(header["baseline_chunks"]), arrays["anchor.shift"], arrays["anchor.centre"])
-    if "history" in header:
-        from eyestream.privacy.tasks.history import Remembering  # noqa: PLC0415  for who has histories
-
-        public = header["history"]
-        known = (int(public["sessions"]), arrays["history.shift"], arrays["history.spread"])
-        extra["remembering"] = Remembering(*known, drift=float(public["drift"]), trust=float(public["trust"]))
+    for key in entry.takes_off.keys() & header.keys():
+        extra["takes_off"] = referred(entry.takes_off[key])(header[key], arrays)
     provenance = header["provenance"] | {"recordings": tuple(header["provenance"]["recordings"])}
     made = Calibration(
         mechanism=made_for,

@@ -49,19 +49,15 @@ def correlated_of(
             "[stream.privacy] correlation: a class describes the chunks of one stream; a device here sends several, of "
             "the same eyes, and for these only the plain sum holds"
         )
-    if mechanism.calibration.anchor is not None:
+    if (takes_off := mechanism.calibration.takes_off) is not None:
+        what = takes_off.fact(mechanism.n, mechanism.n / rows.rate_hz).topic
         raise ConfigError(
-            "[stream.privacy] correlation: leave it out for a calibration with a baseline: every chunk then depends on "
-            "the first minute of its session too, the class says nothing of that, and only the plain sum holds"
+            f"[stream.privacy] correlation: leave it out for a calibration with a {what}: every chunk then depends on "
+            "earlier rows too, the class says nothing of that, and only the plain sum holds"
         )
     ceilings = [budget.session_epsilon]
     if stream.budget is not None and stream.budget.session_epsilon is not None:
         ceilings.append(stream.budget.session_epsilon)
-    if mechanism.sessions:
-        raise ConfigError(
-            "[stream.privacy] correlation: leave it out for a calibration with a history: every chunk then depends on "
-            "the wearer's earlier sessions too, the class says nothing of that, and only the plain sum holds"
-        )
     # Where the lifetime fades, a session on the last level has most chunks, and each tells at most what one of the
     # first level does. They are claimed at that; the plain sum stays the ceiling.
     least = charges_of(mechanism, budget.levels)[-1]

@@ -262,13 +262,6 @@ def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, 
         lifetime_delta=budget.lifetime_delta,
         lifetime_levels=budget.levels,
         beside=tuple(
-            Beside(
-                one.spec,
-                one.mechanism.n,
-                one.mechanism.loss,
-                one.mechanism.calibration.anchor is not None,
-                one.mechanism.sessions,
-            )
-            for one in beside
+            Beside(one.spec, one.mechanism.n, one.mechanism.loss, one.mechanism.calibration.takes_off) for one in beside
         ),
     )

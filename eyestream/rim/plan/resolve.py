@@ -11,7 +11,7 @@ from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.entry import referred
 from eyestream.privacy.mechanisms.registry import entry_of, live
 from eyestream.privacy.noise import Noise
-from eyestream.privacy.purposes import TASKS, chunk_price
+from eyestream.privacy.purposes import PURPOSES, chunk_price
 from eyestream.problems import Problems
 from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_named
@@ -60,7 +60,7 @@ def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Cal
         assert makers.front_end is not None
         with problems.gathered():
             calibration.check_front_end(makers.front_end.mark(profile))
-    if (calibration.anchor or calibration.remembering) is not None and stream.idle_s is not None:
+    if calibration.takes_off is not None and stream.idle_s is not None:
         with problems.gathered():
             _check_pause(spec, stream.idle_s)
     problems.refuse()
@@ -176,8 +176,8 @@ def _built(
     settings: Settings, stream: StreamSettings, calibration: Calibration, spec: StreamSpec, noise: Noise
 ) -> Mechanism:
     privacy = stream.privacy
-    if privacy.purpose == TASKS:
-        return _words(privacy, calibration, noise)
+    if privacy.purpose not in (None, *PURPOSES):
+        return _at_a_minute(privacy, calibration, noise)
     if privacy.epsilon_prime is None:
         return build(calibration, privacy.epsilon, noise=noise, **privacy.given)
     from eyestream.rim.plan.correlated import correlated_of, kept_below  # noqa: PLC0415  for who names a class
@@ -192,12 +192,12 @@ def _built(
     return kept_below(privacy.epsilon_prime, privacy.epsilon, claimed, "[stream.privacy] epsilon_prime")[0]
 
 
-def _words(privacy: PrivacySettings, calibration: Calibration, noise: Noise) -> Mechanism:
-    """What a purpose of tasks comes to: the calibration that is named, at its price a minute."""
-    if calibration.remembering is None:
+def _at_a_minute(privacy: PrivacySettings, calibration: Calibration, noise: Noise) -> Mechanism:
+    """What a purpose comes to whose calibration is the operator's: that one, at its price a minute."""
+    if entry_of(calibration.mechanism).purpose != privacy.purpose:
         raise ConfigError(
-            f"[stream.privacy] calibration: expected one of {TASKS}, which eyestream calibrate --labels makes, not one "
-            f"of {calibration.mechanism}"
+            f"[stream.privacy] calibration: expected one of {privacy.purpose}, which eyestream calibrate --labels "
+            f"makes, not one of {calibration.mechanism}"
         )
     assert privacy.epsilon_per_minute is not None
     epsilon = chunk_price(privacy.epsilon_per_minute, calibration.n, calibration.rate_hz)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.purposes import TASKS, words
+from eyestream.privacy.purposes import PURPOSES, words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings, WearerBudgetSettings
 from eyestream.rim.config.fleet import FleetSettings
@@ -149,10 +149,11 @@ def purpose_words(privacy: PrivacySettings, mechanism: Mechanism) -> str | None:
     """The purpose that the configuration names, and what it came to; None where it names none."""
     if privacy.purpose is None:
         return None
-    if privacy.purpose == TASKS:
+    if privacy.purpose not in PURPOSES:  # the calibration is the operator's
         return (
-            f"{TASKS}: {words(TASKS)}, at epsilon {privacy.epsilon_per_minute:g} a minute, which is epsilon "
-            f"{mechanism.epsilon:g} for a chunk of {mechanism.n} rows. The words: {', '.join(mechanism.schema.names)}"
+            f"{privacy.purpose}: {words(privacy.purpose)}, at epsilon {privacy.epsilon_per_minute:g} a minute, which "
+            f"is epsilon {mechanism.epsilon:g} for a chunk of {mechanism.n} rows. "
+            f"The words: {', '.join(mechanism.schema.names)}"
         )
     return (
         f"{privacy.purpose}: {words(privacy.purpose)}, at epsilon {privacy.epsilon_per_minute:g} a minute. By the "

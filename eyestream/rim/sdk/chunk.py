@@ -1,7 +1,7 @@
 """A released chunk as an application holds it."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,7 @@ class Chunk:
         SHA-256 of the words under which it was released; None over MQTT 3.1.1. Another one than that of `guarantee`
         means that the sidecar was given other ceilings since.
     units
-        (F,) units of the features; ``1`` for a number without a unit. Where each is ``probability``, the features are
-        words, and the values are how likely each of them is, given what was released of this chunk alone
-        (`eyestream.rim.sdk.words`).
+        (F,) units of the features; ``1`` for a number without a unit.
     noise_sd
         (F,) the error to expect, in the unit of each feature: one standard deviation.
     when
@@ -53,6 +51,8 @@ class Chunk:
         How far `when` may be off, beyond the shortest delay on the way; see `eyestream.rim.sdk.chunk_clock`.
     received
         When it arrived, in seconds of the same clock.
+    mechanism
+        What released it, by name.
     """
 
     session: int
@@ -70,11 +70,22 @@ class Chunk:
     when: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     when_error_s: float = 0.0
     received: float = 0.0
+    mechanism: str = ""
 
     @property
-    def word(self) -> str | None:
-        """The released word, the likeliest one; None where the features are no words."""
-        return self.names[int(self.values[:, 0].argmax())] if set(self.units) == {"probability"} else None
+    def view(self) -> Any:
+        """What the values mean, as the entry of the mechanism says (`Entry.view`); None where names and units say it.
+
+        Raises
+        ------
+        CalibrationError
+            The mechanism is not known here: one of your own is imported first.
+        """
+        from eyestream.privacy.mechanisms.entry import referred  # noqa: PLC0415  for who asks
+        from eyestream.privacy.mechanisms.registry import entry_of  # noqa: PLC0415
+
+        own = entry_of(self.mechanism).view
+        return None if own is None else referred(own)(self)
 
     @property
     def times(self) -> NDArray[np.float64]:

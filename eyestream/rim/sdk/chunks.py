@@ -243,5 +243,6 @@ class Chunks:
                 when=when,
                 when_error_s=error_s,
                 received=received,
+                mechanism=self.meta.mechanism,
             )
         )

@@ -23,8 +23,7 @@ _LEVELS = (0.0, 40.0, -7.0, 3.0, -30.0, 12.0, 6.0, -2.0)
 def histories() -> Finding:
     """Sessions of one wearer, without noise: counted, charged, and told from one another by earlier sessions alone."""
     calibration = synthetic_words(N, 2)
-    assert calibration.remembering is not None
-    each = calibration.remembering.sessions
+    each = calibration.sessions
     ledger = MemoryLedger(Ceilings())
     plain, moved = _words(0.0, ledger), _words(1024.0)
     released = {session for session in range(SESSIONS) if session % each}

@@ -74,7 +74,7 @@ def baseline() -> Finding:
     """Sessions whose first chunk is withheld and taken off the others."""
     joint = synthetic_joint(4)
     steps = np.zeros(len(joint.names), dtype=np.int64)
-    mechanism = build(dataclasses.replace(joint, anchor=Anchor(1, steps, steps)), EPSILON)
+    mechanism = build(dataclasses.replace(joint, takes_off=Anchor(1, steps, steps)), EPSILON)
     shape = rig.device_settings(list(joint.names), 4, "d", grace_s=1.0, idle_s=60.0, jump_chunks=8)
     ledger, stream = MemoryLedger(Ceilings()), StreamRelease(shape, mechanism, lambda: 1)
     said: list[tuple[int, float]] = []

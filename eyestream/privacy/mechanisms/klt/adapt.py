@@ -101,7 +101,7 @@ def adapt_joint(
         provenance=provenance,
         fingerprints=np.unique(np.concatenate([base.fingerprints, corpus.fingerprints])),
         front_end=corpus.front_end,
-        anchor=anchor,
+        takes_off=anchor,
     ), tuple(np.array(base.names)[~known & ~base.constant].tolist())
 
 

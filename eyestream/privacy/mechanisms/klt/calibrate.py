@@ -94,7 +94,7 @@ def calibrate_joint(
         lo=standard.lo,
         hi=standard.hi,
         fill=standard.fill,
-        anchor=anchor,
+        takes_off=anchor,
     )
 
 

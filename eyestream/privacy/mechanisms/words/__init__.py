@@ -3,6 +3,7 @@
 from eyestream.privacy.mechanisms.entry import Entry, NoOptions
 from eyestream.privacy.mechanisms.words.mechanism import TaskWords
 from eyestream.privacy.mechanisms.words.tables import WordTables
+from eyestream.privacy.purposes import TASKS
 
 __all__ = ["ENTRY", "TaskWords", "WordTables"]
 
@@ -11,6 +12,9 @@ ENTRY = Entry(
     options=NoOptions,
     tables=WordTables,
     calibrate="eyestream.privacy.mechanisms.words.calibrate:calibrate",
+    takes_off={"history": "eyestream.privacy.tasks.history:stored"},
+    view="eyestream.privacy.mechanisms.words.view:Words",
+    purpose=TASKS,
     labelled="eyestream.privacy.mechanisms.words.calibrate:labelled",
     shown_by={
         "law": (

@@ -98,7 +98,7 @@ def calibrate_words(
         WordTables.of(judge, ~constant),
         description=f"{description}: words of {', '.join(judge.tasks)}",
         declared=constant,
-        remembering=remembering,
+        takes_off=remembering,
     )
     hashes = Corpus.of([session.rows for own in people for session in own], n)
     return replace(
@@ -114,18 +114,15 @@ def held_out(people: Sequence[Sequence[LabelledSession]], n: int, calibration: C
     Each person's sessions in the order in which they are given, features and pseudonyms as in `calibration`. Where the
     others have fewer than two people, or a task less, there is nothing to say: (NaN, 0).
     """
-    remembering = calibration.remembering
-    assert remembering is not None
     declared = [name for name, constant in zip(calibration.names, calibration.declared, strict=True) if constant]
     right: list[bool] = []
     for i, own in enumerate(people):
         others = [other for j, other in enumerate(people) if j != i]
         if len(others) < 2 or {s.task for other in others for s in other} != {s.task for p in people for s in p}:
             return float("nan"), 0
-        made = calibrate_words(others, n, sessions=remembering.sessions, declared=declared)
+        made = calibrate_words(others, n, sessions=calibration.sessions, declared=declared)
         mechanism = TaskWords(made, 1.0)
-        assert made.remembering is not None
-        for residual in residual_rows(own, n, made.remembering):
+        for residual in residual_rows(own, n, mechanism.remembering):
             words = [mechanism.judged(chunk) for chunk in whole_chunks(residual.features, n)]
             right += [word == residual.task for word in words]
     return (float(np.mean(right)), len(right)) if right else (float("nan"), 0)

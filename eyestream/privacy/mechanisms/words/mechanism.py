@@ -37,6 +37,7 @@ from eyestream.privacy.noise import Noise
 from eyestream.privacy.protection import Protection
 from eyestream.privacy.release_type import InputDomain, OutputSchema, Summaries
 from eyestream.privacy.tasks.decision import DecisionLaw, decide
+from eyestream.privacy.tasks.history import Remembering
 
 __all__ = ["TaskWords"]
 
@@ -90,8 +91,9 @@ class TaskWords(Mechanism):
 
     def __init__(self, calibration: Calibration, epsilon: float, *, noise: Noise | None = None) -> None:
         frame, tables = Frame.of(self.name, calibration, epsilon), calibration.tables
-        if not isinstance(tables, WordTables) or calibration.remembering is None:
+        if not isinstance(tables, WordTables) or not isinstance(calibration.takes_off, Remembering):
             raise CalibrationError("a calibration of task-words needs a judge and a history")
+        self.remembering = calibration.takes_off
         super().__init__(frame, _Core(frame, tables), noise)
 
     def judged(self, residual: Array) -> str:

@@ -1,16 +1,49 @@
-"""For applications: what several released words of a session say together."""
+"""Released words as applications read them: the word of a chunk, and what several words say together."""
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.rim.sdk.subscriber import Chunk
 
-__all__ = ["posterior"]
+__all__ = ["Words", "posterior"]
 
 
-def posterior(chunks: Iterable[Chunk], prior: Mapping[str, float] | None = None) -> dict[str, float]:
+class _Released(Protocol):
+    """A released chunk (`eyestream.Chunk`), as far as it is read here."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def values(self) -> NDArray[np.float32]: ...
+
+    @property
+    def units(self) -> tuple[str, ...]: ...
+
+
+class Words:
+    """What a chunk says.
+
+    Parameters
+    ----------
+    chunk
+        Released by this mechanism.
+
+    Attributes
+    ----------
+    odds : how likely each task is, given what was released of this chunk alone.
+    word : the released word, which is the likeliest task.
+    """
+
+    def __init__(self, chunk: _Released) -> None:
+        self.odds = dict(zip(chunk.names, chunk.values[:, 0].tolist(), strict=True))
+        self.word = max(self.odds, key=self.odds.__getitem__)
+
+
+def posterior(chunks: Iterable[_Released], prior: Mapping[str, float] | None = None) -> dict[str, float]:
     """How likely each task is, where one task goes on through all of `chunks`.
 
     By Bayes' rule, with the law of the randomised response alone: words are taken for independent given the task, and
@@ -30,7 +63,7 @@ def posterior(chunks: Iterable[Chunk], prior: Mapping[str, float] | None = None)
         There is no chunk, a chunk has no word, or the prior is not of its tasks.
     """
     found = list(chunks)
-    if not found or any(chunk.word is None or chunk.names != found[0].names for chunk in found):
+    if not found or any(set(one.units) != {"probability"} or one.names != found[0].names for one in found):
         raise ConfigError("expected chunks of one stream of words, at least one")
     names = found[0].names
     weights = dict.fromkeys(names, 1.0) if prior is None else dict(prior)
