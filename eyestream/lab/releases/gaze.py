@@ -69,7 +69,8 @@ def statistics(people: GazePeople) -> dict[str, float]:
     lines = []
     for tasks in people.values():
         for recording in tasks.values():
-            events, _ = detect(recording.profile, recording.samples)
+            profile = recording.profile
+            events, _ = detect(profile, recording.samples, profile.detection.algorithm)
             seconds = max(float(np.ptp(recording.samples.t)), 1e-9)
             fixations = [event.duration_s for event in events if isinstance(event, Fixation)]
             saccades = [float(np.hypot(event.dx, event.dy)) for event in events if isinstance(event, Saccade)]
