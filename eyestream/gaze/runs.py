@@ -6,9 +6,9 @@ A judge decides about runs of 10 to 300 ms. There is one for each `[detection] a
 2. The lid is also seen where the tracker reports gaze in a blink. A lid that comes down covers the pupil from above:
    the middle of what is seen of the pupil moves, gaze follows it down and up again, and the diameter shrinks and grows.
 
-   - *Lid*: of two runs in `LID_S` the second one takes back the first one, both go mostly up or down, and the diameter
-     shrinks and grows where it is known; or it shrinks and grows by `PUPIL_CHANGE`, whatever gaze does; or one run ends
-     where it began. None is a saccade, and the time from beginning to end is a blink.
+   - *Lid*: of two runs in `LID_S`, at most `CLOSED_S` apart, the second one takes back the first one, both go mostly up
+     or down, and the diameter shrinks and grows where it is known; or it does so by `PUPIL_CHANGE`, whatever gaze does;
+     or one run ends where it began. None is a saccade, and the time from beginning to end is a blink.
    - *Shaking*: neither of two runs is a saccade that no fixation separates and that end where they began.
    - *Two parts*: runs at most `JOIN_S` apart, in one direction, are one saccade.
    - *Ringing*: a run that no fixation separates from one `LARGER` times as large is part of that movement.
@@ -36,6 +36,8 @@ PUPIL_CHANGE = 0.15
 """Of the logarithm. A turning eye foreshortens its pupil by less."""
 
 SHORTEST_LID_S, SMALLEST_LID_DEG = 0.06, 1.0
+CLOSED_S = 0.2
+"""How long the lid may rest between down and up: a fixation from which the eye returns mostly lasts longer."""
 BACK = 0.4
 """What is left of a movement that was taken back, by the movement."""
 
@@ -139,7 +141,8 @@ class Lids:
         d = profile.detection
         self._guard, self._longest = ticks(d.blink_guard_s), ticks(d.saccade_max_s)
         self._rest = ticks(d.fixation_min_s)
-        self._shortest, self._lid, self._join = ticks(SHORTEST_LID_S), ticks(LID_S), ticks(JOIN_S)
+        self._shortest, self._closed = ticks(SHORTEST_LID_S), ticks(CLOSED_S)
+        self._lid, self._join = ticks(LID_S), ticks(JOIN_S)
         self._nearby, self._wait = profile.nearby_ticks, profile.judged_ticks
         self._confirmed = self._wait + profile.delay_ticks
         self._runs: list[Run] = []
@@ -243,7 +246,7 @@ class Lids:
 
     def _lid_in(self, a: Run, b: Run) -> bool:
         """Whether the lid came down and went up in a run and a later one, or in a single one."""
-        if b.end - a.start > self._lid:
+        if b.end - a.start > self._lid or b.start - a.end > self._closed:
             return False
         if a is b:
             return a.far >= SMALLEST_LID_DEG and a.size <= BACK * a.far

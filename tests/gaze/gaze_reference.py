@@ -177,7 +177,7 @@ class Fast:
 
 def lid(a: Fast, b: Fast) -> bool:
     """Whether the lid comes down and goes up in a and b, or in one run."""
-    if b.end - a.start > us(0.4):
+    if b.end - a.start > us(0.4) or b.start - a.end > us(0.2):
         return False
     if a is b:
         far = np.hypot(*(a.path - a.path[0]).T).max()

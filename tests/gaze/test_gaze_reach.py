@@ -151,10 +151,10 @@ def test_no_event_outside_of_the_reach_changes(right: Profile) -> None:
 
 
 def test_of_lids_in_a_row_none_hangs_on_the_one_before() -> None:
-    """It is open each quarter of a second. Where it stays open once, what comes later is as before."""
+    """It goes down and up each 0.4 s. Where it stays down once, what comes later is as before."""
     t = 100.0 + np.arange(1200) / RATE_HZ
-    lids = -5.0 * (t % 0.5 < 0.25)
-    rows = [Samples.of(t, np.zeros(1200), np.where(abs(t - 105.3) < open_s, 0.0, lids)) for open_s in (0.0, 0.3)]
+    lids = -5.0 * (t % 0.4 < 0.2)
+    rows = [Samples.of(t, np.zeros(1200), np.where(abs(t - 105.5) < down_s, -5.0, lids)) for down_s in (0.0, 0.2)]
     for made, hangs in ((Detector, False), (greedy, True)):
         before, after = (outside(events(samples, made, NEWER), 105.0, NEWER) for samples in rows)
         assert (before != after) == hangs
