@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from eyestream.cli.options import add_profile, check_targets
 from eyestream.errors import ConfigError
 from eyestream.gaze.labels import detect
 from eyestream.gaze.scoring import KINDS, Score
+from eyestream.gaze.tables import NEWEST, Algorithm
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.gaze_writing import save_events
 from eyestream.rim.files.profiles import load_profile
@@ -26,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "events",
         help="fixations, saccades and blinks of recordings of gaze, scored where labels are",
-        description="Find events as the sidecar does live, and write DIR/FILE for each: t_s,x_deg,y_deg,event, one "
+        description="Find events as they can be found live, and write DIR/FILE for each: t_s,x_deg,y_deg,event, one "
         "line a sample, event being F fixation, S saccade, B blink or - none. Where a file has labels, say how well "
         "they agree: F1 of samples, F1 of events (an event is found when it is the first to overlap a true one, each "
         "counted once) and kappa; samples with other labels, as pursuits and noise, are left out.",
@@ -34,6 +35,15 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("gaze", nargs="+", type=Path, metavar="FILE", help="as the profile declares it, also with .gz")
     add_profile(parser, required=True)
     parser.add_argument("--out", type=Path, metavar="DIR", help="made if it does not exist; without it only count")
+    parser.add_argument(
+        "--algorithm",
+        type=int,
+        choices=get_args(Algorithm),
+        default=NEWEST,
+        metavar="N",
+        help="2: lids are found where no loss is reported, and saccades are whole; 1: as rows count them, unless "
+        "their profile has another one (default %(default)s)",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object: each of the files, and all of them")
 
 
@@ -55,7 +65,7 @@ def main(options: argparse.Namespace) -> None:
     scores: list[Score] = []
     for path in options.gaze:
         gaze = load_gaze(path, profile)
-        _, found = detect(gaze.profile, gaze.samples)
+        _, found = detect(gaze.profile, gaze.samples, options.algorithm)
         if options.out is not None:
             try:
                 options.out.mkdir(parents=True, exist_ok=True)

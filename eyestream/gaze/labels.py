@@ -1,5 +1,6 @@
 """Events as one letter a sample: F fixation, S saccade, B blink, - none."""
 
+import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
@@ -9,6 +10,7 @@ from eyestream.gaze.detector import Detector
 from eyestream.gaze.events import Blink, Event, Fixation, Saccade
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
+from eyestream.gaze.tables import NEWEST, Algorithm
 from eyestream.gaze.timeline import Timeline
 
 __all__ = ["detect", "label"]
@@ -28,8 +30,10 @@ def label(t: NDArray[np.int64], events: Iterable[Event]) -> Labels:
     return letters
 
 
-def detect(profile: Profile, samples: Samples) -> tuple[list[Event], Labels]:
+def detect(profile: Profile, samples: Samples, algorithm: Algorithm = NEWEST) -> tuple[list[Event], Labels]:
     """The events of a whole recording, in the order of their beginnings, and one letter a sample.
+
+    They are those of an algorithm. Rows are made by the profile's own one, because calibrations belong to it.
 
     The last samples are followed by silence. A sample whose time does not go forward, is missing, or is more than a day
     ahead, tells nothing, and has the letter of the sample before it: no event ends because of it.
@@ -37,6 +41,8 @@ def detect(profile: Profile, samples: Samples) -> tuple[list[Event], Labels]:
     t, which = Timeline(_DAY_S).take(samples.t)
     if len(t) == 0:
         return [], np.full(len(samples), "-")
+    detection = dataclasses.replace(profile.detection, algorithm=algorithm)
+    profile = dataclasses.replace(profile, detection=detection)
     values = np.stack((samples.x[which], samples.y[which], samples.pupil_mm[which]))
     tracked = samples.valid[which]
     after = int(t[-1]) + profile.memory_ticks + profile.delay_ticks

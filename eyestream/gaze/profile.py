@@ -16,6 +16,9 @@ A profile fixes the detector, so it fixes the detector's memory. With period p =
 - A **saccade** reads its samples (at most `saccade_max_s`), and whether a loss ended within `blink_guard_s` before it
   or begins as shortly after it; that a loss is one is known l = max(blink_min, g - p) after its beginning:
   saccade_max + 2 (guard + l + p) + 3 g + h.
+- With `algorithm = 2` a saccade is judged with the fast runs that lie within e = max(`LID_S`, m + saccade_max) before
+  it and after it, which are closed g later: saccade_max + 2 e + 3 g + h where that is more. A blink without a loss
+  lies within `LID_S`, and so does another one that overlaps it, so both read less.
 - A row's share of frozen samples reads `frozen_s` + g before its window.
 - **Live**, samples come out of order, twice, and too many (`Waiting`). Whether one is taken depends on those of its own
   place, 1 / `PLACES_PER_PERIOD` of a period, and on whether one that is up to v = 1.5 p later, the first of its place,
@@ -35,13 +38,16 @@ from typing import Literal
 from eyestream.errors import ConfigError
 from eyestream.gaze.tables import Camera, Columns, Detection, Table
 
-__all__ = ["PLACES_PER_PERIOD", "TICKS_PER_S", "Profile", "ticks"]
+__all__ = ["LID_S", "PLACES_PER_PERIOD", "TICKS_PER_S", "Profile", "ticks"]
 
 TICKS_PER_S = 1_000_000
 """All times inside the front end are whole microseconds since the session's first sample: comparisons are exact."""
 
 PLACES_PER_PERIOD = 8
 """Live samples that are closer to each other than such a part of a period may count as one."""
+
+LID_S = 0.4
+"""From where the lid begins to come down to where it is up again, where the tracker reports gaze in between."""
 
 VELOCITY_HALF_S = 0.012
 LONGEST_RATE_HZ, SHORTEST_RATE_HZ = 5_000.0, 20.0
@@ -175,6 +181,18 @@ class Profile:
         return max(ticks(self.detection.blink_min_s), self.gap_ticks - self.period_ticks)
 
     @property
+    def judged_ticks(self) -> int:
+        """How long after its end it is known whether a fast run is a saccade, beside `delay_ticks`."""
+        beside = ticks(self.detection.blink_guard_s) + self.loss_ticks
+        return max(beside, self.nearby_ticks + self.gap_ticks) if self.nearby_ticks else beside
+
+    @property
+    def nearby_ticks(self) -> int:
+        """How far before and after a saccade other fast runs bear on it; 0 with algorithm 1."""
+        d = self.detection
+        return 0 if d.algorithm == 1 else max(ticks(LID_S), ticks(d.fixation_min_s) + ticks(d.saccade_max_s))
+
+    @property
     def overtaken_ticks(self) -> int:
         """A live sample that comes after one of a time up to so much later is dropped: its time went backward."""
         return 3 * self.period_ticks // 2
@@ -197,7 +215,7 @@ class Profile:
         fixation = ticks(d.cut_after_s) + ticks(d.cut_grid_s) + ticks(d.fixation_min_s) + 2 * gap + judged
         blink = ticks(d.blink_max_s) + self.period_ticks + self.delay_ticks
         beside = ticks(d.blink_guard_s) + self.loss_ticks + self.period_ticks
-        saccade = ticks(d.saccade_max_s) + 2 * beside + gap + judged
+        saccade = ticks(d.saccade_max_s) + 2 * max(beside, self.nearby_ticks) + gap + judged
         return max(fixation, blink, saccade, ticks(d.frozen_s) + gap) + self.live_reach_ticks
 
     @property
@@ -219,7 +237,7 @@ class Profile:
     def lag_s(self) -> float:
         """How long after its end a fixation, a saccade or a blink is counted at the latest."""
         d = self.detection
-        beside = max(ticks(d.blink_guard_s) + self.loss_ticks, ticks(d.fixation_min_s) + self.gap_ticks)
+        beside = max(self.judged_ticks, ticks(d.fixation_min_s) + self.gap_ticks)
         return (beside + self.delay_ticks) / TICKS_PER_S
 
 

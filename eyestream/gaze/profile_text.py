@@ -46,6 +46,15 @@ def profile_fields(profile: Profile) -> dict[str, Any]:
             del told[key]
     if not told["columns"]["confidence"]:
         del told["columns"]["confidence"]
+    told["detection"] = _thresholds(profile)
+    return told
+
+
+def _thresholds(profile: Profile) -> dict[str, Any]:
+    """Those of the detector, without the key that came later where it is as before."""
+    told = dataclasses.asdict(profile.detection)
+    if told["algorithm"] == 1:
+        del told["algorithm"]
     return told
 
 
@@ -54,7 +63,7 @@ def detector_hash(profile: Profile) -> str:
 
     `frozen_s` is left out: it says what counts as lost, not what an event is.
     """
-    thresholds = dataclasses.asdict(profile.detection)
+    thresholds = _thresholds(profile)
     del thresholds["frozen_s"]
     return _hash({**_algorithm(), "detection": thresholds})
 

@@ -1,7 +1,7 @@
 """From fast and slow samples to events: runs, cuts on the clock's grid, losses.
 
 Fed with samples whose label is final, in order; what it holds is the open run (a fixation since its last cut), the last
-sample, the end of the last loss, and saccades that wait for a loss that would make them the eyelid's.
+sample, and a judge, who says which fast runs are saccades.
 """
 
 import itertools
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.events import Blink, Event, Fixation, Saccade
+from eyestream.gaze.events import Blink, Event, Fixation
 from eyestream.gaze.profile import Profile, ticks
+from eyestream.gaze.runs import judge_of
 
 __all__ = ["Segments"]
 
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
-_STATE = ("last", "loss_end", "losing", "fast", "start", "cut")
+_STATE = ("last", "losing", "fast", "start", "cut")
 Piece = tuple[Ticks, Array, Array, Array]  # t, x, y, pupil of some samples
 
 
@@ -32,16 +33,14 @@ class Segments:
         self._cut_after, self._cut_grid = ticks(d.cut_after_s), ticks(d.cut_grid_s)
         self._saccade_min, self._saccade_max = ticks(d.saccade_min_s), ticks(d.saccade_max_s)
         self._blink_min, self._blink_max = ticks(d.blink_min_s), ticks(d.blink_max_s)
-        self._guard, self._waits = ticks(d.blink_guard_s), ticks(d.blink_guard_s) + profile.loss_ticks
         # As if a sample had been there just before the session: what is lost from its start on is a loss like others.
         self.last = -self._period
-        self.loss_end = -(10**15)
         self.losing = False
         self.fast = False
         self.start = 0
         self.cut = 0
         self.pieces: list[Piece] = []
-        self.waiting: list[Saccade] = []
+        self.judge = judge_of(profile)
 
     def take(self, piece: Piece, fast: NDArray[np.bool_], known: int) -> list[Event]:
         """Take samples whose labels are final; everything up to the tick `known` has been seen.
@@ -63,21 +62,19 @@ class Segments:
             for a, b in itertools.pairwise(edges):
                 self._run((t[a:b], piece[1][a:b], piece[2][a:b], piece[3][a:b]), bool(fast[a]), events)
         self._silence(known, events)
-        if self.pieces:  # own copies; of a fast run its ends are enough, however long it is
+        if self.pieces:  # own copies; of a run too long for a saccade its ends are enough, however long it is
             t, x, y, pupil = self._joined()
-            ends = slice(None, None, max(1, len(t) - 1) if self.fast else 1)
+            long = self.fast and t[-1] - t[0] > self._saccade_max
+            ends = slice(None, None, max(1, len(t) - 1) if long else 1)
             self.pieces = [(t[ends].copy(), x[ends].copy(), y[ends].copy(), pupil[ends].copy())]
-        resolved = known - self._waits
-        events += [saccade for saccade in self.waiting if saccade.end <= resolved]
-        self.waiting = [saccade for saccade in self.waiting if saccade.end > resolved]
-        return events
+        return events + self.judge.known(known)
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON knows it."""
         return {
             **{name: getattr(self, name) for name in _STATE},
             "piece": [column.tolist() for column in self._joined()] if self.pieces else None,
-            "waiting": [list(saccade) for saccade in self.waiting],
+            "judge": self.judge.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -88,7 +85,7 @@ class Segments:
         if state["piece"] is not None:
             t, x, y, pupil = state["piece"]
             self.pieces = [(np.array(t, dtype=np.int64), np.array(x), np.array(y), np.array(pupil, dtype=np.float64))]
-        self.waiting = [Saccade(*values) for values in state["waiting"]]
+        self.judge.load(state["judge"])
 
     def _run(self, piece: Piece, fast: bool, events: list[Event]) -> None:
         """Samples of one kind without a gap among them: part of the open run, or a new one."""
@@ -99,7 +96,8 @@ class Segments:
                 lost = self.last + self._period
                 if first - lost <= self._blink_max:
                     events.append(Blink(lost, first, first + self._delay))
-                self.losing, self.loss_end = False, first
+                self.losing = False
+                self.judge.seen(first)
         elif self.pieces and (fast != self.fast or self._torn(piece)):
             self._close(first, first + self._delay, events)
         if not self.pieces:
@@ -128,7 +126,7 @@ class Segments:
         lost = self.last + self._period
         if not self.losing and known - lost >= self._blink_min and known - self.last >= self._gap:
             self.losing = True
-            self.waiting = [saccade for saccade in self.waiting if lost - saccade.end > self._guard]
+            self.judge.lost(lost)
 
     def _close(self, end: int, confirmed: int, events: list[Event]) -> None:
         """The open run ends."""
@@ -138,14 +136,9 @@ class Segments:
             if end - start >= self._fixation_min:
                 events.append(_fixation(pieces, start, end, confirmed))
             return
-        t, x, y, _ = pieces
-        if len(t) < 2 or not self._saccade_min <= end - start <= self._saccade_max:
-            return
-        if start - self.loss_end <= self._guard:
-            return
-        confirmed = end + self._waits + self._delay
-        dx, dy = float(x[-1] - x[0]), float(y[-1] - y[0])
-        self.waiting.append(Saccade(start, end, confirmed, float(x[0]), float(y[0]), dx, dy))
+        t, x, y, pupil = pieces
+        if len(t) > 1 and self._saccade_min <= end - start <= self._saccade_max:
+            self.judge.take(start, end, x, y, pupil)
 
     def _cut(self, events: list[Event]) -> None:
         """Cut the open fixation at the lines of the grid that it has outlived."""

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Camera", "Columns", "Detection", "Table"]
+__all__ = ["NEWEST", "Algorithm", "Camera", "Columns", "Detection", "Table"]
+
+Algorithm = Literal[1, 2]
+NEWEST: Algorithm = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Detection:
         Saccades of less amplitude are small.
     frozen_s
         A value that has not changed for so long does not count as tracked; 0 for never.
+    algorithm
+        Which fast samples are saccades (`eyestream.gaze.runs`). The shipped calibrations were made with 1.
     """
 
     onset_deg_per_s: float = 40.0
@@ -122,3 +127,4 @@ class Detection:
     blink_guard_s: float = 0.05
     small_below_deg: float = 3.0
     frozen_s: float = 0.0
+    algorithm: Algorithm = 1

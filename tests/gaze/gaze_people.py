@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def person(shared_data: Path, name: str) -> tuple[Profile, Samples]:
     return made, take_in(made, table[:, 0], table[:, 1:3], pupil=table[:, 3:5])
 
 
-def profile(rate_hz: float, **detection: float) -> Profile:
+def profile(rate_hz: float, **detection: Any) -> Profile:
     """Degrees, with a pupil."""
     columns = Columns("t_s", ("x_deg", "y_deg"), pupil=("pupil_mm",))
     made = Detection(**detection)

@@ -20,11 +20,12 @@ US = 1_000_000
 @dataclass
 class Found:
     """Columns of events: fixations (start, end, confirmed, var x, var y, pupil, var pupil), saccades (start, end,
-    confirmed, dx, dy), blinks (start, end, confirmed)."""
+    confirmed, dx, dy), blinks (start, end, confirmed); lids without a loss, with the end of their first run."""
 
     fixations: list[tuple[float, ...]] = field(default_factory=list)
     saccades: list[tuple[float, ...]] = field(default_factory=list)
     blinks: list[tuple[float, ...]] = field(default_factory=list)
+    lids: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def us(seconds: float) -> int:
@@ -79,7 +80,7 @@ def events(t: Array, x: Array, y: Array, pupil: Array, profile: Profile) -> Foun
     """Of tracked samples at whole microseconds."""
     d, found, rate = profile.detection, Found(), profile.rate_hz
     assert rate is not None
-    period = us(1 / rate)
+    period, path = us(1 / rate), np.column_stack((x, y))
     gap = max(us(0.012) + period // 2, 5 * period // 2)
     segment = np.concatenate(([0], np.cumsum(np.diff(t) > gap)))
     fast = is_fast(t, speeds(t, x, y, segment, profile), segment, profile)
@@ -91,17 +92,15 @@ def events(t: Array, x: Array, y: Array, pupil: Array, profile: Profile) -> Foun
     loss_known = max(us(d.blink_min_s), gap - period)
     far = np.hypot(np.diff(x), np.diff(y)) > 4 * onset(profile) * max(0.012, 1 / rate)
     borders = np.flatnonzero((np.diff(segment) != 0) | (fast[1:] != fast[:-1]) | (far & ~fast[1:] & ~fast[:-1])) + 1
+    parts: list[Fast] = []
     for run in np.split(np.arange(len(t)), borders):
         first, last = run[0], run[-1]
         goes_on = last + 1 < len(t) and segment[last + 1] == segment[last]
         end = t[last + 1] if goes_on else t[last] + period
         known = t[last + 1] + gap if goes_on else t[last] + 2 * gap
         if fast[first]:
-            length = end - t[first]
-            near = any(0 <= t[first] - b <= us(d.blink_guard_s) or 0 <= a - end <= us(d.blink_guard_s) for a, b in lost)
-            if len(run) >= 2 and us(d.saccade_min_s) <= length <= us(d.saccade_max_s) and not near:
-                confirmed = end + us(d.blink_guard_s) + loss_known + gap
-                found.saccades.append((t[first], end, confirmed, x[last] - x[first], y[last] - y[first]))
+            if len(run) >= 2 and us(d.saccade_min_s) <= end - t[first] <= us(d.saccade_max_s):
+                parts.append(Fast(t[first], end, path[run], pupil[run]))
             continue
         lines = np.arange(0, t[last] + 1, us(d.cut_grid_s))
         lines = lines[(lines - t[first] >= us(d.cut_after_s)) & (t[last] - lines >= us(d.fixation_min_s))]
@@ -112,7 +111,94 @@ def events(t: Array, x: Array, y: Array, pupil: Array, profile: Profile) -> Foun
             sizes = (np.mean(p), np.var(p)) if len(p) else (np.nan, np.nan)
             if b - a >= us(d.fixation_min_s):
                 found.fixations.append((a, b, c, np.var(x[part]), np.var(y[part]), *sizes))
+
+    guard = us(d.blink_guard_s)
+    wait = guard + loss_known
+    if d.algorithm == 2:
+        wait = max(wait, max(us(0.4), us(d.fixation_min_s) + us(d.saccade_max_s)) + gap)
+    (every_run if d.algorithm == 1 else judged)(found, parts, [(a - guard, b + guard) for a, b in lost], profile)
+    found.blinks += [(a, b, c + wait + gap) for a, b, c in found.lids]
+    found.saccades = [(a, b, b + wait + gap, *move) for a, b, *move in found.saccades]
     return found
+
+
+def every_run(found: Found, parts: list["Fast"], lost: list[tuple[int, int]], profile: Profile) -> None:
+    """Saccades of algorithm 1, not beside a loss; when they are known comes later."""
+    found.saccades = [(p.start, p.end, *p.move) for p in parts if not any(a <= p.end and p.start <= b for a, b in lost)]
+
+
+def judged(found: Found, parts: list["Fast"], lost: list[tuple[int, int]], profile: Profile) -> None:
+    """Saccades and lids of algorithm 2, likewise."""
+    rest, longest = us(profile.detection.fixation_min_s), us(profile.detection.saccade_max_s)
+
+    def free(start: int, end: int) -> bool:
+        return not any(a <= end and start <= b for a, b in lost)
+
+    pairs = [(a, b) for i, a in enumerate(parts) for b in parts[i:] if lid(a, b)]
+    back = [(a, b) for i, a in enumerate(parts) for b in parts[i + 1 :] if b.start - a.end < rest and returns(a, b)]
+    closed = [one for pair in pairs + back for one in pair]
+    for first in parts:
+        ends = [b.end for a, b in pairs if a is first]
+        inside = any(a.start < first.start < b.end for a, b in pairs)
+        if ends and not inside and free(first.start, min(ends)):
+            found.lids.append((first.start, min(ends), first.end))
+    chains: list[list[Fast]] = []
+    for part in parts:
+        if chains and one_way(chains[-1][-1], part):
+            chains[-1].append(part)
+        else:
+            chains.append([part])
+    for chain in chains:
+        start, end, move = chain[0].start, chain[-1].end, chain[-1].path[-1] - chain[0].path[0]
+        near = [p for p in parts if p.start - end < rest and start - p.end < rest]
+        rings = any(np.hypot(*p.move) > 2 * np.hypot(*move) for p in near)
+        if end - start <= longest and free(start, end) and not rings and not any(p in closed for p in chain):
+            found.saccades.append((start, end, *move))
+
+
+@dataclass(eq=False)
+class Fast:
+    """A fast run of a length that a saccade may have."""
+
+    start: int
+    end: int
+    path: Array
+    pupil: Array
+
+    @property
+    def move(self) -> Array:
+        return np.asarray(self.path[-1] - self.path[0])
+
+    @property
+    def shrinks(self) -> float:
+        sizes = self.pupil[np.isfinite(self.pupil)]
+        return float(np.log(sizes[-1] / sizes[0])) if len(sizes) else np.nan
+
+
+def lid(a: Fast, b: Fast) -> bool:
+    """Whether the lid comes down and goes up in a and b, or in one run."""
+    if b.end - a.start > us(0.4) or b.start - a.end > us(0.2):
+        return False
+    if a is b:
+        far = np.hypot(*(a.path - a.path[0]).T).max()
+        return bool(a.end - a.start >= us(0.06) and far >= 1.0 and np.hypot(*a.move) <= 0.4 * far)
+    if a.shrinks <= -0.15 and b.shrinks >= 0.15:
+        return True
+    if a.shrinks >= 0 or b.shrinks <= 0:
+        return False
+    upright = all(abs(p.move[1]) >= abs(p.move[0]) for p in (a, b)) and a.move[1] * b.move[1] < 0
+    return bool(upright and min(np.hypot(*p.move) for p in (a, b)) >= 1.0 and returns(a, b))
+
+
+def returns(a: Fast, b: Fast) -> bool:
+    """Whether b ends nearly where a began."""
+    return bool(np.hypot(*(b.path[-1] - a.path[0])) <= 0.4 * max(np.hypot(*a.move), np.hypot(*b.move)))
+
+
+def one_way(a: Fast, b: Fast) -> bool:
+    """Whether a is followed at once by b in the same direction."""
+    straight = a.move @ b.move > 0.5 * np.hypot(*a.move) * np.hypot(*b.move)
+    return bool(b.start - a.end <= us(0.03) and straight)
 
 
 def words(letters: Array, n: int) -> list[float]:

@@ -8,6 +8,7 @@ import pytest
 from eyestream.gaze.events import Blink, Event, Fixation, Saccade
 from eyestream.gaze.labels import detect
 from eyestream.gaze.samples import Samples
+from eyestream.gaze.tables import Algorithm
 from tests.gaze.gaze_people import profile
 
 RATE_HZ = 250.0
@@ -25,14 +26,19 @@ def jump(n: int, start: float, end: float) -> list[tuple[float, float]]:
     return [(float(x), 0.0) for x in np.linspace(start, end, n + 2)[1:-1]]
 
 
+def upright(path: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """To the right becomes down."""
+    return [(y, -x) for x, y in path]
+
+
 def lost(n: int) -> list[tuple[float, float]]:
     return [(np.nan, np.nan)] * n
 
 
-def found(path: list[tuple[float, float]], rate_hz: float = RATE_HZ) -> list[Event]:
+def found(path: list[tuple[float, float]], rate_hz: float = RATE_HZ, algorithm: Algorithm = 1) -> list[Event]:
     t = 50.0 + np.arange(len(path)) / rate_hz
     x, y = np.array(path).T
-    return detect(profile(rate_hz), Samples.of(t, x, y))[0]
+    return detect(profile(rate_hz), Samples.of(t, x, y), algorithm)[0]
 
 
 def spans(events: list[Event]) -> list[tuple[str, int, int]]:
@@ -160,7 +166,7 @@ def test_labels() -> None:
     path = still(100) + jump(9, 0.0, 10.0) + still(100, 10.0) + lost(30) + still(50, 10.0)
     t = np.arange(len(path)) / RATE_HZ
     x, y = np.array(path).T
-    _, letters = detect(MADE, Samples.of(t, x, y))
+    _, letters = detect(MADE, Samples.of(t, x, y), 1)
     assert "".join(letters) == "F" * 98 + "S" * 14 + "F" * 97 + "B" * 30 + "F" * 50
 
 
@@ -170,3 +176,71 @@ def test_samples_that_go_backward_end_no_event() -> None:
     assert spans(events) == [("F", 0, 100 * STEP)]
     assert "".join(letters) == "F" * 102
     assert detect(MADE, Samples.of([], [], []))[0] == []
+
+
+def kinds(path: list[tuple[float, float]], algorithm: Algorithm) -> str:
+    return "".join(kind for kind, *_ in spans(found(path, algorithm=algorithm)))
+
+
+def test_gaze_that_goes_down_and_up_again_is_a_lid() -> None:
+    """A blink in which the tracker reports gaze: 60 ms down, 80 ms there, 80 ms up."""
+    path = still(100) + jump(15, 0.0, 6.0) + still(20, 6.0) + jump(20, 6.0, 0.3) + still(100, 0.3)
+    down, up = upright(path), [(x, -y) for x, y in upright(path)]
+    assert [kinds(lid, 1) for lid in (down, up)] == ["FSFSF"] * 2
+    assert [kinds(lid, 2) for lid in (down, up)] == ["FBFF"] * 2  # what lies in the blink is a fixation as before
+    (blink,) = [event for event in found(down, algorithm=2) if isinstance(event, Blink)]
+    closing, opening = [event for event in found(down) if isinstance(event, Saccade)]
+    assert (blink.start, blink.end) == (closing.start, opening.end)
+    assert blink.confirmed == closing.end + profile(RATE_HZ, algorithm=2).judged_ticks + D
+    x, y = np.array(down).T
+    _, letters = detect(MADE, Samples.of(np.arange(len(path)) / RATE_HZ, x, y), 2)
+    begin, end = blink.start // STEP, blink.end // STEP
+    assert "".join(letters) == "F" * begin + "B" * (end - begin) + "F" * (len(path) - end)
+
+
+def test_what_is_no_lid_stays_two_saccades() -> None:
+    there, back = still(100) + jump(9, 0.0, 6.0), jump(9, 6.0, 0.0) + still(100)
+    aside, longer = there + still(20, 6.0) + back, there + still(100, 6.0) + back
+    further = there + still(20, 6.0) + jump(9, 6.0, 3.0) + still(100, 3.0)
+    assert [kinds(path, 2) for path in (aside, upright(longer), upright(further))] == ["FSFSF"] * 3
+
+
+def test_down_and_up_in_one_run_is_a_lid() -> None:
+    path = upright(still(100) + jump(20, 0.0, 6.0) + jump(20, 6.0, 0.0) + still(100))
+    assert kinds(path, 2).count("S") == 0
+    assert kinds(path, 2).count("B") == 1
+
+
+def test_a_loss_between_down_and_up_is_the_blink() -> None:
+    """The lid needs longer than the guard beside the loss."""
+    path = still(100) + jump(9, 0.0, 6.0) + still(15, 6.0) + lost(20) + still(15, 6.0) + jump(9, 6.0, 0.0) + still(100)
+    assert kinds(upright(path), 1) == "FSBSF"
+    assert kinds(upright(path), 2) == "FBF"
+
+
+def test_a_pupil_that_shrinks_and_grows_is_covered_by_the_lid() -> None:
+    """Also where gaze goes aside. Where it grows and shrinks, gaze that goes down and up is two saccades."""
+    aside = still(100) + jump(9, 0.0, 6.0) + still(20, 6.0) + jump(9, 6.0, 3.0) + still(100, 3.0)
+    down = upright(still(100) + jump(9, 0.0, 6.0) + still(20, 6.0) + jump(9, 6.0, 0.0) + still(100))
+    for path, middle, saccades in ((aside, 3.6, 2), (aside, 3.0, 0), (down, 3.9, 0), (down, 4.1, 2)):
+        t, (x, y) = np.arange(len(path)) / RATE_HZ, np.array(path).T
+        pupil = np.interp(np.arange(len(path)), [98, 112, 126, 140], [4.0, middle, middle, 4.0])
+        samples = Samples.of(t, x, y, pupil)
+        for algorithm, wanted in ((1, 2), (2, saccades)):
+            events = detect(MADE, samples, algorithm)[0]
+            assert [isinstance(event, Saccade) for event in events].count(True) == wanted, (middle, algorithm)
+
+
+def test_a_saccade_in_two_parts_is_one() -> None:
+    parts = still(100) + jump(5, 0.0, 4.0) + still(9, 4.0) + jump(5, 4.0, 8.0) + still(100, 8.0)
+    assert kinds(parts, 1) == "FSSF"
+    (saccade,) = [event for event in found(parts, algorithm=2) if isinstance(event, Saccade)]
+    before = [event for event in found(parts) if isinstance(event, Saccade)]
+    assert (saccade.start, saccade.end) == (before[0].start, before[1].end)
+    assert (saccade.dx, saccade.dy) == (pytest.approx(8.0), 0.0)
+
+
+def test_what_rings_after_a_saccade_is_none() -> None:
+    parts = still(100) + jump(9, 0.0, 8.0) + still(9, 8.0) + jump(3, 8.0, 6.5) + still(100, 6.5)
+    assert kinds(parts, 1) == "FSSF"
+    assert kinds(parts, 2) == "FSF"

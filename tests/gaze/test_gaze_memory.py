@@ -3,16 +3,20 @@
 The faults that these must catch are planted by the audit (`tools/verification/auditing/faults_gaze.py`).
 """
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from eyestream.gaze.intake import take_in
+from eyestream.gaze.tables import Algorithm
 from tests.gaze.gaze_people import shipped
 from tests.rigs.gaze_memory import Trace, border, degrees, glimpses, hunt, lived, reports, trace
 from tests.rigs.gaze_streams import Event, Sent, more_data, ordinary, shorter_way
 
 RATE_HZ = 200.0
 EVENT = Event(4.0, 4.3)
+BOTH = pytest.mark.parametrize("algorithm", get_args(Algorithm))
 
 
 def compared(before: Sent, after: Sent) -> Trace:
@@ -36,26 +40,29 @@ def test_more_data_than_the_rate_change_no_row_after_the_memory(more: int) -> No
     assert found.rows > 0
 
 
-def check(times: int, seed: int) -> None:
-    found = hunt(times, seed)
+def check(times: int, seed: int, algorithm: Algorithm) -> None:
+    found = hunt(times, seed, algorithm=algorithm)
     assert [one.escape for one in found if one.escape] == []
     assert sum(one.rows > 0 for one in found) > times / 2  # rows that never differ would pass
     assert min(one.spare for one in found) < 6  # nor would a memory say much that nothing comes near
 
 
-def test_no_event_is_left_in_rows_after_the_memory() -> None:
-    check(times=24, seed=1)
+@BOTH
+def test_no_event_is_left_in_rows_after_the_memory(algorithm: Algorithm) -> None:
+    check(times=24, seed=1, algorithm=algorithm)
 
 
+@BOTH
 @pytest.mark.long
-def test_no_event_of_many_is_left_in_rows_after_the_memory() -> None:
-    check(times=150, seed=2)
+def test_no_event_of_many_is_left_in_rows_after_the_memory(algorithm: Algorithm) -> None:
+    check(times=150, seed=2, algorithm=algorithm)
 
 
+@BOTH
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_three_thousand_events() -> None:
-    check(times=3000, seed=5)
+def test_three_thousand_events(algorithm: Algorithm) -> None:
+    check(times=3000, seed=5, algorithm=algorithm)
 
 
 def test_one_sender_report_changes_no_row() -> None:

@@ -128,6 +128,17 @@ def test_the_hash_names_profile_and_algorithm(monkeypatch: pytest.MonkeyPatch) -
     assert front_end_hash(parse_profile(text_of(made))) == front_end_hash(made)
 
 
+def test_profiles_of_before_mean_algorithm_1_and_keep_their_hashes() -> None:
+    """Those that the shipped calibrations and everybody's own ones were made with."""
+    made, newer = profile(60.0), profile(60.0, algorithm=2)
+    assert (front_end_hash(made), detector_hash(made)) == ("f7aeefe96e5adaaa", "09413c2bed897957")
+    assert front_end_hash(newer) != front_end_hash(made)
+    assert detector_hash(newer) != detector_hash(made)
+    assert parse_profile(TEXT).detection.algorithm == 1
+    with pytest.raises(ConfigError, match="algorithm: expected 1 or 2, found 3"):
+        parse_profile(TEXT.replace("[columns]", "[detection]\nalgorithm = 3\n[columns]", 1))
+
+
 def test_memory_and_delay_as_derived() -> None:
     made = profile(60.0)
     gap, hysteresis = 2.5 / 60, 0.04
@@ -137,4 +148,9 @@ def test_memory_and_delay_as_derived() -> None:
     long_blinks = profile(60.0, blink_max_s=3.0)
     assert long_blinks.memory_s == pytest.approx(3.0 + 1 / 60 + gap + live, abs=2e-5)
     assert profile(60.0, frozen_s=2.0).memory_s == pytest.approx(2.0 + gap + live, abs=2e-5)
+    for rate in (20.0, 60.0, 250.0, 1000.0):  # a saccade of algorithm 2 reads less than a fixation
+        assert profile(rate, algorithm=2).memory_s == profile(rate).memory_s
+    short = profile(60.0, cut_after_s=0.2, algorithm=2)
+    assert short.memory_s == pytest.approx(0.3 + 2 * 0.4 + 3 * gap + hysteresis + live, abs=2e-5)
+    assert profile(60.0, algorithm=2).lag_s == pytest.approx(0.4 + 2 * gap, abs=2e-5)
     assert [profile(rate).memory_s <= 1.5 for rate in (60.0, 62.5, 120.0, 200.0, 250.0, 500.0, 1000.0)] == [True] * 7

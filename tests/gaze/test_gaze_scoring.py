@@ -5,7 +5,9 @@ import pytest
 
 from eyestream.gaze.labels import detect
 from eyestream.gaze.scoring import Agreement, Score, event_agreement, sample_agreement
+from eyestream.gaze.tables import Algorithm
 from tests.gaze.gaze_people import gaze, profile
+from tests.rigs.labelled_gaze import BLINKS, Eye, Tally, recording, saccades, tally
 
 
 def letters(text: str) -> np.ndarray:
@@ -82,3 +84,28 @@ def test_other_thresholds_are_worse() -> None:
     """The figures above are not what any detector would reach."""
     assert scores(250.0, 0.05, range(20, 22), onset_deg_per_s=300.0, offset_deg_per_s=100.0)["event S"] < 0.8
     assert scores(250.0, 0.3, range(20, 22), onset_deg_per_s=10.0, offset_deg_per_s=5.0)["event F"] < 0.8
+
+
+def saccades_found(eye: Eye, algorithm: Algorithm, seed: int) -> Tally:
+    people = [recording(eye, 40.0, np.random.default_rng((seed, person))) for person in range(2)]
+    tallies = [tally(truth, saccades(samples, eye.rate_hz, algorithm)) for samples, truth in people]
+    return sum(tallies, Tally())
+
+
+@pytest.mark.parametrize("rate_hz", [60.0, 250.0, 1000.0])
+def test_algorithm_2_finds_few_saccades_in_blinks_and_hardly_another_one_less(rate_hz: float) -> None:
+    for blinks in BLINKS:
+        before, after = (saccades_found(Eye(rate_hz, 0.05, blinks, pupil=False), n, 30) for n in (1, 2))
+        if blinks == "lost":  # where gaze goes up and comes back at once it is taken for a lid
+            assert after.f1 > before.f1 - 0.03
+        else:
+            assert before.in_blinks >= 10
+            assert after.in_blinks <= before.in_blinks / 5
+            assert after.f1 > before.f1
+
+
+def test_algorithm_2_splits_hardly_a_saccade() -> None:
+    before, after = (saccades_found(Eye(120.0, 0.25, "lost", pupil=False), n, 77) for n in (1, 2))
+    assert before.splits > 10
+    assert after.splits <= before.splits / 5
+    assert after.f1 > before.f1

@@ -13,7 +13,7 @@ import numpy as np
 
 from eyestream.gaze.features import STEP_S, WINDOW_S
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.tables import Columns, Detection
+from eyestream.gaze.tables import Algorithm, Columns, Detection
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeSource
@@ -71,10 +71,13 @@ class Trace:
     escape: str
 
 
-def degrees(rate_hz: float) -> Profile:
+def degrees(rate_hz: float, algorithm: Algorithm = 1) -> Profile:
     """Gaze in degrees, pupils in mm, frozen values a loss."""
-    columns = Columns("t_s", ("x_deg", "y_deg"), pupil=("pupil_mm",))
-    return Profile("hunted", rate_hz, "s", "deg", "up", columns, detection=Detection(frozen_s=1.0), pupil_unit="mm")
+    columns, found = (
+        Columns("t_s", ("x_deg", "y_deg"), pupil=("pupil_mm",)),
+        Detection(frozen_s=1.0, algorithm=algorithm),
+    )
+    return Profile("hunted", rate_hz, "s", "deg", "up", columns, detection=found, pupil_unit="mm")
 
 
 def lived(profile: Profile, sent: Sent) -> list[Made]:
@@ -174,13 +177,13 @@ def _ends(made: list[Made]) -> list[float]:
     return [float(one.rows.t[0]) for one in made if one.rows.t is not None]
 
 
-def hunt(times: int, seed: int, rates_hz: tuple[float, ...] = RATES_HZ) -> list[Trace]:
+def hunt(times: int, seed: int, rates_hz: tuple[float, ...] = RATES_HZ, algorithm: Algorithm = 1) -> list[Trace]:
     """The traces of so many events."""
     rng, found = np.random.default_rng(seed), list[Trace]()
     while len(found) < times:
         rate_hz = float(rng.choice(rates_hz))
         whole = rate_hz < 100.0  # all rows that an event enters; of more samples those at the end, where memory shows
-        profile, sent = degrees(rate_hz), stream(rng, rate_hz, 73.0 if whole else 39.5)
+        profile, sent = degrees(rate_hz, algorithm), stream(rng, rate_hz, 73.0 if whole else 39.5)
         before = lived(profile, sent)
         for _ in range(min(times - len(found), _EVENTS)):
             begin = origin_of(before) + rng.uniform(0.1, 2.0) + 32.0 * whole

@@ -172,12 +172,14 @@ def neighbour(rng: np.random.Generator, sent: Sent, event: Event, rate_hz: float
 
 
 def _path(rng: np.random.Generator, n: int, rate_hz: float) -> Array:
-    """(n, 2) of gaze: fixations and jumps, here and there a pursuit."""
+    """(n, 2) of gaze: fixations and jumps, here and there a pursuit or a lid."""
     lengths = rng.uniform(0.08, 0.7, n)
     which = np.searchsorted(np.cumsum(lengths), np.arange(n) / rate_hz)
     speed = np.where(rng.random((n, 2)) < 0.1, rng.normal(0.0, 20.0, (n, 2)), 0.0)
     since = np.arange(n) / rate_hz - (np.cumsum(lengths) - lengths)[which]
-    return rng.normal(0.0, 6.0, (n, 2))[which] + speed[which] * since[:, None] + rng.normal(0.0, 0.03, (n, 2))
+    path = rng.normal(0.0, 6.0, (n, 2))[which] + speed[which] * since[:, None] + rng.normal(0.0, 0.03, (n, 2))
+    path[_spans(rng, n, rate_hz, 0.35), 1] -= 6.0  # the lid, down and up
+    return np.asarray(path)
 
 
 def _spans(rng: np.random.Generator, n: int, rate_hz: float, longest_s: float) -> NDArray[np.bool_]:

@@ -124,7 +124,7 @@ def statistics(people: GazePeople) -> dict[str, Array]:
 
 
 def _statistics(recording: GazeRecording) -> list[float]:
-    events, _ = detect(recording.profile, recording.samples)
+    events, _ = detect(recording.profile, recording.samples, recording.profile.detection.algorithm)
     seconds = max(float(np.ptp(recording.samples.t)), 1e-9)
     fixations = [event.duration_s for event in events if isinstance(event, Fixation)]
     saccades = [float(np.hypot(event.dx, event.dy)) for event in events if isinstance(event, Saccade)]
