@@ -57,6 +57,29 @@ def test_gaze_and_what_is_claimed_of_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert read_ledger(tmp_path / "ledger").odometers["p1"].released == 90
 
 
+def test_a_slot_of_several_samples_has_the_time_of_each_and_both_figures(tmp_path: Path) -> None:
+    arguments = (
+        "privatize",
+        str(recorded(tmp_path / "a.csv.gz")),
+        "--calibration",
+        "kaleido-r2",
+        "--profile",
+        "degrees",
+    )
+    assert run(*arguments, "--epsilon", "3605", "--out", str(tmp_path / "out")) == 0
+    with np.load(tmp_path / "out" / "a.npz") as stored:
+        assert set(stored.files) == {"t", "gaze", "tested", "spent"}
+        t, gaze = stored["t"], stored["gaze"]
+    assert gaze.shape == (len(t), 2)
+    np.testing.assert_allclose(t, FIRST_S + 0.005 + 0.01 * np.arange(len(t)), atol=1e-6)
+    # First publications have a mean error of 0.16 degrees, of 2 a second: the median is never 8 degrees off.
+    assert abs(np.median(gaze[t < FIRST_S + 19.9, 0]) - 18.0) < 8
+    assert abs(np.median(gaze[(t > FIRST_S + 21) & (t < FIRST_S + 39), 0]) + 18.0) < 8
+    claim = json.loads((tmp_path / "out" / "claim.json").read_text())
+    assert claim["epsilon_in_any"]["2"] == 5 * 3605.0
+    assert claim["guarantee"]["promise"]["small_movements"]["epsilon"] == pytest.approx(100.0, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -314,9 +314,7 @@ def _released(
     else:
         schema = mechanism.schema
         t = first_row / rate + schema.step_s * np.arange(len(rows), dtype=np.float64)
-        if (
-            mechanism.n == 1
-        ):  # of slots the recording has the ends, on a public grid: the middle of each of their columns
+        if mechanism.n == 1:  # of slots the recording has the ends, on a public grid: the middle of each column
             before_end = schema.step_s * (schema.shape[1] - 0.5 - np.arange(schema.shape[1]))
             t = (recording.t[first_row:, None] - before_end).ravel()
         private = Recording(t, rows, schema.names, recording.path)
