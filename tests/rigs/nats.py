@@ -49,6 +49,7 @@ class NatsServer:
         self.url, self.mqtt_url = f"nats://127.0.0.1:{self.port}", f"mqtt://127.0.0.1:{self.mqtt_port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._folder, self.name, self._configuration = folder, name, folder / f"{name}.conf"
+        self.log = folder / f"{name}.log"
         from eyestream.rim.logs.nats import mapping  # an extra, which a bare machine lacks
 
         source, target = mapping(partitions)
@@ -70,7 +71,7 @@ class NatsServer:
         """Start, and wait until it accepts connections; one of a cluster opens MQTT when most of them are there."""
         program = nats_program()
         assert program is not None, "nats-server is not installed"
-        with (self._folder / f"{self._configuration.stem}.log").open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [program, "-c", str(self._configuration)], stdout=log, stderr=log, process_group=0
             )
