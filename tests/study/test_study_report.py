@@ -76,7 +76,7 @@ def test_traces_have_units_borders_of_chunks_and_error_bands() -> None:
         upright = [line.get_xdata()[0] for line in axis.lines if len(set(line.get_xdata())) == 1]  # type: ignore[index]
         assert upright == [32.0, 48.0, 64.0]
         [band] = [found for found in axis.collections if isinstance(found, PolyCollection)]
-        heights = band.get_paths()[0].vertices[:, 1]
+        heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
         assert float(np.ptp(heights)) == pytest.approx(2.0 + 2 * 0.25, abs=0.05)
 
 
