@@ -11,6 +11,7 @@ from typing import Any
 
 from eyestream.lab.releases.page import figures
 from eyestream.lab.releases.plans import key_of, systems
+from eyestream.offline.corpora.attacked import CELLS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CORPORA = ("gazegraph", "nlgem", "everyday")
@@ -20,7 +21,7 @@ def cells_of(study: Path) -> list[dict[str, Any]]:
     """Cells of one study in the order of their lines; of a claim the loss alone."""
     order = ["raw", *(key_of(*one) for one in systems())]
     found = {}
-    for path in sorted((study / "cells").glob("*-v2.json")):
+    for path in sorted((study / "cells").glob(f"*{CELLS}")):
         cell = json.loads(path.read_text(encoding="utf-8"))
         loss = cell.pop("claim", {}).get("loss")
         found[cell["line"]] = cell | ({"claim": {"loss": loss}} if loss else {})
