@@ -51,7 +51,7 @@ def cell(study: Path, name: str, **own: object) -> None:
     both = {"raw": [1.0, 0.0, 0.5, 0.0], "released": [1.0, 1.0, 1.0, 0.0]}
     told = {"corpus": "gazegraph", "people": 4, "made_on": "2026-11-23", "chance_person": 0.25, "splits": 2}
     told |= {"mechanism": "k-same-select", "options": {"k": 4}, "recognised": {"mean matcher": both}}
-    (study / "cells" / f"{name}.json").write_text(json.dumps(told | own))
+    (study / "cells" / f"{name}-v2.json").write_text(json.dumps(told | own))
 
 
 def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +61,7 @@ def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsy
     cell(study, "b-few", splits=1, corpus="of fewer splits")
     cell(study, "c-own")
     cell(study, "raw", mechanism="", options={})
+    (study / "cells" / "c-own-2-v1.json").write_text('{"chance_person": 0.25}')  # of 0.2.0
     options = ("--mechanism", "k-same-select", "--k", "4", "--study", str(study))
     privatize(raw.folder, tmp_path / "out", *options)
     page = (tmp_path / "out" / "CLAIM.md").read_text()
@@ -78,8 +79,8 @@ def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsy
     capsys.readouterr()
     said = refused(capsys, raw.folder, tmp_path / "refused", *options[:3], "3", *options[4:])
     assert "has no cell of k-same-select with k = 3; expected one of eyestream study --datasets" in said
-    (study / "cells" / "d-broken.json").write_text("{")
-    assert "d-broken.json: is no cell of a study" in refused(capsys, raw.folder, tmp_path / "broken", *options)
+    (study / "cells" / "d-broken-v2.json").write_text("{")
+    assert "d-broken-v2.json: is no cell of a study" in refused(capsys, raw.folder, tmp_path / "broken", *options)
 
 
 def test_two_runs_are_two_releases(tmp_path: Path) -> None:

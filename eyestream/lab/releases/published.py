@@ -163,7 +163,7 @@ def verdict(one: Published, corpus: str, own: Array | None, raw: Array, chance: 
     if paper.raw <= paper.chance:
         return f"not judged: hardly anybody of {paper.corpus} is recognised in raw gaze"
     if raw.mean() - chance < 2 * _error(raw):
-        return "not judged: raw gaze is at chance here"
+        return "not judged: raw gaze is within two standard errors of chance here"
     scale = (raw.mean() - chance) / (paper.raw - paper.chance)
     kept = (one.share - paper.chance) / (paper.raw - paper.chance)
     return _said("in kind: ", own - chance - kept * (raw - chance), theirs * scale**2)

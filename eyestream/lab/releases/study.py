@@ -34,6 +34,7 @@ from eyestream.lab.releases.gaze import (
 from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, matched, recognised, usable
 from eyestream.lab.releases.page import page
 from eyestream.lab.releases.plans import CHUNK, Wanted, key_of, systems
+from eyestream.offline.corpora.attacked import CELLS
 from eyestream.offline.corpora.corpus import Corpus, Part, participants_table
 from eyestream.offline.corpora.kinds import MAPS, ROWS
 from eyestream.offline.corpora.layouts import open_folder
@@ -50,8 +51,6 @@ Array = NDArray[np.float64]
 Cell = dict[str, Any]
 _FEW = 8
 """People of whom all assignments can be tried."""
-_VERSION = 2
-"""Of what a cell holds; a change of a measure raises it, and cells are made again."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def study_datasets(
         raw = _prepared(gaze, Path(scratch), 2 if quick else splits, name)
         for done, (key, one) in enumerate([("raw", None), *((key_of(*one), one) for one in wanted)]):
             progress(f"{done} of {len(wanted) + 1} cells done, next {key}")
-            path = cells_at / f"{key.replace(' ', '').replace('=', '-')}-{len(raw.splits)}-v{_VERSION}.json"
+            path = cells_at / f"{key.replace(' ', '').replace('=', '-')}-{len(raw.splits)}{CELLS}"
             found[key] = _kept(path) or _made(path, raw, key, one)
             target.write_text(page(found), encoding="utf-8")
     return target

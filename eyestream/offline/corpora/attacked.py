@@ -10,7 +10,11 @@ import msgspec
 
 from eyestream.errors import ConfigError
 
-__all__ = ["Attacked", "attacked"]
+__all__ = ["CELLS", "Attacked", "attacked"]
+
+CELLS = "-v2.json"
+"""How names of cells end; the number is of what a cell holds. A change of a measure raises it, and cells are made
+again."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def attacked(study: Path, system: str, options: Mapping[str, object]) -> Attacke
         when it has no such cell, or a damaged one.
     """
     wanted = json.loads(json.dumps(dict(options)))
-    cells = [_cell(path) for path in sorted((study / "cells").glob("*.json"))]
+    cells = [_cell(path) for path in sorted((study / "cells").glob(f"*{CELLS}"))]
     own = [one for one in cells if one.mechanism == system and one.options == wanted and one.recognised]
     if not own:
         given = ", ".join(f"{name} = {value}" for name, value in wanted.items())

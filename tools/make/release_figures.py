@@ -1,0 +1,47 @@
+"""`docs/releases-figures.json` and the page made of it, from cells that studies and measurements of time keep.
+
+python -m tools.make.release_figures OUT      OUT of tools.verification.release_systems and release_hours
+python -m tools.make.release_figures          the page alone, again
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from eyestream.lab.releases.page import figures
+from eyestream.lab.releases.plans import key_of, systems
+from eyestream.offline.corpora.attacked import CELLS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+CORPORA = ("gazegraph", "nlgem", "everyday")
+
+
+def cells_of(study: Path) -> list[dict[str, Any]]:
+    """Cells of one study in the order of their lines; of a claim the loss alone."""
+    order = ["raw", *(key_of(*one) for one in systems())]
+    found = {}
+    for path in sorted((study / "cells").glob(f"*{CELLS}")):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        loss = cell.pop("claim", {}).get("loss")
+        found[cell["line"]] = cell | ({"claim": {"loss": loss}} if loss else {})
+    return [found[line] for line in order if line in found]
+
+
+def main() -> None:
+    """Collect where there is a folder, and write the page."""
+    target = DOCS / "releases-figures.json"
+    if len(sys.argv) > 1:
+        out = Path(sys.argv[1])
+        corpora = [cells for name in CORPORA if (cells := cells_of(out / f"{name}-study"))]
+        taken = json.loads((out / "hours.json").read_text(encoding="utf-8")).values()
+        blocks = [",\n".join(json.dumps(cell, separators=(",", ":")) for cell in own) for own in (*corpora, taken)]
+        text = '{"corpora": [\n[' + "],\n[".join(blocks[:-1]) + ']],\n"hours": [\n' + blocks[-1] + "]}\n"
+        target.write_text(text, encoding="utf-8")
+    found = json.loads(target.read_text(encoding="utf-8"))
+    by_line = [{cell["line"]: cell for cell in cells} for cells in found["corpora"]]
+    (DOCS / "releases-figures.md").write_text(figures(by_line, found["hours"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
