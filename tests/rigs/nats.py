@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Awaitable, Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -45,7 +46,7 @@ class NatsServer:
 
     def __init__(self, folder: Path, partitions: int, name: str = "n0", routes: tuple[int, ...] = (), place: int = 0):
         folder.mkdir(exist_ok=True)
-        self.port, self.mqtt_port = free_port(), free_port()
+        self.port, self.mqtt_port, self._page_port = free_port(), free_port(), free_port()
         self.url, self.mqtt_url = f"nats://127.0.0.1:{self.port}", f"mqtt://127.0.0.1:{self.mqtt_port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._folder, self.name, self._configuration = folder, name, folder / f"{name}.conf"
@@ -58,6 +59,7 @@ class NatsServer:
             f"listen: 127.0.0.1:{self.port}",
             f"jetstream {{ store_dir: '{folder / name}', max_mem: 256M, max_file: 1G }}",
             f"pid_file: '{folder / name}.pid'",
+            f"http: 127.0.0.1:{self._page_port}",
             *_drain_lines(),
             f"mqtt {{ listen: '127.0.0.1:{self.mqtt_port}' }}",
             f"mappings = {{ '{source}': '{target}' }}",
@@ -103,6 +105,14 @@ class NatsServer:
         """As a host that has lost its power: it answers nothing, and its connections stay."""
         assert self._process is not None, "it is not started"
         self._process.send_signal(signal.SIGSTOP)
+
+    def healthy(self) -> bool:
+        """Whether it says that its copies of all streams are whole, as operators ask before they end the next one."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._page_port}/healthz", timeout=5):
+                return True
+        except OSError:
+            return False
 
     @property
     def drained(self) -> bool:

@@ -6,9 +6,9 @@
 Workers are processes of `eyestream shard`, one for each partition, with a second place in NATS. A life ends at a random
 moment, or right after one of its effects (`tests.rigs.dying`). Trackers send rows all the time; every byte string is
 compared that anybody could hear, and every one that the log keeps. Nodes are killed or restarted in order one after the
-other, each when the last one has caught up: raw rows are in the memory of three. Ctrl-C ends the kills; what was seen
-until then is summed up as at the end. The exit code is 1 when a chunk has two byte strings or is missing, a session was
-broken, or the ledgers do not have exactly what was released.
+other, each when all say that they are healthy: raw rows are in the memory of three. Ctrl-C ends the kills; what was
+seen until then is summed up as at the end. The exit code is 1 when a chunk has two byte strings or is missing, a
+session was broken, or the ledgers do not have exactly what was released.
 """
 
 import argparse
@@ -101,13 +101,10 @@ async def send(client: Client, key: StreamKey, payload: bytes) -> None:
     await patiently(lambda: jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload))
 
 
-async def caught_up(client: Client) -> None:
-    """Raise TimeoutError while a copy of a stream is behind."""
-    for name in (*(f"EYESTREAM_RAW_{partition}" for partition in range(PARTITIONS)), PRIVATE):
-        group = (await client.jetstream(timeout=2.0).stream_info(name)).cluster
-        copies = group.replicas if group is not None else None
-        if not copies or len(copies) < 2 or not all(copy.current and not copy.lag for copy in copies):
-            raise TimeoutError(name)
+async def whole(servers: list[NatsServer]) -> None:
+    """Raise TimeoutError while a server is not healthy."""
+    if not all(await asyncio.gather(*(asyncio.to_thread(server.healthy) for server in servers))):
+        raise TimeoutError("a server is not healthy")
 
 
 class Trial:
@@ -211,7 +208,7 @@ class Trial:
             await asyncio.to_thread(server.start)
             self._gaps.happens(kind)
             await asyncio.sleep(1.0)
-            await patiently(lambda: caught_up(self._client))
+            await patiently(lambda: whole(self._servers), 120.0)
 
     def _sum_up(self, seconds: float) -> list[str]:
         seen, events = self._seen, self._gaps.events
