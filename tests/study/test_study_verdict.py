@@ -73,7 +73,7 @@ def test_the_verdict_names_what_is_useful_and_hides_and_never_without_its_power(
     assert "Raw rows, for comparison: people are found, area 0.99" in text
     assert "quick" not in text
     without = " ".join(verdict([RAW, tells], limits, 64, 18.0, quick=True))
-    assert "No way of releasing is useful while nobody was seen to be found." in without
+    assert "No way of releasing is useful and, at the same time, hides people from these attackers." in without
     assert without.startswith("This was a quick run")
 
 

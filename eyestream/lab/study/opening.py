@@ -107,10 +107,9 @@ def _priced(records: Sequence[Record]) -> str:
     return (
         f"One person's rows, and what was released of them at {first['minute']:g} epsilon a minute "
         f"({first['epsilon']:g} a chunk of {first['n']} rows). Vertical lines: a chunk begins. Bands: the error "
-        "that applications are given, one standard deviation to each side. It is that of the noise alone for cfpa. A "
-        "released line that follows the raw one tells what the person does at that moment. One that stays flat, or "
-        "moves within its band, tells nothing. A way without levels follows the changes of the raw line, at another "
-        "height."
+        "that applications are given, one standard deviation to each side. A released line that follows the raw one "
+        "tells what the person does at that moment. One that stays flat, or moves within its band, tells nothing. A "
+        "way without levels follows the changes of the raw line, at another height."
     )
 
 
@@ -120,8 +119,8 @@ def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, reco
     return Section(
         "Utility against identity",
         (
-            f"Random halves of the people calibrate and the other half is released, then the roles change: "
-            f"{plan.frontier_splits} splits. Explained: of the variance of rows that are clipped at the 0.5 % "
+            f"Random halves of the people calibrate and the other half is released, then the roles change. "
+            f"Splits: {plan.frontier_splits}. Explained: of the variance of rows that are clipped at the 0.5 % "
             "quantiles; a value that was there and was not released counts as the mean, so that nothing missing "
             "raises a score. Mean over features, with 95 % over people in brackets, and median: one feature that "
             "hardly moves can sink the mean.",

@@ -88,7 +88,7 @@ def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: fl
             "have been seen."
         )
     else:
-        said.append("No way of releasing is useful while nobody was seen to be found.")
+        said.append("No way of releasing is useful and, at the same time, hides people from these attackers.")
     other = [r for r in judged if useful(r) and r not in both]
     if other:
         best = max(other, key=lambda r: float(r["explained"]))
