@@ -31,13 +31,14 @@ _NO_LEVELS = "none: how someone differs from other people is subtracted. Changes
 def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     """(topic, sentence) pairs, each of a line or two."""
     spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
+    schema = mechanism.schema
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
     behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
     lines = [
         (
             "comes out",
-            f"{spec.features} features at {spec.rate_hz:g} rows a second, {duration(stream.chunk_s)} at once",
+            f"{len(schema.names)} features at {1 / schema.step_s:g} rows a second, {duration(stream.chunk_s)} at once",
         ),
         (
             "first chunk",
@@ -49,8 +50,9 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
             f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{behind}; {minute:g} a minute, "
             "and the sum grows as long as chunks come",
         ),
-        ("levels", _NO_LEVELS if stream.withheld_s else _LEVELS),
     ]
+    if mechanism.domain.keeps:
+        lines.append(("levels", _LEVELS if mechanism.calibration.anchor is None else _NO_LEVELS))
     table = load_table()
     found = measured(table["rows"], stream.settings.privacy.calibration, round(minute, 6))
     if found is None:
