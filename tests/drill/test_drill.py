@@ -31,6 +31,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.plan import Plan, load
+from eyestream.rim.plan.summary import summary
 from eyestream.rim.sdk.subscriber import Chunk, subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry as sources
@@ -130,7 +131,11 @@ def test_a_calibration_comes_back_with_what_it_takes_off(config: Path) -> None:
 
 
 def test_the_guarantee_is_in_its_own_words(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = load(config).streams["spells"].guarantee
+    stream = load(config).streams["spells"]
+    short = dict(summary(stream))
+    assert short["comes out"] == f"{N + 1} features at 1 rows a second, 1 s at once"
+    assert "levels" not in short
+    made = stream.guarantee
     said = dict(made.sentences())
     assert said["claim"].startswith("6-differential privacy (pure) for one spell after the first one of its session,")
     assert said["unit"].startswith("one spell: a spell of 4 flags (1 s) of one device. Two spells are neighbours")
@@ -143,6 +148,14 @@ def test_the_guarantee_is_in_its_own_words(config: Path, capsys: pytest.CaptureF
     run("guarantee", "--config", config, "--json")
     claim = json.loads(capsys.readouterr().out)["spells"]
     assert (claim["usual"], claim["bits"], claim["loss"]["unit"]) == ({"spells": 1}, N + 1, "spell")
+
+
+def test_check_says_what_a_second_of_gaze_enters(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):  # there is neither a ledger nor a broker
+        run("check", "--config", config)
+    said = capsys.readouterr().out
+    assert "calibration, epsilon, budget and sources fit" in said
+    assert "one second of gaze that enters no usual side enters up to 3 chunks, epsilon 18" in said
 
 
 def test_recordings_are_released_by_the_command(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,8 @@ def _gaze(plan: Plan) -> Iterator[Finding]:
     for name, stream in plan.streams.items():
         calibration = stream.mechanism.calibration
         for profile, mark in stream.marks:
-            which = "" if calibration.anchor is None else " that enters no baseline"
+            facts = stream.mechanism.facts(stream.chunk_s) if calibration.takes_off is not None else ()
+            which = f" that enters no {facts[0].topic}" if facts else ""
             same = calibration.check_front_end(mark)
             known = "the very front end" if same else "its detector, on another tracker: see check --recording"
             yield good(

@@ -36,11 +36,11 @@ _NO_LEVELS = "none: how someone differs from other people is subtracted. Changes
 def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     """(topic, sentence) pairs, each of a line or two."""
     spec, mechanism, first_s = stream.spec, stream.mechanism, stream.withheld_s + stream.chunk_s
+    schema = mechanism.schema
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
     chunk = duration(stream.chunk_s) if stream.chunk_s >= 1 else f"{stream.chunk_s:g} s"
     behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
-    schema = mechanism.schema
     what = f"{spec.features} features" if mechanism.domain.keeps else ", ".join(schema.names)
     lines = [
         ("comes out", f"{what} at {1 / schema.step_s:g} rows a second, {chunk} at once"),
@@ -54,8 +54,9 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
             f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{behind}; {minute:g} a minute, "
             "and the sum grows as long as chunks come",
         ),
-        ("levels", _NO_LEVELS if stream.withheld_s else _LEVELS),
     ]
+    if mechanism.domain.keeps:
+        lines.append(("levels", _LEVELS if mechanism.calibration.anchor is None else _NO_LEVELS))
     table, found = load_table(), _measured(stream)
     if found is None:
         lines.append(("signal", "not measured for this calibration at this epsilon: `eyestream study` measures it"))
