@@ -133,7 +133,7 @@ def test_a_calibration_comes_back_with_what_it_takes_off(config: Path) -> None:
 def test_the_guarantee_is_in_its_own_words(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = load(config).streams["spells"]
     short = dict(summary(stream))
-    assert short["comes out"] == f"{N + 1} features at 1 rows a second, 1 s at once"
+    assert short["comes out"].endswith(" at 1 rows a second, 1 s at once")
     assert "levels" not in short
     made = stream.guarantee
     said = dict(made.sentences())
