@@ -42,4 +42,4 @@ def test_the_process_that_holds_the_ledger_is_told(tmp_path: Path, capsys: pytes
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert told == [signal.SIGUSR1]
-    assert f"process {os.getpid()} was told" in capsys.readouterr().out
+    assert f"process {os.getpid()} is to forget" in capsys.readouterr().out

@@ -28,7 +28,12 @@ from tests.privacy.small_corpus import calibrated, corpus
 PACKAGE = Path(eyestream.__file__).parent
 OWN = ("privacy/mechanisms/", "lab/mechanisms/")
 """Folders of the mechanisms, their entries and their registry."""
-SYSTEMS = ("offline/corpora/registry.py", "offline/corpora/samples.py", "lab/releases/plans.py")
+SYSTEMS = (
+    "offline/corpora/registry.py",
+    "offline/corpora/samples.py",
+    "lab/releases/plans.py",
+    "lab/releases/page.py",
+)
 """They name systems that release corpora. Some are called as the mechanism that they take to a corpus."""
 PUBLIC = PACKAGE / "__init__.py"
 """Names the classes, for `from eyestream import KLT`."""

@@ -52,6 +52,10 @@ class Relay:
             takes_off=None, names=tuple(names), units=units, rate_hz=2.0, content_hash="0" * 64, lo=places, hi=places
         )
 
+    def facts(self, seconds: float) -> tuple[()]:
+        """Nothing that is its own."""
+        return ()
+
     def session(self, snapshot: bytes | None = None) -> "Relay":
         """Sessions have no state."""
         return self

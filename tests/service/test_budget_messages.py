@@ -291,7 +291,7 @@ async def test_who_waits_for_news_misses_none() -> None:
     [
         (Budget(96, "session"), "96 chunks, 51 min of this session; more with the tracker's next session"),
         (Budget(0, "session"), "nothing of this session; more with the tracker's next session"),
-        (Budget(1, "day", 1_795_305_600), "1 chunks, 32 s of this day; more at 2026-11-22 00:00 UTC"),
+        (Budget(1, "day", 1_795_305_600), "1 chunk, 32 s of this day; more at 2026-11-22 00:00 UTC"),
         (Budget(0, "day", 900), "more than was said last: a day is over since"),
         (Budget(0, "lifetime"), "nothing for ever; then never"),
         (Budget(2**64 - 1, "day", 2**64 - 1), "18446744073709551615 chunks, 11574074 days of this day; then never"),

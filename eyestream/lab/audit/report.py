@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["FINDINGS", "Finding", "Report"]
 
 FINDINGS = {
-    "epsilon-exceeded": "two neighbouring chunks are told apart better than the stated epsilon allows",
+    "epsilon-exceeded": "two neighbouring chunks are distinguished better than the stated epsilon allows",
     "float-surface": "the low bits are those of floating-point arithmetic on noise, so outputs tell inputs apart",
     "noise-reuse": "the same noise came more than once: over calls, threads, copies of the process, or two processes",
     "state-across-chunks": "what comes out for a chunk depends on the chunks before it",
