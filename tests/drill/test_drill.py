@@ -11,12 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from eyestream.cli import main as command
-from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from eyestream.lab.audit.estimate import lower_bound
 from eyestream.lab.audit.trials import Case, count, trial_of
@@ -25,7 +23,6 @@ from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build, registry
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
@@ -35,16 +32,16 @@ from eyestream.rim.plan.summary import summary
 from eyestream.rim.sdk.subscriber import Chunk, subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry as sources
-from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.testing.mechanisms import check_any_input, check_life
 from eyestream.testing.noise import SeededNoise, ZeroNoise
 from tests.drill.right import RIGHT, STEP_S
 from tests.drill.unary import ENTRY
 from tests.drill.unary.laboratory import synthetic
 from tests.drill.unary.mechanism import weight_for
+from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
 from tests.rigs.sidecar import NO_BROKER, at_work
 
-PLACE, RATE_HZ, SPEED, EPSILON, N = "tests.drill.unary:ENTRY", 100.0, 8.0, 6.0, 4
+PLACE, EPSILON, N = "tests.drill.unary:ENTRY", 6.0, 4
 PROFILE = load_profile("degrees").at_rate(RATE_HZ)
 
 
@@ -53,28 +50,7 @@ def gaze_at(t: np.ndarray[Any, Any]) -> Samples:
     return Samples.of(t, np.where(np.floor((t - 0.001) / 5.0) % 2, 10.0, -10.0), np.zeros(len(t)))
 
 
-class Tracker:
-    """Gaze of one tracker whose clock runs `SPEED` times as fast as the host's."""
-
-    def __init__(self, options: "NoOptions", profile: Profile, place: Place) -> None:
-        pass
-
-    async def run(self, deliver: DeliverGaze) -> None:
-        loop, sent = asyncio.get_running_loop(), 0
-        began = loop.time()
-        while True:
-            await asyncio.sleep(0.01)
-            due = int((loop.time() - began) * SPEED * RATE_HZ)
-            samples = gaze_at(np.arange(sent, due) / RATE_HZ)
-            deliver(GazeColumns(samples.t, np.column_stack([samples.x, samples.y])))
-            sent = due
-
-
-class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """It takes none."""
-
-
-TRACKER = GazeKind("tracker", NoOptions, "degrees", Tracker)
+TRACKER = fast_tracker(gaze_at)
 
 TEXT = """
 [private]

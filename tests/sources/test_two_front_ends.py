@@ -19,22 +19,22 @@ from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.rim import config
 from eyestream.rim.files import calibrations, profiles
-from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import Plan, load, resolved
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
-from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeKind, Place
+from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
+from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.relay import LOST, Relay
 from tests.rigs.sidecar import at_work
 from tests.rigs.spy import spying
 
-RATE_HZ, SPEED, DEVICE = 100.0, 8.0, "hmd-1"
+DEVICE = "hmd-1"
 THIRD_S = 3.0
 """The eye goes to the next third after so long; every fourth stay it is lost."""
 
@@ -52,30 +52,8 @@ def words(t: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(stay == 3, LOST, stay)
 
 
-class Tracker:
-    """Gaze of one tracker whose clock runs `SPEED` times as fast as the host's."""
-
-    made = 0
-
-    def __init__(self, options: "NoOptions", profile: Profile, place: Place) -> None:
-        Tracker.made += 1
-
-    async def run(self, deliver: DeliverGaze) -> None:
-        loop, sent = asyncio.get_running_loop(), 0
-        began = loop.time()
-        while True:
-            await asyncio.sleep(0.01)
-            due = int((loop.time() - began) * SPEED * RATE_HZ)
-            samples = gaze_at(np.arange(sent, due) / RATE_HZ)
-            deliver(GazeColumns(samples.t, np.column_stack([samples.x, samples.y])))
-            sent = due
-
-
-class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """It takes none."""
-
-
-TRACKER = GazeKind("tracker", NoOptions, "degrees", Tracker)
+MADE: list[Profile] = []
+TRACKER = fast_tracker(gaze_at, MADE)
 
 TEXT = """
 [private]
@@ -112,7 +90,7 @@ def planned(folder: Path, url: str = "mqtt://localhost", session: float = 1152.0
 
 
 def test_a_plan_has_a_front_end_for_each_stream_and_one_tracker_for_both(tmp_path: Path) -> None:
-    plan, before = planned(tmp_path), Tracker.made
+    plan, before = planned(tmp_path), len(MADE)
     features, third = plan.streams["features"], plan.streams["third"]
     assert (len(features.spec.names), features.spec.window_s, features.chunk_s) == (52, 30.0, 16.0)
     assert (third.spec.names, third.spec.units, third.spec.rate_hz, third.chunk_s) == (("third",), ("1",), 2.0, 0.5)
@@ -120,7 +98,7 @@ def test_a_plan_has_a_front_end_for_each_stream_and_one_tracker_for_both(tmp_pat
     assert third.spec.memory_s == profile.live_reach_s < features.spec.memory_s == profile.memory_s
     assert third.touched == math.ceil(2.0 * (0.5 + 1.0 + profile.live_reach_s)) == 4
     sources = plan.sources()
-    assert Tracker.made == before + 1
+    assert len(MADE) == before + 1
     feeders = [sources[StreamKey(DEVICE, name)] for name in ("features", "third")]
     assert all(isinstance(feeder, GazeFeeder) for feeder in feeders)
     assert feeders[0].link is feeders[1].link  # type: ignore[union-attr]

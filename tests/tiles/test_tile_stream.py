@@ -7,13 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
-from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import slot_rows
 from eyestream.privacy.charge import EPSILON_UNITS
@@ -22,23 +20,22 @@ from eyestream.privacy.mechanisms.tile.mechanism import OUTPUT
 from eyestream.privacy.mechanisms.tile.tables import calibration_of
 from eyestream.privacy.tiles.reader import Code, Reader
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.sdk.subscriber import Chunk, subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
-from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.testing.clocks import until
 from eyestream.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
 from eyestream.testing.noise import SeededNoise
+from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import at_work
 from tests.rigs.spy import spying
 from tests.tiles import worlds
 
-RATE_HZ, SPEED, DEVICE, EPSILON = 100.0, 8.0, "hmd-1", 6.0
+DEVICE, EPSILON = "hmd-1", 6.0
 STAY_S = 3.0
 PLACES = ((-20.0, 8.0), (0.0, 0.0), (20.0, -8.0), (math.nan, math.nan))
 PROFILE = load_profile("degrees").at_rate(RATE_HZ)
@@ -50,28 +47,7 @@ def gaze_at(t: np.ndarray[Any, Any]) -> Samples:
     return Samples.of(t, x, y, valid=np.isfinite(x))
 
 
-class Tracker:
-    """Gaze of one tracker whose clock runs `SPEED` times as fast as the host's."""
-
-    def __init__(self, options: "NoOptions", profile: Profile, place: Place) -> None:
-        pass
-
-    async def run(self, deliver: DeliverGaze) -> None:
-        loop, sent = asyncio.get_running_loop(), 0
-        began = loop.time()
-        while True:
-            await asyncio.sleep(0.01)
-            due = int((loop.time() - began) * SPEED * RATE_HZ)
-            samples = gaze_at(np.arange(sent, due) / RATE_HZ)
-            deliver(GazeColumns(samples.t, np.column_stack([samples.x, samples.y])))
-            sent = due
-
-
-class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """It takes none."""
-
-
-TRACKER = GazeKind("tracker", NoOptions, "degrees", Tracker)
+TRACKER = fast_tracker(gaze_at)
 
 TEXT = """
 [private]
