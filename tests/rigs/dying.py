@@ -16,7 +16,7 @@ from typing import Any
 from eyestream.cli.main import main
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.logs.nats import NatsLog
+from eyestream.rim.logs.nats.log import NatsLog
 from eyestream.rim.shard.outbox import Outbox
 from eyestream.rim.shard.worker import Worker
 

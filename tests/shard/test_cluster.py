@@ -28,7 +28,7 @@ def servers(tmp_path: Path) -> Iterator[list[NatsServer]]:
 @contextlib.asynccontextmanager
 async def joined(servers: list[NatsServer]) -> AsyncIterator[tuple[Any, Any]]:
     """A client of these servers, and the partition."""
-    from eyestream.rim.logs.nats import NatsLog, connected, make_streams
+    from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 
     async with connected([server.url for server in servers]) as client:
         await patiently(lambda: make_streams(client, [0], replicas=3, raw_age_s=600.0, released_age_s=600.0))

@@ -1,11 +1,13 @@
 """A fleet's configuration: what cannot be used is said before anything is made."""
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+import eyestream
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim import plan
 from eyestream.rim.config import load
@@ -71,6 +73,14 @@ def test_a_fleet_needs_no_broker_in_its_file(tmp_path: Path, log: str, server: s
     )
 
 
+def test_nobody_else_knows_a_kind_of_log() -> None:
+    """Another one is a package beside them, and a line in what configurations know."""
+    package = Path(eyestream.__file__).parent
+    known = re.compile("[\"'](nats|kafka)[\"']|rim[./]logs[./](nats|kafka)")
+    knowing = {path.relative_to(package) for path in package.rglob("*.py") if known.search(path.read_text("utf-8"))}
+    assert {path for path in knowing if path.parts[:2] != ("rim", "logs")} == {Path("rim/config/fleet.py")}
+
+
 @pytest.mark.parametrize("partition", [-1, 2])
 async def test_a_partition_that_is_not_there(tmp_path: Path, partition: int) -> None:
     with pytest.raises(ConfigError, match=r"expected 0 to 1"):
@@ -82,7 +92,7 @@ async def test_an_extra_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, module: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    for known in [f"eyestream.rim.logs.{log}", "eyestream.rim.shard.bucket"]:
+    for known in [f"eyestream.rim.logs.{log}.{name}" for name in ("log", "bucket", "opening")]:
         monkeypatch.delitem(sys.modules, known, raising=False)
     with pytest.raises(ConfigError, match=r"pip install 'eyestream\[(fleet|kafka)\]'"):
         await made(fleet_config(tmp_path, log, ["127.0.0.1:1"], 2, ["d"]))

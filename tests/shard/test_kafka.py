@@ -39,7 +39,7 @@ def sender(servers: list[str]) -> Any:
 async def test_a_partition_is_read_from_an_offset_and_nothing_is_committed(servers: list[str]) -> None:
     from confluent_kafka import TopicPartition
 
-    from eyestream.rim.logs.kafka import RAW, KafkaLog
+    from eyestream.rim.logs.kafka.log import RAW, KafkaLog
 
     producer = sender(servers)
     for number in range(5):
@@ -69,7 +69,7 @@ async def test_a_partition_is_read_from_an_offset_and_nothing_is_committed(serve
 
 
 async def test_brokers_that_are_gone_are_trouble_with_the_link() -> None:
-    from eyestream.rim.logs import kafka
+    from eyestream.rim.logs.kafka import log as kafka
 
     with contextlib.closing(kafka.KafkaLog(["127.0.0.1:1"], 0)) as log:
         with pytest.raises(LinkError, match="Kafka"):
@@ -84,7 +84,7 @@ async def test_fifteen_kills(servers: list[str], tmp_path: Path) -> None:
     """As on NATS: every chunk once, with one byte string, charged once, in one session of a device."""
     from confluent_kafka import Consumer, TopicPartition
 
-    from eyestream.rim.logs.kafka import PRIVATE, RAW
+    from eyestream.rim.logs.kafka.log import PRIVATE, RAW
 
     devices, chunks, luck, kills = [f"d{i}" for i in range(12)], 25, random.Random(4), 15
     producer, seen = sender(servers), Seen()

@@ -44,7 +44,7 @@ def files(folder: Path) -> list[bytes]:
 @contextlib.asynccontextmanager
 async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
     """Every partition."""
-    from eyestream.rim.logs.nats import NatsLog, connected, make_streams
+    from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 
     async with connected([server.url]) as client:
         await make_streams(client, range(PARTITIONS), replicas=1, raw_age_s=60.0, released_age_s=60.0)
@@ -66,7 +66,7 @@ async def test_a_tracker_that_speaks_mqtt_reaches_the_partition_of_its_device(se
 
 
 async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(server: NatsServer) -> None:
-    from eyestream.rim.logs.nats import PRIVATE, connected
+    from eyestream.rim.logs.nats.log import PRIVATE, connected
 
     async with logs(server) as (log, _), connected([server.url]) as client:
         before = await log.bounds()
@@ -125,8 +125,8 @@ async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_ano
 
 
 async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
-    from eyestream.rim.logs.nats import connected
-    from eyestream.rim.shard.bucket import Bucket, make_bucket
+    from eyestream.rim.logs.nats.bucket import Bucket, make_bucket
+    from eyestream.rim.logs.nats.log import connected
 
     async with connected([server.url]) as client:
         await make_bucket(client, 1)
@@ -139,8 +139,8 @@ async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
 
 async def test_of_two_workers_on_copies_of_a_shard_one_ends(server: NatsServer) -> None:
     """Whoever was there first is told so before it publishes; the one that read last goes on."""
-    from eyestream.rim.logs.nats import connected
-    from eyestream.rim.shard.bucket import Bucket, make_bucket
+    from eyestream.rim.logs.nats.bucket import Bucket, make_bucket
+    from eyestream.rim.logs.nats.log import connected
 
     async with connected([server.url]) as client:
         await make_bucket(client, 1)
@@ -157,8 +157,8 @@ async def test_of_two_workers_on_copies_of_a_shard_one_ends(server: NatsServer) 
 
 async def test_a_second_place_whose_answer_was_lost_is_written_again(server: NatsServer) -> None:
     """As in an election: what was written then may be older by now than what is to be written."""
-    from eyestream.rim.logs.nats import connected
-    from eyestream.rim.shard.bucket import Bucket, make_bucket
+    from eyestream.rim.logs.nats.bucket import Bucket, make_bucket
+    from eyestream.rim.logs.nats.log import connected
 
     async with connected([server.url]) as client:
         await make_bucket(client, 1)
@@ -250,7 +250,7 @@ async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> No
 @pytest.mark.timeout(240)
 async def test_twenty_kills(server: NatsServer, tmp_path: Path) -> None:
     """Two workers as processes: every chunk once, with one byte string, charged once, in one session of a device."""
-    from eyestream.rim.logs.nats import connected
+    from eyestream.rim.logs.nats.log import connected
 
     devices, chunks, luck = [f"d{i}" for i in range(20)], 40, random.Random(3)
     seen, config = Seen(), fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices)

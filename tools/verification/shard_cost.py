@@ -23,7 +23,7 @@ import aiomqtt
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.second_place import FilePlace, Lengths
-from eyestream.rim.logs.nats import NatsLog, connected, make_streams
+from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 from eyestream.rim.plan import resolved
 from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.shard.frames import Step

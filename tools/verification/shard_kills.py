@@ -29,7 +29,7 @@ from nats.aio.msg import Msg
 from nats.js.api import DeliverPolicy
 
 from eyestream.rim.logs.log import partition_of
-from eyestream.rim.logs.nats import PRIVATE, connected
+from eyestream.rim.logs.nats.log import PRIVATE, connected
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from tests.rigs.dying import POINTS

@@ -1,11 +1,17 @@
 """``[fleet]``: a log that partitions devices among workers, for `eyestream shard`. One file serves all of them."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
-__all__ = ["FleetSettings"]
+__all__ = ["FleetSettings", "LogEntry", "log_of"]
+
+LOGS = {"nats": "eyestream.rim.logs.nats", "kafka": "eyestream.rim.logs.kafka"}
+"""Kinds of log. Each is a package with an `ENTRY`, which is imported when a configuration names it."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -46,3 +52,43 @@ class FleetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """What the product knows of a kind of log.
+
+    Attributes
+    ----------
+    name
+        As people write it.
+    needs, extra
+        The package of its client, and the extra of eyestream that installs it.
+    opens
+        ``module:NAME`` of what is called with a fleet and a partition. It gives an asynchronous context with the
+        `eyestream.rim.logs.log.Log` of the partition and a second place there, or None. Only its module needs the
+        client.
+    second_place
+        Whether it has a second place of its own.
+    raw
+        Where raw rows are, and for how long, in a sentence.
+    tls
+        Whether all links of a fleet to it speak TLS.
+    listener
+        Address of its own MQTT listener, where it has one: for trackers, applications, and what is retained for them.
+    """
+
+    name: str
+    needs: str
+    extra: str
+    opens: str
+    second_place: bool
+    raw: Callable[[FleetSettings], str]
+    tls: Callable[[FleetSettings], bool]
+    listener: Callable[[FleetSettings], str] | None = None
+
+
+def log_of(fleet: FleetSettings) -> LogEntry:
+    """The kind of log that a fleet names."""
+    found: LogEntry = import_module(LOGS[fleet.log]).ENTRY
+    return found

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from eyestream.privacy.charge import LEVELS
-from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.config.fleet import FleetSettings, log_of
 from eyestream.strict import NAME, ONE_LINE
 
 __all__ = [
@@ -261,18 +260,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def listener(fleet: FleetSettings | None) -> dict[str, BrokerSettings]:
-    """``private`` where a fleet's file leaves it out: the MQTT listener of its first NATS server, with the same login.
-
-    Its port is the usual one, 8883 with TLS and 1883 without.
-    """
-    if fleet is None or fleet.log != "nats":
+    """``private`` where a fleet's file leaves it out: the MQTT listener of its log, if it has one, with its login."""
+    if fleet is None or (url := log_of(fleet).listener) is None:
         return {}
-    scheme, _, place = fleet.servers[0].rpartition("://")
-    host = urlsplit(f"//{place}").hostname or "localhost"
-    url = f"mqtts://{host}:8883" if scheme == "tls" else f"mqtt://{host}:1883"
     return {
         "private": BrokerSettings(
-            url,
+            url(fleet),
             username=fleet.username,
             password_file=fleet.password_file,
             ca_file=fleet.ca_file,

@@ -8,7 +8,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import PURPOSES, words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings, WearerBudgetSettings
-from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.config.fleet import FleetSettings, log_of
 
 if TYPE_CHECKING:
     from eyestream.privacy.claims.facts import SessionBorders, Standing
@@ -42,12 +42,9 @@ def standing_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "Stand
     """What is trusted, by where the ledger is and which log carries the rows."""
     from eyestream.privacy.claims.facts import Standing  # noqa: PLC0415  for who asks
 
-    if fleet is not None and fleet.log == "nats":
-        raw = f"Raw rows are in the memory of its servers for {fleet.raw_age_s:g} s, and on no disk"
-        return Standing.of_fleet("NATS", raw, tls=all(one.startswith("tls://") for one in fleet.servers))
     if fleet is not None:
-        raw = "Raw rows are on its brokers' disks, for as long as their topic says"
-        return Standing.of_fleet("Kafka", raw, tls=fleet.ca_file is not None)
+        entry = log_of(fleet)
+        return Standing.of_fleet(entry.name, entry.raw(fleet), tls=entry.tls(fleet))
     return Standing() if sidecar.second_place is None else Standing.guarded()
 
 

@@ -2,17 +2,16 @@
 
 import asyncio
 import contextlib
-import functools
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eyestream.errors import ConfigError, LinkError
-from eyestream.rim.config import BrokerSettings, Settings
-from eyestream.rim.config.fleet import FleetSettings
+from eyestream.privacy.mechanisms.entry import referred
+from eyestream.rim.config import Settings
+from eyestream.rim.config.fleet import FleetSettings, log_of
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, SecondPlace
 from eyestream.rim.logs.log import Log
-from eyestream.rim.mqtt.endpoint import secret_in, tls_context
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
 from eyestream.rim.shard.directory import create_shard, opened_shard
@@ -22,6 +21,8 @@ from eyestream.rim.shard.worker import Worker
 __all__ = ["found_shard", "run_shard"]
 
 _LOG = logging.getLogger("eyestream.shard")
+
+Opened = contextlib.AbstractAsyncContextManager[tuple[Log, SecondPlace | None]]
 
 
 async def found_shard(plan: Plan, partition: int, created: int) -> None:
@@ -95,7 +96,7 @@ async def run_shard(
         worker = Worker(shard, log, place)
         await stack.enter_async_context(beside(worker))
         async with asyncio.TaskGroup() as group:
-            if fleet.log == "nats":
+            if log_of(fleet).listener is not None:
                 group.create_task(ShardStatus(plan, partition, shard, worker).run(stop), name="status")
             await worker.run(stop)
             return worker
@@ -104,7 +105,7 @@ async def run_shard(
 async def _joined(
     stack: contextlib.AsyncExitStack, fleet: FleetSettings, partition: int, stop: asyncio.Event
 ) -> tuple[Log, SecondPlace | None, bytes | None]:
-    """As `_log`, with the log's secret; a log that is away is waited for until `stop` is set."""
+    """As `_log`, opened, with the log's secret; a log that is away is waited for until `stop` is set."""
     backoff = Backoff()
     while True:
         try:
@@ -120,15 +121,17 @@ async def _joined(
             await backoff.wait()
 
 
-def _log(
-    fleet: FleetSettings, partition: int
-) -> contextlib.AbstractAsyncContextManager[tuple[Log, SecondPlace | None]]:
+def _log(fleet: FleetSettings, partition: int) -> Opened:
     """The partition, and a second place there, if it has one."""
-    if fleet.log == "nats":
-        return _nats(fleet, partition)
-    if fleet.second_place is None:
-        raise ConfigError("[fleet] second_place: missing; Kafka has none, so name a folder on another disk")
-    return _kafka(fleet, partition)
+    kind = log_of(fleet)
+    if fleet.second_place is None and not kind.second_place:
+        raise ConfigError(f"[fleet] second_place: missing; {kind.name} has none, so name a folder on another disk")
+    try:
+        opens: Callable[[FleetSettings, int], Opened] = referred(kind.opens)
+    except ModuleNotFoundError:
+        install = f"pip install 'eyestream[{kind.extra}]'"
+        raise ConfigError(f"[fleet] log: {fleet.log!r} needs {kind.needs}: {install}") from None
+    return opens(fleet, partition)
 
 
 @contextlib.contextmanager
@@ -139,54 +142,6 @@ def _second_place(fleet: FleetSettings, partition: int, bucket: SecondPlace | No
     else:
         assert bucket is not None, "a log without one is refused before"
         yield bucket
-
-
-@contextlib.asynccontextmanager
-async def _nats(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
-    """The partition and a second place there; the streams are made by whoever comes first."""
-    try:
-        from eyestream.rim.logs.nats import NatsLog, connected, make_streams  # noqa: PLC0415  an extra
-        from eyestream.rim.shard.bucket import Bucket, make_bucket  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise ConfigError("[fleet] log: 'nats' needs nats-py: pip install 'eyestream[fleet]'") from None
-    server, files = fleet.servers[0], (fleet.ca_file, fleet.cert_file, fleet.key_file)
-    if any(files) and not server.startswith("tls://"):
-        raise ConfigError("[fleet] servers: ca_file, cert_file and key_file need servers that begin with tls://")
-    login = BrokerSettings(server, ca_file=fleet.ca_file, cert_file=fleet.cert_file, key_file=fleet.key_file)
-    async with connected(
-        fleet.servers,
-        tls=tls_context(login) if server.startswith("tls://") else None,
-        user=fleet.username,
-        password=None if fleet.password_file is None else secret_in(fleet.password_file),
-    ) as client:
-        make = functools.partial(
-            make_streams,
-            client,
-            [partition],
-            replicas=fleet.replicas,
-            raw_age_s=fleet.raw_age_s,
-            released_age_s=fleet.released_age_s,
-        )
-        await make()
-        await make_bucket(client, fleet.replicas)
-        yield NatsLog(client, partition, make), Bucket(client)
-
-
-@contextlib.asynccontextmanager
-async def _kafka(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
-    try:
-        from eyestream.rim.logs.kafka import KafkaLog  # noqa: PLC0415  an extra
-    except ModuleNotFoundError:
-        raise ConfigError("[fleet] log: 'kafka' needs confluent-kafka: pip install 'eyestream[kafka]'") from None
-    files = {"ca": fleet.ca_file, "certificate": fleet.cert_file, "key": fleet.key_file}
-    options = {f"ssl.{name}.location": str(path) for name, path in files.items() if path is not None}
-    if fleet.username is not None and fleet.password_file is not None:
-        options |= {"sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": fleet.username}
-        options["sasl.password"] = secret_in(fleet.password_file)
-    if options:
-        options["security.protocol"] = "SASL_SSL" if "sasl.username" in options else "SSL"
-    with contextlib.closing(KafkaLog(fleet.servers, partition, options)) as log:
-        yield log, None
 
 
 def _fleet(settings: Settings) -> FleetSettings:

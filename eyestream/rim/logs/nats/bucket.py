@@ -8,7 +8,7 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eyestream.errors import LinkError, ShardError
 from eyestream.rim.ledger.second_place import Lengths
-from eyestream.rim.logs.nats import trouble
+from eyestream.rim.logs.nats.log import trouble
 
 __all__ = ["Bucket", "make_bucket"]
 
