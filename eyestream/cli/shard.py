@@ -15,7 +15,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.ops.process import keep_memory_private
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.shard.fleet import found_shard, run_shard
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.worker import ShardWorker
 
 __all__ = ["add_parser", "main"]
 
@@ -71,7 +71,7 @@ async def _run(plan: Plan, partition: int, port: int | None) -> None:
     window = plan.settings.metrics
 
     @contextlib.asynccontextmanager
-    async def served(worker: Worker) -> AsyncIterator[None]:
+    async def served(worker: ShardWorker) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
             if window is not None:
                 from eyestream.rim.ops.metrics import serve, worker_pages  # noqa: PLC0415  for who asks for the window

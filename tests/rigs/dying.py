@@ -17,18 +17,18 @@ from eyestream.cli.main import main
 from eyestream.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.logs.nats.log import NatsLog
-from eyestream.rim.shard.outbox import Outbox
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.outbox import DurableOutbox
+from eyestream.rim.shard.worker import ShardWorker
 
 __all__ = ["POINTS"]
 
 POINTS: dict[str, tuple[type, str]] = {
     "reserve": (Ledger, "reserve"),
     "compute": (StreamRelease, "answer"),
-    "outbox": (Outbox, "append"),
-    "second-place": (Worker, "_remember"),
+    "outbox": (DurableOutbox, "append"),
+    "second-place": (ShardWorker, "_remember"),
     "publish": (NatsLog, "publish"),
-    "mark": (Outbox, "acknowledge"),
+    "mark": (DurableOutbox, "acknowledge"),
 }
 
 

@@ -23,7 +23,7 @@ from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, Publication
 from eyestream.rim.shard.directory import LEDGER, create_shard, opened_shard
 from eyestream.rim.shard.shard import Shard
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.worker import ShardWorker
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
 
@@ -291,7 +291,7 @@ class World:
 
     async def _work(self, shard: Shard) -> None:
         self.log.end, stop = asyncio.Event(), asyncio.Event()
-        running = asyncio.create_task(Worker(shard, self.log, self.place).run(stop))
+        running = asyncio.create_task(ShardWorker(shard, self.log, self.place).run(stop))
         at_the_end = asyncio.create_task(self.log.end.wait())
         await asyncio.wait([running, at_the_end], return_when=asyncio.FIRST_COMPLETED)
         at_the_end.cancel()

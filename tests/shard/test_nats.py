@@ -18,7 +18,7 @@ from eyestream.rim.plan import load
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.shard.fleet import found_shard, run_shard
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.worker import ShardWorker
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import Status
@@ -213,11 +213,11 @@ async def read(port: int, path: str) -> tuple[int, str]:
 async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> None:
     """Status for applications, figures for Prometheus: at work, without its log, on one made again, at the end."""
     path = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
-    planned, stop, ports, workers = load(path), asyncio.Event(), list[int](), list[Worker]()
+    planned, stop, ports, workers = load(path), asyncio.Event(), list[int](), list[ShardWorker]()
     await found_shard(planned, partition := partition_of("d0", PARTITIONS), 0)
 
     @contextlib.asynccontextmanager
-    async def window(worker: Worker) -> AsyncIterator[None]:
+    async def window(worker: ShardWorker) -> AsyncIterator[None]:
         async with serve(0, worker_pages(worker)) as port:
             ports.append(port)
             workers.append(worker)

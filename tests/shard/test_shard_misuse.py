@@ -16,7 +16,7 @@ from eyestream.rim.ledger.second_place import FilePlace, Lengths, refuse_shorter
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
 from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.worker import ShardWorker
 from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
 
@@ -307,11 +307,11 @@ def test_the_second_place_knows_before_anybody_else(
 ) -> None:
     """And a worker that does not tell it is found."""
 
-    async def silent(self: Worker) -> None:
+    async def silent(self: ShardWorker) -> None:
         return
 
     if not told:
-        monkeypatch.setattr(Worker, "_remember", silent)
+        monkeypatch.setattr(ShardWorker, "_remember", silent)
     one = world(tmp_path / "shard")
     watched = Watched(one)
     assert one.live(watched)

@@ -27,8 +27,8 @@ from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 from eyestream.rim.plan import resolved
 from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.shard.frames import Step
-from eyestream.rim.shard.outbox import Outbox
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.outbox import DurableOutbox
+from eyestream.rim.shard.worker import ShardWorker
 from eyestream.testing.clocks import until
 from eyestream.wire.topics import raw_topic
 from tests.rigs.fleets import raw_messages
@@ -67,15 +67,15 @@ async def rows_a_second(port: int, rows: int, released: Callable[[], int]) -> fl
     return 32 * chunks / taken
 
 
-def _forget(self: Outbox, step: Step) -> None:
-    """In the place of `Outbox.append`: nothing is written."""
+def _forget(self: DurableOutbox, step: Step) -> None:
+    """In the place of `DurableOutbox.append`: nothing is written."""
     step.apply(self.contents)
     self._acknowledged = self._acknowledged[len(step.acknowledged) :]
 
 
 async def without_outbox(folder: Path, rows: int) -> float:
     """Of a shard whose outbox writes nothing: what is missing from a worker's rows is what the outbox costs."""
-    with mock.patch.object(Outbox, "append", _forget):
+    with mock.patch.object(DurableOutbox, "append", _forget):
         return await worker(folder, rows)
 
 
@@ -99,7 +99,7 @@ async def worker(folder: Path, rows: int) -> float:
                 opened_shard(folder / "nats", 0, 1, streams, ceilings=Ceilings(), today=lambda: 20_000) as shard,
                 contextlib.closing(FilePlace(folder / "place")) as place,
             ):
-                made, stop = Worker(shard, NatsLog(client, 0), place), asyncio.Event()
+                made, stop = ShardWorker(shard, NatsLog(client, 0), place), asyncio.Event()
                 work = asyncio.create_task(made.run(stop))
                 found = await rows_a_second(server.mqtt_port, rows, lambda: made.published)
                 stop.set()

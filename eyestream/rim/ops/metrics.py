@@ -19,7 +19,7 @@ from eyestream.privacy.meter import Odometer
 from eyestream.release.stream import ChunkCounters
 
 if TYPE_CHECKING:
-    from eyestream.rim.shard.worker import Worker
+    from eyestream.rim.shard.worker import ShardWorker
     from eyestream.rim.sidecar.assembly import Assembly
     from eyestream.rim.sidecar.sidecar import Sidecar
 
@@ -219,7 +219,7 @@ def _common(
     yield from _counter("chunks_delivered", "chunks the broker acknowledged", [("", delivered)])
 
 
-def worker_pages(worker: "Worker") -> dict[str, Page]:
+def worker_pages(worker: "ShardWorker") -> dict[str, Page]:
     """What `serve` serves of a worker of a fleet, by path."""
 
     async def figures() -> tuple[int, str]:
@@ -231,14 +231,14 @@ def worker_pages(worker: "Worker") -> dict[str, Page]:
     return {"/metrics": figures, "/healthz": healthz}
 
 
-def worker_health(worker: "Worker") -> str:
+def worker_health(worker: "ShardWorker") -> str:
     """``ok``, ``log``, or why nothing is released. A ledger that fails ends a worker."""
     if not worker.stands:
         return "log"
     return _withheld(stream.condition for stream in worker.shard.streams.values())
 
 
-def worker_metrics(worker: "Worker") -> str:
+def worker_metrics(worker: "ShardWorker") -> str:
     """All counters of a worker. None of them outlives it: rates and sums over a fleet are for Prometheus."""
     shard, chunks = worker.shard, ChunkCounters()
     for stream in shard.streams.values():

@@ -14,7 +14,7 @@ from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.shard.frames import Contents
-from eyestream.rim.shard.outbox import Outbox, create_outbox
+from eyestream.rim.shard.outbox import DurableOutbox, create_outbox
 from eyestream.rim.shard.resuming import Seal
 from eyestream.rim.shard.shard import Shard
 
@@ -94,7 +94,7 @@ def opened_shard(
         )
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger(folder / LEDGER, ceilings=ceilings))
-        outbox = Outbox(folder / OUTBOX)
+        outbox = DurableOutbox(folder / OUTBOX)
         stack.callback(outbox.close)
         made = outbox.contents.partition, outbox.contents.partitions
         if made != (partition, partitions):

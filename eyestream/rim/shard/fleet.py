@@ -16,7 +16,7 @@ from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
 from eyestream.rim.shard.directory import create_shard, opened_shard
 from eyestream.rim.shard.status import ShardStatus
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.worker import ShardWorker
 
 __all__ = ["found_shard", "run_shard"]
 
@@ -63,8 +63,8 @@ async def run_shard(
     partition: int,
     today: Callable[[], int],
     stop: asyncio.Event,
-    beside: Callable[[Worker], contextlib.AbstractAsyncContextManager[object]] = contextlib.nullcontext,
-) -> Worker:
+    beside: Callable[[ShardWorker], contextlib.AbstractAsyncContextManager[object]] = contextlib.nullcontext,
+) -> ShardWorker:
     """Serve a shard until `stop` is set; gives its worker, whose work is done. `beside` it something else is open.
 
     Raises
@@ -93,7 +93,7 @@ async def run_shard(
                 key=key,
             )
         )
-        worker = Worker(shard, log, place)
+        worker = ShardWorker(shard, log, place)
         await stack.enter_async_context(beside(worker))
         async with asyncio.TaskGroup() as group:
             if log_of(fleet).listener is not None:

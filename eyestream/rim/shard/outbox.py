@@ -21,7 +21,7 @@ from eyestream.errors import ShardError
 from eyestream.rim.ledger.file import LedgerFile, create_file
 from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack, unpack
 
-__all__ = ["Outbox", "create_outbox"]
+__all__ = ["DurableOutbox", "create_outbox"]
 
 _TOO_LONG = 1 << 26
 """Bytes after the last rewriting from which on the file is written again."""
@@ -32,7 +32,7 @@ def create_outbox(path: Path, contents: Contents) -> None:
     create_file(path, pack(contents)[0])
 
 
-class Outbox:
+class DurableOutbox:
     """An outbox in use, held by this process alone.
 
     Parameters

@@ -32,7 +32,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, partition_of
 from eyestream.rim.shard.frames import Border, ReleasedChunk, Step
-from eyestream.rim.shard.outbox import Outbox
+from eyestream.rim.shard.outbox import DurableOutbox
 from eyestream.rim.shard.resuming import ChunkKey, Seal, last_rows, reserved, resumed
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
@@ -78,7 +78,7 @@ class Shard:
         self,
         streams: Iterable[tuple[DeviceSettings, Mechanism]],
         ledger: Ledger,
-        outbox: Outbox,
+        outbox: DurableOutbox,
         *,
         today: Callable[[], int],
         levels: int = 1,

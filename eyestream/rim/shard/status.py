@@ -10,7 +10,7 @@ from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.plan import Plan
 from eyestream.rim.shard.shard import Shard
-from eyestream.rim.shard.worker import Worker
+from eyestream.rim.shard.worker import ShardWorker
 from eyestream.rim.sidecar.boards import LAST_WILL, StatusBoard
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.sender import Sender
@@ -39,7 +39,7 @@ class ShardStatus:
         Serves it.
     """
 
-    def __init__(self, plan: Plan, partition: int, shard: Shard, worker: Worker) -> None:
+    def __init__(self, plan: Plan, partition: int, shard: Shard, worker: ShardWorker) -> None:
         self._shard, self._worker = shard, worker
         self._sender = Sender(Outbox(1, 1.0))  # chunks go by the log
         self._status = StatusBoard(f"{plan.settings.sidecar.name}-{partition}", shard.streams, self._sender.retain)

@@ -18,7 +18,7 @@ from eyestream.rim.shard.frames import ReleasedChunk
 from eyestream.rim.shard.shard import Shard
 from eyestream.streams import StreamKey
 
-__all__ = ["Worker"]
+__all__ = ["ShardWorker"]
 
 _AT_ONCE = 256
 """Messages that are read together, and chunks that are published together, at most."""
@@ -37,7 +37,7 @@ _PAUSE_S = 0.4
 _LOG = logging.getLogger("eyestream.shard")
 
 
-class Worker:
+class ShardWorker:
     """Serves one shard.
 
     Parameters
