@@ -10,6 +10,9 @@ import pytest
 import eyestream
 from eyestream.cli.main import COMMANDS
 from eyestream.rim.config import load
+from eyestream.rim.config.purposes import load_table
+from eyestream.rim.plan import resolved
+from eyestream.rim.plan.summary import correlations
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("eyestream", "tests", "tools", "benchmarks", "docs", "config", "examples")
@@ -72,6 +75,23 @@ def test_hours_of_the_usual_configuration() -> None:
     for ceiling, unit in ((settings.budget.session_epsilon, "a session"), (settings.budget.day_epsilon, "a day")):
         minutes = int(ceiling / stream.privacy.epsilon + 1e-9) * chunk_s // 60
         assert re.search(rf"{minutes // 60:.0f} h {minutes % 60:02.0f} min (of releases )?{unit}", FLAT)
+
+
+def test_what_comes_through_in_the_usual_configuration() -> None:
+    """Of the price that `init` writes, and of twice as much, as they were measured."""
+    stream = resolved(load(ROOT / "config" / "sidecar.toml")).streams["features"]
+    minute, named = stream.mechanism.epsilon * 60 / stream.chunk_s, stream.settings.privacy.calibration
+    once, twice = (
+        next(row for row in load_table()["rows"] if row["calibration"] == named and row["minute"] == price)
+        for price in (minute, 2 * minute)
+    )
+    saccades, *others = correlations(twice).values()
+    assert f"Of these changes {once['distinct_own']:.2f} come through (1 is all)" in FLAT
+    assert (
+        f"at twice the price {twice['distinct_own']:.2f}. Saccade rate, blinks, fixations, amplitude and pupil" in FLAT
+    )
+    said = f"{saccades:.2f}, {', '.join(f'{one:.2f}' for one in others[:-1])} and {others[-1]:.2f}"
+    assert f"then correlate with the truth by {said}" in FLAT
 
 
 def test_lengths_of_the_examples() -> None:
