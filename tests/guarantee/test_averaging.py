@@ -56,7 +56,7 @@ async def attack(mosquitto: Mosquitto, folder: Path, *, times: int, rounds: int,
 async def test_a_chunk_redelivered_before_it_is_acknowledged_and_over_restarts(
     mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport.Backoff, "wait", lambda self: asyncio.sleep(0.01))
+    monkeypatch.setattr(transport.Backoff, "pause", lambda self: 0.01)
     sent, heard, different = await attack(mosquitto, tmp_path, times=4, rounds=5, lives=3)
     assert sent == 4 * 5 * 3 * len(payloads())
     assert (heard, different) == (1, 1)
@@ -65,7 +65,7 @@ async def test_a_chunk_redelivered_before_it_is_acknowledged_and_over_restarts(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_ten_thousand_times(mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport.Backoff, "wait", lambda self: asyncio.sleep(0.01))
+    monkeypatch.setattr(transport.Backoff, "pause", lambda self: 0.01)
     sent, heard, different = await attack(mosquitto, tmp_path, times=100, rounds=10, lives=10)
     print(f"{sent} messages, the chunk {sent // len(payloads())} times over in each of {len(SPLITS)} splits")
     assert sent == 100 * 10 * 10 * len(payloads())
@@ -76,7 +76,7 @@ async def test_control_fresh_noise_for_each_redelivery_is_seen(
     mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the marks of rows that are gone, every restart releases the chunk anew."""
-    monkeypatch.setattr(transport.Backoff, "wait", lambda self: asyncio.sleep(0.01))
+    monkeypatch.setattr(transport.Backoff, "pause", lambda self: 0.01)
     seen = set()
     for life in range(2):
         (tmp_path / str(life)).mkdir()

@@ -16,7 +16,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.transport import connect
+from eyestream.rim.mqtt.transport import Backoff, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.replay import replay
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
@@ -140,6 +140,20 @@ async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -
     assert len(np.frombuffer(meta["noise_sd"], "<f4")) == 52
     assert_nothing_raw(spy, rows_of_a_stranger(40, 52))
     assert spy.states()[-1] == ("offline", "stopped")
+
+
+async def test_the_goodbye_is_said_although_the_link_is_away(
+    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker is back, and the sidecar about to find out: applications must not read for ever that it is there."""
+    monkeypatch.setattr(Backoff, "pause", lambda self: 1000.0)
+    async with running(settings_for(mosquitto.url, tmp_path)) as sidecar:
+        await until(lambda: sidecar.private_stands)
+        mosquitto.stop(kill=True)
+        await until(lambda: not sidecar.private_stands)
+        mosquitto.start()
+    async with spying(mosquitto.url) as spy:
+        await until(lambda: spy.states()[-1:] == [("offline", "stopped")])
 
 
 async def release(settings: Settings, url: str, splits: list[np.ndarray]) -> list[bytes]:

@@ -365,21 +365,50 @@ async def test_a_link_that_stood_begins_the_waits_anew(
     mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch, steady_s: float, pauses: list[float]
 ) -> None:
     seen: list[float] = []
-    real = transport.Backoff.wait
+    real = transport.Backoff.pause
 
-    async def wait(self: transport.Backoff) -> None:
+    def pause(self: transport.Backoff) -> float:
         seen.append(self._next)
-        await real(self)
+        return real(self)
 
     async def serve(link: Link) -> None:
         await asyncio.sleep(0.01)
         if len(seen) < 3:
             raise LinkError("broken by the test")
 
-    monkeypatch.setattr(transport.Backoff, "wait", wait)
+    monkeypatch.setattr(transport.Backoff, "pause", pause)
     monkeypatch.setattr(keeper, "STEADY_SECONDS", steady_s)
     await ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print).run()
     assert seen == pytest.approx(pauses)
+
+
+async def test_a_link_that_is_away_is_tried_once_more_at_the_end(
+    mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, whatever pause it is in: the last words are said where the broker is back, and no wait without it."""
+    monkeypatch.setattr(transport.Backoff, "pause", lambda self: 1000.0)
+    attempts, stood, leave = [], asyncio.Event(), asyncio.Event()
+
+    async def serve(link: Link) -> None:
+        attempts.append("stood")
+        stood.set()
+        await leave.wait()
+
+    ends = []
+    for back in (True, False):
+        attempts.clear(), stood.clear(), leave.clear()
+        link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print)
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            group.create_task(link_keeper.run())
+            await stood.wait()
+            mosquitto.stop(kill=True)
+            await until(lambda keeper=link_keeper: keeper._trouble is not None)  # type: ignore[misc]
+            if back:
+                mosquitto.start()
+            leave.set()
+            link_keeper.leave()
+        ends.append(attempts.copy())
+    assert ends == [["stood", "stood"], ["stood"]]
 
 
 async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

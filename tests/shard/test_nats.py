@@ -13,6 +13,7 @@ from eyestream.errors import LinkError, ShardError
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Log, Publication, partition_of
+from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.ops.metrics import serve, worker_pages
 from eyestream.rim.plan import load
 from eyestream.rim.sdk.publisher import Publisher
@@ -244,6 +245,39 @@ async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> No
         stop.set()
         await work
         await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)
+
+
+async def test_a_worker_says_that_it_has_stopped_although_its_link_is_away(
+    server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has kept that it is ready, and is back; the worker's log stands, and its other link is about to."""
+    path = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
+    partition, stop, workers = partition_of("d0", PARTITIONS), asyncio.Event(), list[ShardWorker]()
+    await found_shard(planned := load(path), partition, 0)
+
+    @contextlib.asynccontextmanager
+    async def window(worker: ShardWorker) -> AsyncIterator[None]:
+        workers.append(worker)
+        yield
+
+    class Never(Backoff):
+        def pause(self) -> float:
+            return 1000.0
+
+    monkeypatch.setattr("eyestream.rim.mqtt.reconnecting.Backoff", Never)
+    async with asyncio.timeout(60):
+        work = asyncio.create_task(run_shard(planned, partition, lambda: 20_000, stop, window))
+        async with subscribe(server.mqtt_url, "d0") as chunks:
+            await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+        server.kill()
+        await until(lambda: not workers[0].stands, 20.0)
+        server.start()
+        await until(lambda: workers[0].stands, 20.0)
+        async with subscribe(server.mqtt_url, "d0") as chunks:
+            await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+            stop.set()
+            await work
+            await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)
 
 
 @pytest.mark.long

@@ -55,17 +55,26 @@ class ReconnectingLink:
         self._will = will
         self._outgoing = Outgoing()
         self._resume = False
-        self._stood = asyncio.Event()
+        self._stood, self._leaving = asyncio.Event(), asyncio.Event()
         self._trouble: LinkError | None = None
         self._silent = False
         self.links = 0
         """Links that stood since the start."""
 
     async def run(self) -> None:
-        """Keep the link up until the serving function returns."""
+        """Keep the link up until the serving function returns, or until `leave` and one attempt more."""
         backoff = Backoff()
-        while not await self._once(backoff):
-            await backoff.wait()
+        while True:
+            last = self._leaving.is_set()
+            if await self._once(backoff) or last:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(backoff.pause()):
+                    await self._leaving.wait()
+
+    def leave(self) -> None:
+        """Let `run` end soon: a link that stands is served to its end; one that is away is tried once more, at once."""
+        self._leaving.set()
 
     async def _once(self, backoff: Backoff) -> bool:
         """One attempt; whether the work is done."""

@@ -287,8 +287,12 @@ class Backoff:
         """The link stood for a while: begin again."""
         self._next = self._FIRST
 
-    async def wait(self) -> None:
-        """Sleep before the next attempt."""
+    def pause(self) -> float:
+        """Seconds before the next attempt."""
         pause = self._next * random.uniform(0.5, 1.0)  # spreads clients out; no secret
         self._next = min(2 * self._next, self._longest)
-        await asyncio.sleep(pause)
+        return pause
+
+    async def wait(self) -> None:
+        """Sleep before the next attempt."""
+        await asyncio.sleep(self.pause())

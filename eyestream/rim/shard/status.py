@@ -23,7 +23,7 @@ _PAUSE_S = 1.0
 """Between two statuses of a stream, at least: a window may withhold every other chunk."""
 
 _AGAIN_S = 10.0
-_GOODBYE_S = 2.0
+_GOODBYE_S = 3.0
 
 
 class ShardStatus:
@@ -56,14 +56,15 @@ class ShardStatus:
         )
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Say how each stream is until `stop` is set; then that it has stopped, if somebody listens."""
+        """Say how each stream is until `stop` is set; then that it has stopped, if the broker can be reached."""
         async with asyncio.TaskGroup() as group:
             link = group.create_task(self._link.run(), name="private link")
             saying = group.create_task(self._say(), name="status")
             await stop.wait()
             saying.cancel()
             self._sender.leave(self._status.goodbye())
-            await asyncio.wait([link], timeout=_GOODBYE_S if self._sender.stands else 0)
+            self._link.leave()
+            await asyncio.wait([link], timeout=_GOODBYE_S if self._link.links else 0)
             link.cancel()
 
     async def _serve(self, link: Link) -> None:

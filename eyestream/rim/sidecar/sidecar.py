@@ -206,8 +206,9 @@ class Sidecar:
             self.worker.stop()
             await work
             self._sender.leave(self._status.goodbye())
+            self._private.leave()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECONDS if self.private_stands else 0):
+                async with asyncio.timeout(GOODBYE_SECONDS if self._private.links else 0):
                     await private
 
     async def _run_private(self) -> None:
