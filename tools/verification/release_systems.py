@@ -14,6 +14,7 @@ import io
 import sys
 import zipfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,9 +57,11 @@ def gazegraph(data: Path, folder: Path) -> None:
 def nlgem(data: Path, folder: Path) -> None:
     """The first two sessions, as tasks, of the people who have two at 60 Hz with ten seconds of rows or more."""
     sessions: dict[str, list[str]] = defaultdict(list)
+    labels: dict[str, tuple[str, ...]] = {}
     with (data / "nlgem" / "participants.tsv").open(newline="") as file:
         for line in csv.DictReader(file, delimiter="\t"):
             sessions[line["participant_id"]].append(line["recording"])
+            labels[line["participant_id"]] = (line["sex"], line["age"])
     lines = []
     for person, names in sorted(sessions.items()):
         try:
@@ -75,8 +78,8 @@ def nlgem(data: Path, folder: Path) -> None:
             continue
         for session, name in zip(("first", "second"), sorted(names)[:2], strict=True):
             (folder / name).write_bytes((data / "nlgem" / name).read_bytes())
-            lines.append((person, name, session))
-    write_participants(folder, lines)
+            lines.append((person, name, session, *labels[person]))
+    write_participants(folder, lines, ("sex", "age"))
 
 
 def everyday(data: Path, folder: Path) -> None:
@@ -94,8 +97,8 @@ def everyday(data: Path, folder: Path) -> None:
     write_participants(folder, lines)
 
 
-def write_participants(folder: Path, lines: list[tuple[str, str, str]]) -> None:
-    text = "".join("\t".join(line) + "\n" for line in [("participant_id", "recording", "task"), *lines])
+def write_participants(folder: Path, lines: Sequence[tuple[str, ...]], labels: tuple[str, ...] = ()) -> None:
+    text = "".join("\t".join(line) + "\n" for line in [("participant_id", "recording", "task", *labels), *lines])
     (folder / "participants.tsv").write_text(text)
 
 

@@ -64,9 +64,11 @@ def _tables(cells: Mapping[str, Cell], heading: str) -> list[str]:
         f"into a half to learn from and one to test. Made {' to '.join(days[:: max(1, len(days) - 1)])}, one release a "
         "line. Errors are standard errors over people; none is given where all people have one value."
     ]
-    parts = (_recognised(cells), _useful(cells), _beside(cells))
-    names = ("Who is recognised", "What is left", "Beside the papers")
-    for name, part in zip(names, parts, strict=True):
+    parts = {"Who is recognised": _recognised(cells), "What is left": _useful(cells)}
+    if raw.get("chance_traits"):
+        parts["What is told of people"] = _traits(cells)
+    parts["Beside the papers"] = _beside(cells)
+    for name, part in parts.items():
         lines += ["", f"{heading} {name}", "", *part]
     return lines
 
@@ -90,6 +92,23 @@ def _recognised(cells: Mapping[str, Cell]) -> Iterator[str]:
         both = [_best(cell, (tested,)) for tested in ("raw", "released")]
         both.append(f"{cell[_MATCHED]:.2f}" if _MATCHED in cell else "")
         yield f"| {key} | {epsilon} | {_share(_values(cell, EVENTS))} | {' | '.join(both)} |"
+
+
+def _traits(cells: Mapping[str, Cell]) -> Iterator[str]:
+    """Labels of people, each by the attacker who names most."""
+    chances = cells["raw"]["chance_traits"]
+    yield (
+        "Labels of people, learned from released recordings of other people. Each class counts as much as another. "
+        f"Chance is {', '.join(f'{chance:.2f} for {name}' for name, chance in chances.items())}. The stronger of two "
+        "attackers is shown."
+    )
+    yield ""
+    yield f"| system | {' | '.join(f'{name}, {tested} tested' for name in chances for tested in ('raw', 'released'))} |"
+    yield "|---|" + "---|" * (2 * len(chances))
+    for key, cell in cells.items():
+        if "traits" in cell:
+            both = [_strongest(cell["traits"][name], (one,)) for name in chances for one in ("raw", "released")]
+            yield f"| {key} | {' | '.join(both)} |"
 
 
 def _useful(cells: Mapping[str, Cell]) -> Iterator[str]:
@@ -148,8 +167,13 @@ def _array(values: Sequence[float | None] | None) -> NDArray[np.float64] | None:
 
 
 def _best(cell: Cell, tested: Sequence[str]) -> str:
+    """Of those who name people."""
+    return _strongest(cell.get("recognised", {}), tested)
+
+
+def _strongest(attackers: Mapping[str, Any], tested: Sequence[str]) -> str:
     """The attacker who names most."""
-    found = [_array(both[which]) for both in cell.get("recognised", {}).values() for which in tested]
+    found = [_array(both[which]) for both in attackers.values() for which in tested]
     there = [values for values in found if values is not None]
     return _share(max(there, key=np.mean)) if there else ""
 

@@ -34,6 +34,7 @@ from eyestream.lab.releases.gaze import (
 from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, matched, recognised, usable
 from eyestream.lab.releases.page import page
 from eyestream.lab.releases.plans import CHUNK, Wanted, key_of, systems
+from eyestream.lab.releases.traits import TRAIT_ATTACKERS, Classes, classes_of, told_of
 from eyestream.offline.corpora.attacked import CELLS
 from eyestream.offline.corpora.corpus import Corpus, Part, participants_table
 from eyestream.offline.corpora.kinds import MAPS, ROWS
@@ -63,6 +64,7 @@ class _Raw:
     recorded: GazePeople
     events: EventsOf
     maps: Maps
+    classes: dict[str, Classes]
     about: Cell
     splits: list[tuple[list[str], list[str]]]
 
@@ -148,7 +150,10 @@ def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int, name: str
     rows = open_folder(scratch, ROWS)
     about: Cell = {"corpus": name or "not named", "people": len(gaze.people), "tasks": len(gaze.tasks)}
     about |= {"splits": len(ways), "chance_person": 1 / len(gaze.people), "chance_task": 1 / len(gaze.tasks)}
-    return _Raw(gaze, rows, _usable(_loaded(rows)), recorded, events_in(recorded), saliency(recorded), about, ways)
+    classes = classes_of(gaze)
+    about["chance_traits"] = {name: 1 / len(set(own.values())) for name, own in classes.items()}
+    events, maps = events_in(recorded), saliency(recorded)
+    return _Raw(gaze, rows, _usable(_loaded(rows)), recorded, events, maps, classes, about, ways)
 
 
 def _loaded(corpus: Corpus[Any]) -> dict[str, dict[str, Any]]:
@@ -203,6 +208,10 @@ def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
     people = _usable(found)
     for attacker in ATTACKERS:
         cell["recognised"][attacker] = _both(recognised(attacker, people, (raw.people, people), raw.splits))
+    cell["traits"] = {
+        name: {one: _both(told_of(one, own, people, (raw.people, people), 0)) for one in TRAIT_ATTACKERS}
+        for name, own in raw.classes.items()
+    }
     tasks = sorted(raw.gaze.tasks)
     if len(tasks) > 2:
         cell["activity"] = _told(activities(people, raw.people, 0))
