@@ -13,7 +13,7 @@ from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.transport import Message, connect
+from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.ops.check_owners import owner_finding
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar import ownership
@@ -21,7 +21,7 @@ from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.testing.clocks import until
-from eyestream.wire.status import Owner, encode_owner
+from eyestream.wire.status import Owner, Status, encode_owner, encode_status
 from eyestream.wire.topics import owner_topic, sidecar_status_topic
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
@@ -134,6 +134,74 @@ async def test_a_copy_of_a_ledger_at_work_is_another_s_and_one_that_has_stopped_
         assert finding.fault is not None
         assert "copy of this ledger" in finding.fault
     async with running(named("renamed", mosquitto.url, first)) as sidecar:
+        await stands(sidecar)
+        assert sidecar.pipeline.disputed == frozenset()
+
+
+async def test_a_copy_of_a_whole_folder_does_not_start_beside_the_first(
+    mosquitto: Mosquitto, folders: tuple[Path, Path]
+) -> None:
+    """Name, ledger and client id are the same; the first one is asked, and keeps its link."""
+    first, second = folders
+    settings = named("a", mosquitto.url, first)
+    with opened(settings):
+        pass
+    shutil.copytree(first, second, dirs_exist_ok=True)
+    async with running(settings) as sidecar:
+        await stands(sidecar)
+        assert "a is at work already, with a copy of this ledger" in await refusal(named("a", mosquitto.url, second))
+        assert sidecar.links["private"] == 1
+        assert sidecar.pipeline.disputed == frozenset()
+
+
+async def test_of_two_copies_that_began_together_one_ends(
+    mosquitto: Mosquitto, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither was there when the other one looked; then each takes the other's place at the broker."""
+    first, second = folders
+    settings = named("a", mosquitto.url, first)
+    with opened(settings):
+        pass
+    shutil.copytree(first, second, dirs_exist_ok=True)
+    stop, ends, find_copy = asyncio.Event(), [], Ownership.find_copy
+    began = set()
+
+    async def find(self: Ownership, link: Link) -> bool:
+        if self in began:
+            return await find_copy(self, link)
+        began.add(self)
+        return False
+
+    monkeypatch.setattr(Ownership, "find_copy", find)
+
+    async def serve(sidecar: Sidecar) -> None:
+        try:
+            await sidecar.run(stop)
+        except ConfigError as error:
+            ends.append(str(error))
+
+    with opened(settings) as one, opened(named("a", mosquitto.url, second)) as other:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            for sidecar in (one, other):
+                group.create_task(serve(sidecar))
+            await until(lambda: len(ends) > 0, 50.0)
+            stop.set()
+    assert len(ends) == 1
+    assert "with a copy of this ledger" in ends[0]
+
+
+async def test_after_a_crash_the_same_sidecar_starts_though_it_is_said_to_be_at_work(
+    mosquitto: Mosquitto, folders: tuple[Path, Path]
+) -> None:
+    """The broker has died with it and has kept its words: nobody answers."""
+    settings = named("a", mosquitto.url, folders[0])
+    async with running(settings) as sidecar:
+        await stands(sidecar)
+        status, owner = sidecar_status_topic("a"), sidecar._owners.statement
+    async with connect(Endpoint.of(settings.private), client_id=None, deliver=print) as link:
+        await link.publish(*owner, qos=1, retain=True)
+        await link.publish(status, encode_status(Status("online", "ready")), qos=1, retain=True)
+    async with running(settings) as sidecar:
         await stands(sidecar)
         assert sidecar.pipeline.disputed == frozenset()
 

@@ -17,6 +17,9 @@ _LOG = logging.getLogger("eyestream.link")
 STEADY_SECONDS = 2.0
 """A link that stood for so long was a good one: the next outage begins with the shortest wait again."""
 
+_DOUBTFUL = 3
+"""So many links in a row that stood and were no good ones are no weather."""
+
 
 class ReconnectingLink:
     """Connects and serves, again and again.
@@ -33,6 +36,8 @@ class ReconnectingLink:
         Name of the link in the log.
     client_id, deliver, clean_session, will
         As for `eyestream.rim.mqtt.transport.connect`.
+    doubt
+        Awaited before another attempt when several links in a row were lost soon after they stood.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class ReconnectingLink:
         deliver: Callable[[Message], None],
         clean_session: bool = True,
         will: Will | None = None,
+        doubt: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._serve = serve
@@ -52,9 +58,9 @@ class ReconnectingLink:
         self._client_id = client_id
         self._deliver = deliver
         self._clean_session = clean_session
-        self._will = will
+        self._will, self._doubt = will, doubt
         self._outgoing = Outgoing()
-        self._resume = False
+        self._resume, self._brief = False, 0
         self._stood, self._leaving = asyncio.Event(), asyncio.Event()
         self._trouble: LinkError | None = None
         self._silent = False
@@ -68,6 +74,9 @@ class ReconnectingLink:
             last = self._leaving.is_set()
             if await self._once(backoff) or last:
                 return
+            if self._brief >= _DOUBTFUL and self._doubt is not None:
+                self._brief = 0
+                await self._doubt()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(backoff.pause()):
                     await self._leaving.wait()
@@ -100,6 +109,7 @@ class ReconnectingLink:
             # The session of a link that was lost at once is left: it may have been lost over what is to be sent again.
             steady = loop.time() - began > STEADY_SECONDS
             self._resume = steady and self._will is not None and self._will.delay_s > 0
+            self._brief = 0 if steady else self._brief + 1
             if steady:
                 backoff.reset()
         return False

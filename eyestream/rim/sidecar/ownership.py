@@ -9,6 +9,9 @@ A sidecar that has stopped still owns its devices, as its ledger has what they s
 ledger to ours is ours. A sidecar with our own ledger is this one before it had another name or, while it is online, one
 with a copy of our ledger. Of two with one name the one that is online has it: what an earlier one retained is
 overwritten.
+
+A copy of a whole folder has our name and our ledger: what it states is what we stated before we were started again. So
+it is asked. The words of a sidecar that does not exist are a question, and whoever is at work states its own again.
 """
 
 import asyncio
@@ -28,8 +31,15 @@ __all__ = ["Ownership"]
 LOOK_SECONDS = 1.0
 """Wait for our own words to come back, which shows that others' would have."""
 
+ANSWER_SECONDS = 1.0
+"""Wait for the answer of a copy at work; only where the last that was said of our name is that it is at work."""
+
 MOST_OTHERS = 10_000
 """Sidecars of a broker that are remembered; whoever may write there could invent more."""
+
+_LOOK = "look-"
+_ASKED = 2
+"""How often a copy must answer: what this sidecar said at the end of its last link may come late, once."""
 
 _LOG = logging.getLogger("eyestream.owner")
 
@@ -45,6 +55,8 @@ class Ownership:
         Called when `disputed` has changed.
     former_ledgers
         Gives, for a device, the names of ledgers that it was exported from: what their sidecars state of it is past.
+    asked
+        Called when another sidecar looks around: it is owed our statement.
     """
 
     def __init__(
@@ -54,13 +66,16 @@ class Ownership:
         devices: Iterable[str],
         changed: Callable[[], None],
         former_ledgers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+        *,
+        asked: Callable[[], None] = lambda: None,
     ) -> None:
-        self._former_ledgers = former_ledgers
+        self._former_ledgers, self._asked = former_ledgers, asked
         self._name, self._own, self._changed = name, Owner(ledger, tuple(devices)), changed
         self._others: dict[str, Owner] = {}
         self._offline = False  # whether the last that was said of our name is that it is offline
         self._online: set[str] = set()
         self._marker, self._marked = "", asyncio.Event()
+        self._answered, self._copied = asyncio.Event(), False
         self._warned = False
         self._undisputed = asyncio.Event()
         self.disputed: frozenset[str] = frozenset()
@@ -81,8 +96,12 @@ class Ownership:
                 self._others.pop(sidecar, None)
                 if sidecar == self._marker:
                     self._marked.set()
+                elif sidecar.startswith(_LOOK):
+                    self._asked()
             elif sidecar in self._others or len(self._others) < MOST_OTHERS:
-                self._others[sidecar] = decode_owner(message.payload)
+                self._others[sidecar] = owner = decode_owner(message.payload)
+                if sidecar == self._name and owner.ledger == self._own.ledger and not message.retain:
+                    self._answered.set()
         except PayloadError:
             return
         self._weigh()
@@ -101,7 +120,7 @@ class Ownership:
         found: dict[str, str] = {}
         for sidecar, other in self._others.items():
             if sidecar == self._name:
-                if other.ledger != self._own.ledger and not self._offline:
+                if self._copied or (other.ledger != self._own.ledger and not self._offline):
                     found |= dict.fromkeys(self._own.devices, sidecar)
             elif other.ledger != self._own.ledger or sidecar in self._online:
                 both = set(self._own.devices) & set(other.devices)
@@ -125,6 +144,11 @@ class Ownership:
     def fault(self) -> str | None:
         """What is wrong, and what to do about it; None: nothing."""
         for device, sidecar in sorted(self._rivals().items()):
+            if sidecar == self._name and self._copied:
+                return (
+                    f"[sidecar] name: {sidecar} is at work already, with a copy of this ledger, and neither ledger "
+                    "would know what the other one's sidecar spends; stop one of them for good"
+                )
             if sidecar == self._name:
                 return f"[sidecar] name: another sidecar with another ledger is at work as {sidecar}; give each its own"
             if self._others[sidecar].ledger == self._own.ledger:
@@ -158,7 +182,7 @@ class Ownership:
 
     async def look(self, link: Link) -> bool:
         """Hear all that is stated: words of a sidecar that does not exist come back after it. Whether they do."""
-        self._marker = f"look-{secrets.token_hex(8)}"
+        self._marker = f"{_LOOK}{secrets.token_hex(8)}"
         self._marked.clear()
         if not await self.listen(link):
             return False
@@ -172,6 +196,21 @@ class Ownership:
         except TimeoutError:
             self._warn("what is published there does not come back")
         return False
+
+    async def find_copy(self, link: Link) -> bool:
+        """Ask whether a copy of this sidecar is at work, while this one has no link of its own that would answer."""
+        if self._name not in self._others or self._offline:
+            return False
+        with contextlib.suppress(TimeoutError):
+            for _ in range(_ASKED):
+                self._answered.clear()
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    if not await self.look(link):
+                        return False
+                    await self._answered.wait()
+            self._copied = True
+            self._weigh()
+        return self._copied
 
     def _warn(self, why: str) -> None:
         if not self._warned:

@@ -31,7 +31,7 @@ from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.release import claim_hash
-from eyestream.wire.topics import meta_topic, private_topic
+from eyestream.wire.topics import meta_topic, owner_topic, private_topic
 
 __all__ = ["Sidecar"]
 
@@ -128,6 +128,7 @@ class Sidecar:
             dict.fromkeys(key.device for key in self.pipeline.keys),
             self._note_dispute,
             former_ledgers,
+            asked=lambda: self._sender.resend(owner_topic(name)),  # by a copy, perhaps
         )
         self._look = ReconnectingLink(
             Endpoint.of(settings.private),
@@ -145,6 +146,7 @@ class Sidecar:
             clean_session=True,  # nothing to keep; and in a kept session the outbox would have to resend with
             # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
             will=Will(self._status.own_topic, LAST_WILL, WILL_DELAY_SECONDS),
+            doubt=self._look.run,  # a copy has our client id, and the broker lets each take the other's place
         )
         self._sender.retain(*self._owners.statement)  # first: who has our name learns that before our status
         self._describe(plan)
@@ -206,6 +208,7 @@ class Sidecar:
             self.worker.stop()
             await work
             self._sender.leave(self._status.goodbye())
+            self._look.leave()
             self._private.leave()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GOODBYE_SECONDS if self._private.links else 0):
@@ -219,7 +222,8 @@ class Sidecar:
     async def _look_around(self, link: Link) -> None:
         await self._owners.look(link)
         await self._owners.wait_for_name(WILL_DELAY_SECONDS + GOODBYE_SECONDS)
-        if self._owners.fault is not None:
+        copied = await self._owners.find_copy(link)
+        if self._owners.fault is not None and (copied or not self._private.links):
             raise ConfigError(self._owners.fault)
 
     def _note_dispute(self) -> None:
