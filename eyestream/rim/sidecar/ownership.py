@@ -11,7 +11,8 @@ with a copy of our ledger. Of two with one name the one that is online has it: w
 overwritten.
 
 A copy of a whole folder has our name and our ledger: what it states is what we stated before we were started again. So
-it is asked. The words of a sidecar that does not exist are a question, and whoever is at work states its own again.
+it is asked. The words of a sidecar that does not exist, whose name has our ledger's, are a question, and who is at work
+with that ledger states its own again.
 """
 
 import asyncio
@@ -37,7 +38,6 @@ ANSWER_SECONDS = 1.0
 MOST_OTHERS = 10_000
 """Sidecars of a broker that are remembered; whoever may write there could invent more."""
 
-_LOOK = "look-"
 _ASKED = 2
 """How often a copy must answer: what this sidecar said at the end of its last link may come late, once."""
 
@@ -56,7 +56,7 @@ class Ownership:
     former_ledgers
         Gives, for a device, the names of ledgers that it was exported from: what their sidecars state of it is past.
     asked
-        Called when another sidecar looks around: it is owed our statement.
+        Called when somebody with our ledger looks around: it is owed our statement.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Ownership:
     ) -> None:
         self._former_ledgers, self._asked = former_ledgers, asked
         self._name, self._own, self._changed = name, Owner(ledger, tuple(devices)), changed
+        self._look = f"look-{ledger}-"
         self._others: dict[str, Owner] = {}
         self._offline = False  # whether the last that was said of our name is that it is offline
         self._online: set[str] = set()
@@ -96,7 +97,7 @@ class Ownership:
                 self._others.pop(sidecar, None)
                 if sidecar == self._marker:
                     self._marked.set()
-                elif sidecar.startswith(_LOOK):
+                elif sidecar.startswith(self._look):
                     self._asked()
             elif sidecar in self._others or len(self._others) < MOST_OTHERS:
                 self._others[sidecar] = owner = decode_owner(message.payload)
@@ -182,7 +183,7 @@ class Ownership:
 
     async def look(self, link: Link) -> bool:
         """Hear all that is stated: words of a sidecar that does not exist come back after it. Whether they do."""
-        self._marker = f"{_LOOK}{secrets.token_hex(8)}"
+        self._marker = f"{self._look}{secrets.token_hex(8)}"
         self._marked.clear()
         if not await self.listen(link):
             return False
