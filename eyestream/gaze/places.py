@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from eyestream.gaze.entry import FrontEndEntry, Rows
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.slotted import Slotted
+from eyestream.gaze.timeline import TimeCounters, Timeline
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.kaleido.tables import mark_of, settings_of
 
 __all__ = ["Places", "place_rows"]
 
-Values = NDArray[np.float64]
 
-
-class Places(Slotted[Values]):
+class Places:
     """One session of one tracker, as `eyestream.gaze.entry.RowMaker`.
 
     Parameters
@@ -31,40 +29,53 @@ class Places(Slotted[Values]):
     slot_us
         Length of a slot in microseconds.
     longest_step_s, origin_s
-        As for `eyestream.gaze.slotted.Slotted`.
+        As for `eyestream.gaze.slots.Slots`.
     """
 
     def __init__(self, w: int, slot_us: int, longest_step_s: float, origin_s: float | None = None) -> None:
-        super().__init__(slot_us, longest_step_s, origin_s)
-        self._w, self._count, self.came = w, 0, 0
-        self._open = np.zeros((3, w))
+        self._w, self._slot = w, slot_us
+        self._timeline = Timeline(longest_step_s, origin_s)
+        self._done, self._count, self.came = 0, 0, 0
+        self._open = self._empty()
+
+    @property
+    def counters(self) -> TimeCounters:
+        """What became of the samples."""
+        return self._timeline.counters
 
     def feed(self, samples: Samples) -> Rows:
         """Take samples; the rows of the slots that are over at the time of the last one."""
-        return self._rows(self._taken(samples))
-
-    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
-        """Take samples, none after `now_s`; the rows of the slots that are over then."""
-        return self._rows(self._advanced(now_s, samples))
-
-    def _taken(self, samples: Samples) -> list[Values]:
         tick, which = self._timeline.take(samples.t)
         seen = samples.valid[which]
         values = np.where(seen, (samples.x[which], samples.y[which], seen), 0.0)
-        over: list[Values] = []
+        over: list[NDArray[np.float64]] = []
         for at, value in zip(tick.tolist(), values.T, strict=True):
             over += self._until(at // self._slot)
             self._open[:, at % self._slot * self._w // self._slot :] = value[:, None]
             self._count += 1
+        return self._rows(over)
+
+    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
+        """Take samples, none after `now_s`; the rows of the slots that are over then."""
+        over = [] if samples is None else list(self.feed(samples).values)
+        self._timeline.clock = self._timeline.tick_of(now_s)
+        return self._rows(over + self._until(self._timeline.clock // self._slot))
+
+    def _until(self, slot: int) -> list[NDArray[np.float64]]:
+        """The open slot and empty ones after it, up to `slot`, which is open then."""
+        over = []
+        while self._done < slot:
+            over.append(self._open.ravel())
+            self._open, self.came, self._count = self._empty(), self._count, 0
+            self._done += 1
         return over
 
-    def _close(self) -> Values:
-        over, self._open = self._open.ravel(), np.zeros_like(self._open)
-        self.came, self._count = self._count, 0
-        return over
+    def _rows(self, over: list[NDArray[np.float64]]) -> Rows:
+        ends = [self._timeline.seconds((self._done - len(over) + i + 1) * self._slot) for i in range(len(over))]
+        return Rows(np.array(ends, dtype=np.float64), np.array(over, dtype=np.float64).reshape(-1, 3 * self._w))
 
-    def _rows(self, over: list[Values]) -> Rows:
-        return Rows(self.ends_s(len(over)), np.array(over, dtype=np.float64).reshape(-1, 3 * self._w))
+    def _empty(self) -> NDArray[np.float64]:
+        return np.zeros((3, self._w))
 
 
 def place_rows(calibration: Calibration) -> FrontEndEntry:

@@ -18,8 +18,7 @@ from eyestream.gaze.entry import FrontEndEntry, Rows
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import profile_fields
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.slotted import Slotted
-from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters
+from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.tile.tables import tiles_of
 from eyestream.privacy.tiles import Field, TileCalibration
@@ -33,7 +32,7 @@ _VERSION = 1
 Counts = NDArray[np.int64]
 
 
-class Slots(Slotted[Counts]):
+class Slots:
     """One session of one tracker.
 
     Parameters
@@ -55,23 +54,22 @@ class Slots(Slotted[Counts]):
     def __init__(
         self, field: Field, slot_us: int, longest_step_s: float = LONGEST_STEP_S, origin_s: float | None = None
     ) -> None:
-        super().__init__(slot_us, longest_step_s, origin_s)
-        self._field = field
+        self._field, self._slot = field, slot_us
+        self._timeline = Timeline(longest_step_s, origin_s)
         self._open = np.zeros(field.cells + 1, dtype=np.int64)
+        self.done = 0
+
+    @property
+    def counters(self) -> TimeCounters:
+        """What became of the samples."""
+        return self._timeline.counters
+
+    def end_s(self, slot: int) -> float:
+        """The tracker's clock at the end of a slot."""
+        return self._timeline.seconds((slot + 1) * self._slot)
 
     def feed(self, samples: Samples) -> Counts:
         """Take samples, any number; (m, cells + 1) the slots that are over at the time of the last one."""
-        return self._stacked(self._taken(samples))
-
-    def advance(self, now_s: float, samples: Samples | None = None) -> Counts:
-        """The slots that are over when the tracker's clock shows `now_s`, whether samples came or not.
-
-        `samples`, none after `now_s`, are taken first. Samples at or before `now_s` that come later are dropped. What
-        is not a number, or goes backward, is no progress.
-        """
-        return self._stacked(self._advanced(now_s, samples))
-
-    def _taken(self, samples: Samples) -> list[Counts]:
         ticks, which = self._timeline.take(samples.t)
         over = []
         x, y, valid = samples.x[which], samples.y[which], samples.valid[which]
@@ -81,10 +79,25 @@ class Slots(Slotted[Counts]):
             if len(part):
                 over += self._until(int(slots[part[0]]))
                 self._open += self._field.occupancy(x[part], y[part], valid[part])
-        return over
+        return self._stacked(over)
 
-    def _close(self) -> Counts:
-        over, self._open = self._open, np.zeros_like(self._open)
+    def advance(self, now_s: float, samples: Samples | None = None) -> Counts:
+        """The slots that are over when the tracker's clock shows `now_s`, whether samples came or not.
+
+        `samples`, none after `now_s`, are taken first. Samples at or before `now_s` that come later are dropped. What
+        is not a number, or goes backward, is no progress.
+        """
+        over = [] if samples is None else list(self.feed(samples))
+        self._timeline.clock = self._timeline.tick_of(now_s)
+        return self._stacked(over + self._until(self._timeline.clock // self._slot))
+
+    def _until(self, slot: int) -> list[Counts]:
+        """The open slot and empty ones after it, up to `slot`, which is open then."""
+        over = []
+        while self.done < slot:
+            over.append(self._open)
+            self._open = np.zeros_like(self._open)
+            self.done += 1
         return over
 
     def _stacked(self, over: list[Counts]) -> Counts:
@@ -111,9 +124,11 @@ class SlotRows:
         return self._rows(self._slots.advance(now_s, samples))
 
     def _rows(self, counts: Counts) -> Rows:
+        first = self._slots.done - len(counts)
         if len(counts):
             self.came = int(counts[-1].sum())
-        return Rows(self._slots.ends_s(len(counts)), counts.astype(np.float64))
+        ends = [self._slots.end_s(first + i) for i in range(len(counts))]
+        return Rows(np.array(ends, dtype=np.float64), counts.astype(np.float64))
 
 
 def slot_rows(calibration: Calibration) -> FrontEndEntry:
