@@ -47,11 +47,7 @@ def booked(
         _ceilings(options, mechanism),
     )
     with Ledger(options.ledger, ceilings=ceilings) as ledger:
-        if options.device in ledger.exported:
-            raise ConfigError(
-                f"--ledger {options.ledger}: {options.device} was moved to another ledger (eyestream budget --export); "
-                "expected that one"
-            )
+        ledger.refuse_moved(options.device, f"--ledger {options.ledger}: --device")
         odometer = ledger.odometer(options.device)
         _check_counted_alike(options, calibration.n, odometer)
         _check_room(options, mechanism, [len(each.t) - first for each in loaded], odometer, ceilings)
