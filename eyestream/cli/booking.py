@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eyestream.cli.left import some
 from eyestream.errors import ConfigError
@@ -16,7 +17,7 @@ from eyestream.privacy.remaining import left_of
 from eyestream.privacy.whole import chunk_count
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.plan.ceilings import fading
+from eyestream.rim.plan.ceilings import check_fading
 from eyestream.streams import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
@@ -46,11 +47,7 @@ def booked(
         _ceilings(options, mechanism),
     )
     with Ledger(options.ledger, ceilings=ceilings) as ledger:
-        if options.device in ledger.exported:
-            raise ConfigError(
-                f"--ledger {options.ledger}: {options.device} was moved to another ledger (eyestream budget --export); "
-                "expected that one"
-            )
+        ledger.refuse_moved(options.device, f"--ledger {options.ledger}: --device")
         odometer = ledger.odometer(options.device)
         _check_counted_alike(options, calibration.n, odometer)
         _check_room(options, mechanism, [len(each.t) - first for each in loaded], odometer, ceilings)
@@ -70,10 +67,10 @@ def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
     ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), charge_of(mechanism)
     if options.lifetime_mode != "fade":
         return ceilings
-    faded = fading(ceilings, charge, LEVELS, "--lifetime-mode", lifetime="--lifetime-epsilon")
+    check_fading(ceilings, charge, "--lifetime-mode", lifetime="--lifetime-epsilon")
     for level in range(LEVELS):
         mechanism.faded(level)  # one that cannot be is said before anything is booked
-    return faded
+    return replace(ceilings, levels=LEVELS)
 
 
 def _check_room(

@@ -27,7 +27,7 @@ from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.entry import Beginning
-from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings, entry_of
+from eyestream.privacy.mechanisms.registry import DEFAULT, beginning_of_gaze, beginnings, entry_of
 from eyestream.privacy.purposes import PURPOSES, choose
 from eyestream.rim.config import (
     BrokerSettings,
@@ -123,9 +123,8 @@ def main(options: argparse.Namespace) -> None:
     if options.stream == GAZE_STREAM:
         from eyestream.cli.demo_tiles import demo_gaze  # noqa: PLC0415  for who asks
 
-        of_gaze = next(one for name, one in beginnings().items() if entry_of(name).front_end is not None)
         with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
-            demo_gaze(options, of_gaze, Path(folder))
+            demo_gaze(options, beginning_of_gaze(), Path(folder))
         return
     view = View() if options.json else open_view()
     with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:

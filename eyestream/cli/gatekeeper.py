@@ -8,6 +8,7 @@ from typing import Any
 
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.options import add_broker, broker_settings
+from eyestream.privacy.mechanisms.registry import beginning_of_gaze
 from eyestream.rim.files import calibrations
 from eyestream.rim.sdk.gatekeeper import answer_questions
 from eyestream.wire.topics import GAZE_STREAM, answer_topic, ask_topic
@@ -28,9 +29,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--stream", default=GAZE_STREAM, metavar="NAME", help=f"name of the stream of gaze (default {GAZE_STREAM})"
     )
-    parser.add_argument(
-        "--calibration", default="everyday-tile", metavar="C", help="that of the stream (default everyday-tile)"
-    )
+    usual = beginning_of_gaze().calibration
+    parser.add_argument("--calibration", default=usual, metavar="C", help=f"that of the stream (default {usual})")
     add_broker(parser)
 
 

@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,7 @@ def _of_mechanism(mechanism: str) -> str:
     if chosen.stream:
         of_features = re.compile(r"^\[\[stream\]\]\n.*?^day_epsilon = .*?\n", re.MULTILINE | re.DOTALL)
         text = of_features.sub(lambda _: chosen.stream, fresh_configuration(), count=1)
-        return text.replace('"features"]', '"gaze"]')
+        return text.replace('"features"]', f'"{tomllib.loads(chosen.stream)["stream"][0]["name"]}"]')
     text = fresh_configuration().replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
     for option in chosen.switched_on:
         text = text.replace(f"# {option} = false", f"{option} = true", 1)

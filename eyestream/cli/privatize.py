@@ -26,7 +26,8 @@ from eyestream.cli.worth import add_worth, first_row
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
 from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, write_claim
-from eyestream.offline.datasets.privatize import Released, privatize, privatize_whole
+from eyestream.offline.datasets.privatize import privatize, privatize_whole
+from eyestream.offline.datasets.released import Released
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import LEVELS
 from eyestream.privacy.claims.facts import Correlated

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eyestream.cli.left import some
 from eyestream.offline.datasets.gaze import slots_price
-from eyestream.offline.datasets.privatize import Released
+from eyestream.offline.datasets.released import Released
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.registry import entry_of, whole
 from eyestream.rim.files.recordings import Recording

@@ -225,6 +225,10 @@ class Ceilings:
         ):
             raise ValueError("expected ceilings of a wearer on a day and a lifetime, and no others")
 
+    def on(self, scope: str) -> tuple[int | None, int | None]:
+        """Of epsilon and of delta, on a ``window``, ``session``, ``day`` or ``lifetime``."""
+        return getattr(self, scope), getattr(self, f"{scope}_delta")
+
     def beneath(self, stream: str) -> "Ceilings":
         """Of one stream of the device."""
         return self.streams.get(stream, NO_CEILINGS)

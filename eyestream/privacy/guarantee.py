@@ -50,17 +50,17 @@ class Guarantee(Facts):
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
-    levels, takes_off = deployment.lifetime_levels, mechanism.calibration.takes_off
-    session = deployment.session_epsilon if levels == 1 else None
+    ceilings, takes_off = deployment.ceilings, mechanism.calibration.takes_off
     seconds = mechanism.n / deployment.stream.rate_hz
-    made = guarantee_of_recording(mechanism, mechanism.calibration, levels)
+    made = guarantee_of_recording(mechanism, mechanism.calibration, ceilings.levels)
+    fades = ceilings.levels > 1
     return replace(
         made,
         scopes=scopes_of(mechanism.loss, mechanism.n, deployment, takes_off),
         own=mechanism.facts(seconds),
         streams=tuple(other.name for other in deployment.beside),
-        window_chunks=None if deployment.beside or levels > 1 else allowed_chunks(mechanism.loss, deployment),
-        session_chunks=None if session is None else chunks_within(mechanism.loss, session, deployment.session_delta),
+        window_chunks=None if deployment.beside or fades else allowed_chunks(mechanism.loss, deployment),
+        session_chunks=None if fades else chunks_within(mechanism.loss, ceilings.on("session")),
         seconds=seconds,
         correlated=correlated,
         in_any={} if takes_off is not None else _in_any(mechanism.loss, mechanism.n, deployment.stream),

@@ -94,9 +94,7 @@ def left_of(
         chunks = [
             max(ceiling - so_far, 0) // cost
             for limits, sums in counted
-            for ceiling, cost, so_far in zip(
-                _limits(limits, scope), (charge.epsilon, charge.delta), sums[scope], strict=True
-            )
+            for ceiling, cost, so_far in zip(limits.on(scope), (charge.epsilon, charge.delta), sums[scope], strict=True)
             if ceiling is not None and cost
         ]
         if fades:
@@ -104,11 +102,6 @@ def left_of(
         if chunks:
             found.append(Left(scope, min(chunks), resumes, (day + 1) * _SECONDS_A_DAY if scope == "day" else None))
     return sorted(found, key=lambda left: left.chunks)
-
-
-def _limits(ceilings: Ceilings, scope: str) -> tuple[int | None, int | None]:
-    """Of epsilon and of delta."""
-    return getattr(ceilings, scope), getattr(ceilings, f"{scope}_delta")
 
 
 def _spent(known: Odometer | StreamOdometer | None, this_day: bool) -> dict[str, tuple[int, int]]:

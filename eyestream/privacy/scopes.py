@@ -14,12 +14,12 @@ enters every release of its pseudonym's later sessions. A pseudonym has N sessio
 each is within the session's ceiling: so N - 1 times that ceiling is a bound of whatever lies in it.
 """
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, ceiling_units, charge_of
+from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, bounds, charge_of
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.streams import StreamSpec
 
@@ -40,8 +40,8 @@ __all__ = [
     "scopes_of",
 ]
 
-Pair = tuple[float | None, float | None]
-"""Ceilings on epsilon and on delta."""
+Pair = tuple[int | None, int | None]
+"""Ceilings on epsilon and on delta, in fixed point (`eyestream.privacy.charge`)."""
 
 _NO_CEILING: Pair = None, None
 
@@ -71,29 +71,17 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What stands around a mechanism; ceilings are sums of epsilon and of delta, None: no such ceiling.
+    """What stands around a mechanism.
 
     Attributes
     ----------
     stream : what its rows are.
-    window_chunks, window_epsilon : no so many consecutive chunks cost more than this.
-    session_epsilon, day_epsilon, lifetime_epsilon : of a session, of a day in UTC, since the ledger began.
-    window_delta, session_delta, day_delta, lifetime_delta : the same for delta.
-    lifetime_levels : of a lifetime that fades (`eyestream.privacy.charge`); 1: it stops.
+    ceilings : what the ledger holds its device to; with a window.
     beside : the other streams of the device.
     """
 
     stream: StreamSpec
-    window_chunks: int
-    window_epsilon: float
-    session_epsilon: float | None = None
-    day_epsilon: float | None = None
-    lifetime_epsilon: float | None = None
-    window_delta: float | None = None
-    session_delta: float | None = None
-    day_delta: float | None = None
-    lifetime_delta: float | None = None
-    lifetime_levels: int = 1
+    ceilings: Ceilings
     beside: tuple[Beside, ...] = ()
 
 
@@ -126,30 +114,31 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "TakingOff 
     streams = (Beside(deployment.stream, n, loss, takes_off), *deployment.beside)
     together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
     touched = [_touched(streams[0], deployment, *event) for event in events]
-    limits = deployment.session_epsilon, deployment.session_delta
+    ceilings = deployment.ceilings
+    limits, today = ceilings.on("session"), ceilings.on("day")
     touched = [found for scope in touched for found in _carried(scope, limits, streams[:1])]
     together = [found for scope in together for found in _carried(scope, limits, streams)]
     hourly = sum(float(s.loss.epsilon) * 3600 * s.stream.rate_hz / s.n for s in streams)
     hourly *= _window_share(streams, deployment)
-    day, levels = deployment.day_epsilon, level_seconds(loss, n, deployment)
-    session, today = (lasting_s(pair, loss, n, deployment) for pair in (limits, (day, deployment.day_delta)))
+    daily, day = 24 * hourly, _plain(today)[0]
+    levels = level_seconds(loss, n, deployment)
     what = "the sum over the chunks of all its streams" if deployment.beside else "the sum over its chunks"
     return (
         *touched,
         *together,
         *_carried(_window(loss, deployment), limits, streams),
-        limited("session", limits, what, session),
+        limited("session", limits, what, lasting_s(limits, loss, n, deployment)),
         *(() if takes_off is None else takes_off.scopes(limits)),
         limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
         limited(
             "day",
-            (day, deployment.day_delta),
-            f"about epsilon {min(24 * hourly, day or math.inf):g}, in UTC by the host's clock",
             today,
+            f"about epsilon {daily if day is None else min(daily, day):g}, in UTC by the host's clock",
+            lasting_s(today, loss, n, deployment),
         ),
         limited(
             "lifetime",
-            (deployment.lifetime_epsilon, deployment.lifetime_delta),
+            ceilings.on("lifetime"),
             "the sum over everything since the ledger began" + _fading(loss, levels),
             sum(levels) if levels else None,
         ),
@@ -170,12 +159,13 @@ def _fading(loss: Loss, levels: list[float]) -> str:
 
 def level_seconds(loss: Loss, n: int, deployment: Deployment) -> list[float]:
     """For how long each level of the lifetime lets releases go on, as `lasting_s` says; empty without a ceiling."""
-    found, whole, count = [], deployment.lifetime_epsilon, deployment.lifetime_levels
-    for level in range(count):
-        part = None if whole is None else whole / 2 ** min(level + 1, count - 1)
+    found, (whole, delta) = [], deployment.ceilings.on("lifetime")
+    limits = () if whole is None else bounds(whole, deployment.ceilings.levels)
+    parts = [after - before for before, after in pairwise((0, *limits))]
+    for level, part in enumerate(parts or [None]):
         beside = tuple(replace(s, loss=replace(s.loss, epsilon=s.loss.epsilon / 2**level)) for s in deployment.beside)
         own = replace(loss, epsilon=loss.epsilon / 2**level)
-        found.append(lasting_s((part, deployment.lifetime_delta), own, n, replace(deployment, beside=beside)))
+        found.append(lasting_s((part, delta), own, n, replace(deployment, beside=beside)))
     return [seconds for seconds in found if seconds is not None]
 
 
@@ -187,15 +177,15 @@ def lasting_s(ceilings: Pair, loss: Loss, n: int, deployment: Deployment) -> flo
     streams = (Beside(deployment.stream, n, loss), *deployment.beside)
     share = _window_share(streams, deployment)
     found = []
-    for ceiling, name, units in zip(ceilings, ("epsilon", "delta"), (EPSILON_UNITS, DELTA_UNITS), strict=True):
+    for ceiling, name in zip(ceilings, ("epsilon", "delta"), strict=True):
         costs = [getattr(charge_of(s.loss), name) for s in streams]
         if ceiling is None or not sum(costs) or not share:
             continue
         if len(streams) == 1:  # whole chunks
-            found.append(ceiling_units(ceiling, units) // costs[0] * n / deployment.stream.rate_hz / share)
+            found.append(ceiling // costs[0] * n / deployment.stream.rate_hz / share)
         else:
             a_second = sum(cost * s.stream.rate_hz / s.n for cost, s in zip(costs, streams, strict=True)) * share
-            found.append(ceiling_units(ceiling, units) / a_second)
+            found.append(ceiling / a_second)
     return min(found, default=None)
 
 
@@ -219,25 +209,27 @@ def _carried(scope: Scope, session: Pair, streams: tuple[Beside, ...]) -> tuple[
 
 def allowed_chunks(loss: Loss, deployment: Deployment) -> int:
     """Chunks that a window lets through, where the device has one stream."""
-    return min(chunks_within(loss, deployment.window_epsilon, deployment.window_delta), deployment.window_chunks)
+    found, window = chunks_within(loss, deployment.ceilings.on("window")), deployment.ceilings.window_chunks
+    return window if found is None else min(found, window)
 
 
-def chunks_within(loss: Loss, epsilon: float, delta: float | None) -> int:
-    """Chunks that ceilings let through, as the ledger counts, when no other stream takes of them."""
+def chunks_within(loss: Loss, ceilings: Pair) -> int | None:
+    """Chunks that ceilings let through, as the ledger counts, when no other stream takes of them; None: any number."""
     charge = charge_of(loss)
-    most = ceiling_units(epsilon) // charge.epsilon
-    if delta is not None and charge.delta:
-        most = min(most, ceiling_units(delta, DELTA_UNITS) // charge.delta)
-    return most
+    both = zip(ceilings, (charge.epsilon, charge.delta), strict=True)
+    return min((ceiling // cost for ceiling, cost in both if ceiling is not None and cost), default=None)
 
 
 def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
     """At most what share of everything that falls due the window's ceiling lets through in the long run."""
+    window, chunks = _plain(deployment.ceilings.on("window"))[0], deployment.ceilings.window_chunks
     if len(streams) == 1:
-        return allowed_chunks(streams[0].loss, deployment) / deployment.window_chunks
+        return allowed_chunks(streams[0].loss, deployment) / chunks
+    if window is None:
+        return 1.0
     rates = [s.stream.rate_hz / s.n for s in streams]
     spent = sum(rate * float(s.loss.epsilon) for rate, s in zip(rates, streams, strict=True))
-    return min(1.0, deployment.window_epsilon / deployment.window_chunks * sum(rates) / spent)
+    return min(1.0, window / chunks * sum(rates) / spent)
 
 
 def _rates(streams: tuple[Beside, ...]) -> str:
@@ -248,9 +240,9 @@ def _rates(streams: tuple[Beside, ...]) -> str:
 
 def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, what: str) -> Scope:
     """What `seconds` of gaze cost in the chunks of one stream."""
-    stream, loss, window = own.stream, own.loss, deployment.window_chunks
+    stream, loss, window = own.stream, own.loss, deployment.ceilings.window_chunks
     chunks = stream.chunks_touched(own.n, seconds)
-    alone = not deployment.beside and deployment.lifetime_levels == 1  # a later level has room for more
+    alone = not deployment.beside and deployment.ceilings.levels == 1  # a later level has room for more
     if alone and chunks <= window:
         chunks = min(chunks, allowed_chunks(loss, deployment))
     of = " of this stream" if deployment.beside else ""
@@ -272,30 +264,37 @@ def _all_streams(streams: tuple[Beside, ...], unit: str, seconds: float, what: s
 
 
 def _window(loss: Loss, deployment: Deployment) -> Scope:
-    window = deployment.window_chunks
-    ceilings = deployment.window_epsilon, deployment.window_delta
-    if deployment.beside or deployment.lifetime_levels > 1:
+    window, ceilings = deployment.ceilings.window_chunks, deployment.ceilings.on("window")
+    if deployment.beside or deployment.ceilings.levels > 1:
         return limited("window", ceilings, f"in any {window} consecutive chunks of the device, of whichever stream")
     return _counted("window", allowed_chunks(loss, deployment), loss, ceilings, f"in any {window} consecutive chunks")
 
 
 def _counted(unit: str, chunks: int, loss: Loss, ceilings: Pair, why: str) -> Scope:
     """A unit that takes part in so many chunks."""
+    plain = _plain(ceilings)
     if chunks * loss.delta >= 1:
         why = f"no bound: the deltas of {chunks} chunks sum to 1 or more; {why}"
-        return Scope(unit, chunks, None, ceilings[0], why, ceilings[1])
+        return Scope(unit, chunks, None, plain[0], why, plain[1])
     total = loss.of(unit, max(chunks, 1))
     limit = "" if ceilings == _NO_CEILING else f" (ceiling {_ceiling_words(ceilings)})"
-    return Scope(unit, chunks, total, ceilings[0], f"{total.figures()}: {why}{limit}", ceilings[1])
+    return Scope(unit, chunks, total, plain[0], f"{total.figures()}: {why}{limit}", plain[1])
 
 
 def limited(unit: str, ceilings: Pair, why: str, seconds: float | None = None) -> Scope:
     """A unit whose chunks are bounded by a ceiling alone, if at all."""
     limit = "no ceiling" if ceilings == _NO_CEILING else f"at most {_ceiling_words(ceilings)}"
     enough = "" if seconds is None else f", enough for {duration(seconds)} of releases"
-    return Scope(unit, None, None, ceilings[0], f"{why}; {limit}{enough}", ceilings[1], seconds)
+    epsilon, delta = _plain(ceilings)
+    return Scope(unit, None, None, epsilon, f"{why}; {limit}{enough}", delta, seconds)
+
+
+def _plain(ceilings: Pair) -> tuple[float | None, float | None]:
+    """As they were written."""
+    epsilon, delta = ceilings
+    return None if epsilon is None else epsilon / EPSILON_UNITS, None if delta is None else delta / DELTA_UNITS
 
 
 def _ceiling_words(ceilings: Pair) -> str:
-    named = zip(("epsilon", "delta"), ceilings, strict=True)
+    named = zip(("epsilon", "delta"), _plain(ceilings), strict=True)
     return " and ".join(f"{name} {ceiling:g}" for name, ceiling in named if ceiling is not None)

@@ -188,7 +188,7 @@ def test_a_device_that_was_moved_is_refused(folder: Path, capsys: pytest.Capture
     main(["budget", "--ledger", str(folder / "L"), "--export", "p0", str(folder / "export")])
     with pytest.raises(SystemExit):
         run(folder, "short", "everyday-cfpa-32", out="again")
-    assert "p0 was moved to another ledger (eyestream budget --export); expected that one" in capsys.readouterr().err
+    assert "--device p0: was moved to another ledger (eyestream budget --export)" in capsys.readouterr().err
 
 
 def test_a_lifetime_that_fades_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

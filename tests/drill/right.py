@@ -3,55 +3,34 @@
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 
-from eyestream.gaze.entry import FrontEndEntry, Rows
-from eyestream.gaze.profile import TICKS_PER_S, Profile
+from eyestream.gaze.by_slot import BySlot
+from eyestream.gaze.entry import FrontEndEntry
+from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.timeline import TimeCounters, Timeline
 from eyestream.streams import FrontEndMark
 
 __all__ = ["RIGHT", "STEP_S"]
 
 STEP_S = 0.25
-_STEP = round(STEP_S * TICKS_PER_S)
 
 
-class _Right:
-    """One session: samples are counted by side and by step."""
+class _Right(BySlot):
+    """One session."""
 
-    def __init__(self, longest_step_s: float, origin_s: float | None) -> None:
-        self._timeline = Timeline(longest_step_s, origin_s)
-        self._counts: dict[int, list[int]] = {}
-        self._next, self.came = 1, 0
+    seen = right = 0
 
-    @property
-    def counters(self) -> TimeCounters:
-        """What became of the samples."""
-        return self._timeline.counters
+    def fill(self, at_us: NDArray[np.int64], samples: Samples) -> None:
+        """Count them by side."""
+        self.seen += int(samples.valid.sum())
+        self.right += int((samples.x[samples.valid] > 0).sum())
 
-    def feed(self, samples: Samples) -> Rows:
-        """Take samples; the rows that are due at the time of the last one."""
-        ticks, which = self._timeline.take(samples.t)
-        for tick, x, seen in zip(ticks, samples.x[which], samples.valid[which], strict=True):
-            self._counts.setdefault(max(1, -(-int(tick) // _STEP)), [0, 0, 0])[int(x > 0) if seen else 2] += 1
-        return self._due()
-
-    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
-        """Take samples, none after `now_s`; the rows that are due then."""
-        before = self.feed(samples) if samples is not None else self._due()
-        self._timeline.clock = max(self._timeline.clock, self._timeline.tick_of(now_s))
-        after = self._due()
-        return Rows(np.concatenate([before.t, after.t]), np.concatenate([before.values, after.values]))
-
-    def _due(self) -> Rows:
-        t, values = [], []
-        while self._next * _STEP <= self._timeline.clock:
-            left, right, lost = self._counts.pop(self._next, [0, 0, 0])
-            self.came = left + right + lost
-            t.append(self._timeline.seconds(self._next * _STEP))
-            values.append([float(right > left) if left + right else np.nan])
-            self._next += 1
-        return Rows(np.array(t), np.array(values).reshape(-1, 1))
+    def close(self) -> NDArray[np.float64]:
+        """Whether most of them were on the right."""
+        row = np.array([float(2 * self.right > self.seen) if self.seen else np.nan])
+        self.seen = self.right = 0
+        return row
 
 
 def _mark(profile: Profile) -> FrontEndMark:
@@ -67,5 +46,5 @@ RIGHT = FrontEndEntry(
     window_s=STEP_S,
     memory_s=lambda profile: profile.live_reach_s,
     mark=_mark,
-    make=lambda profile, longest_step_s, origin_s: _Right(longest_step_s, origin_s),
+    make=lambda profile, longest_step_s, origin_s: _Right(1, ticks(STEP_S), longest_step_s, origin_s),
 )

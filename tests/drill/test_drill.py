@@ -47,7 +47,7 @@ PROFILE = load_profile("degrees").at_rate(RATE_HZ)
 
 def gaze_at(t: np.ndarray[Any, Any]) -> Samples:
     """On the left for five seconds, then on the right for as long, and again."""
-    return Samples.of(t, np.where(np.floor((t - 0.001) / 5.0) % 2, 10.0, -10.0), np.zeros(len(t)))
+    return Samples.of(t, np.where(np.floor((t + 0.001) / 5.0) % 2, 10.0, -10.0), np.zeros(len(t)))
 
 
 TRACKER = fast_tracker(gaze_at)

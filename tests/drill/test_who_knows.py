@@ -10,16 +10,18 @@ import eyestream
 
 PACKAGE = Path(eyestream.__file__).parent
 ROOMS = {
-    "tile": ("privacy.tiles", "privacy.mechanisms.tile", "gaze.slots", "lab.mechanisms.tile"),
+    "tile": ("privacy.tiles", "privacy.mechanisms.tile", "gaze.slots", "gaze.next_tile", "lab.mechanisms.tile"),
+    "kaleido": ("privacy.kaleido", "privacy.mechanisms.kaleido", "gaze.places", "lab.mechanisms.kaleido"),
     "task-words": ("privacy.tasks", "privacy.mechanisms.words", "lab.mechanisms.words", "lab.study.linking"),
 }
 """Of each kind: its mechanism, its model, its front end, its part of the laboratory and the study of it alone."""
 
 OUTSIDE = {
-    "tile": {"offline/corpora/samples.py", "rim/sdk/gatekeeper.py"},
+    "tile": {"offline/corpora/samples.py"},
+    "kaleido": {"offline/corpora/samples.py", "offline/samples/kaleido_published.py"},
     "task-words": {"cli/calibrate.py"},
 }
-"""Who else imports something of it: a system that releases corpora, who answers questions, who reads labels."""
+"""Who else imports something of it: systems that release corpora, and who reads labels."""
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

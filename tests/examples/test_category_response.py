@@ -15,7 +15,7 @@ from eyestream.cli import main as command
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.offline.datasets.privatize import privatize
 from eyestream.privacy.calibration import Corpus
-from eyestream.privacy.charge import EPSILON_UNITS
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
 from eyestream.privacy.guarantee import guarantee_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -107,7 +107,7 @@ def test_the_stated_error_is_the_measured_one() -> None:
 
 def test_the_guarantee_is_of_one_slot() -> None:
     stream = StreamSpec("activity", 1, NAMES, ("1",), 1.0, 1.0)
-    guarantee = guarantee_of(made(), Deployment(stream, 10, 20.0, 100.0))
+    guarantee = guarantee_of(made(), Deployment(stream, Ceilings.of(10, 20.0, 100.0)))
     words = dict(guarantee.sentences())
     assert guarantee.statement.startswith("2-differential privacy (pure) for one chunk of 1 row of one device")
     assert words["unit"].startswith("one chunk: one row (1 s) of one device. Two chunks are")

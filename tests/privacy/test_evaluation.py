@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.claims.kinds import DifferentialPrivacy, Loss
 from eyestream.privacy.claims.nist import SOURCE, Answer, answers
 from eyestream.privacy.guarantee import NOT_PROTECTED, TRUSTED, Guarantee, guarantee_of, guarantee_of_recording
@@ -43,7 +44,7 @@ POINTS = (
 
 def guarantee(name: str = "everyday-klt-32") -> Guarantee:
     stream = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
-    return guarantee_of(build(calibrations.load(name), 4.8), Deployment(stream, 3, 14.4, 1152.0))
+    return guarantee_of(build(calibrations.load(name), 4.8), Deployment(stream, Ceilings.of(3, 14.4, 1152.0)))
 
 
 def told(made: Guarantee) -> dict[str, Answer]:

@@ -163,8 +163,7 @@ def test_levels_are_refused_without_a_lifetime() -> None:
 
 def most_of(chunks: int, deployment: Deployment, epsilon: float) -> Fraction:
     """The largest sum of so many consecutive slots in a life."""
-    ceilings = Ceilings.of(deployment.window_chunks, deployment.window_epsilon, lifetime=200.0, levels=LEVELS)
-    ledger = MemoryLedger(ceilings)
+    ledger = MemoryLedger(deployment.ceilings)
     spent = []
     for index in range(400):
         [answer] = ledger.reserve([ask(index, epsilon)], 1)
@@ -176,8 +175,8 @@ def most_of(chunks: int, deployment: Deployment, epsilon: float) -> Fraction:
 def test_what_an_event_is_said_to_cost_holds_on_every_level(epsilon: float) -> None:
     """A window that lets one chunk through lets two or three of a later level: together more than the one."""
     stream = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
-    still = Deployment(stream, 3, 9.4, lifetime_epsilon=200.0)
-    fading = replace(still, lifetime_levels=LEVELS)
+    still = Deployment(stream, Ceilings.of(3, 9.4, lifetime=200.0))
+    fading = replace(still, ceilings=replace(still.ceilings, levels=LEVELS))
     loss = Loss("chunk", Fraction(spendable(epsilon)))
     said, wrong = ({scope.unit: scope for scope in scopes_of(loss, 32, one)} for one in (fading, still))
     event, less = said["gaze event"], wrong["gaze event"]
@@ -193,9 +192,9 @@ def test_what_an_event_is_said_to_cost_holds_on_every_level(epsilon: float) -> N
 @pytest.mark.parametrize("window", [9.6, 5.0])
 def test_hours_of_levels_are_those_of_a_life(window: float) -> None:
     stream = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
-    deployment = Deployment(stream, 2, window, lifetime_epsilon=200.0, lifetime_levels=3)
+    deployment = Deployment(stream, Ceilings.of(2, window, lifetime=200.0, levels=3))
     told = level_seconds(Loss("chunk", Fraction(5)), 64, deployment)
-    ledger, slots = MemoryLedger(Ceilings.of(2, window, lifetime=200.0, levels=3)), [0] * 3
+    ledger, slots = MemoryLedger(deployment.ceilings), [0] * 3
     for index in range(400):
         [answer] = ledger.reserve([ask(index, 5.0, levels=3)], 1)
         if isinstance(answer, Granted):

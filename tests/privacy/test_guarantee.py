@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.claims.kinds import DifferentialPrivacy, Loss
 from eyestream.privacy.guarantee import NOT_PROTECTED, Guarantee, guarantee_of, guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
@@ -25,15 +26,21 @@ def stream(window_s: float = 30.0, memory_s: float = 0.0) -> StreamSpec:
     return StreamSpec("features", 1, ("a",), ("1",), 2.0, window_s, memory_s)
 
 
-DEPLOYMENT = Deployment(stream(), 3, 14.4, 1152.0, 2304.0, 1e5)
+def deployment(window_chunks: int = 3, window: float = 14.4, **others: Any) -> Deployment:
+    """One stream; `others` are ceilings in plain numbers."""
+    given = {"session": 1152.0, "day": 2304.0, "lifetime": 1e5} | others
+    return Deployment(stream(), Ceilings.of(window_chunks, window, **given))
+
+
+DEPLOYMENT = deployment()
 
 
 def mechanism(name: str = "everyday-klt-32", epsilon: float = 4.8) -> Mechanism:
     return build(calibrations.load(name), epsilon)
 
 
-def guarantee(name: str = "everyday-klt-32", deployment: Deployment = DEPLOYMENT) -> Guarantee:
-    return guarantee_of(mechanism(name), deployment)
+def guarantee(name: str = "everyday-klt-32", around: Deployment = DEPLOYMENT) -> Guarantee:
+    return guarantee_of(mechanism(name), around)
 
 
 def test_losses_are_exact() -> None:
@@ -57,7 +64,7 @@ def test_losses_are_exact() -> None:
 @pytest.mark.parametrize(("n", "event", "second"), [(32, 3, 3), (64, 2, 2), (128, 2, 2)])
 def test_scopes_of_a_deployment(n: int, event: int, second: int) -> None:
     """A blink enters the 60 rows of 30 s features."""
-    made = guarantee_of(mechanism(f"everyday-klt-{n}"), replace(DEPLOYMENT, window_chunks=9, window_epsilon=1e6))
+    made = guarantee_of(mechanism(f"everyday-klt-{n}"), deployment(9, 1e6))
     scopes = {scope.unit: scope for scope in made.scopes}
     assert (scopes["gaze event"].chunks, scopes["second of gaze"].chunks) == (event, second)
     assert scopes["gaze event"].loss == made.loss.of("gaze event", event)
@@ -68,21 +75,21 @@ def test_scopes_of_a_deployment(n: int, event: int, second: int) -> None:
 
 def test_a_ceiling_bounds_events_and_windows() -> None:
     """Two chunks fit into the window's epsilon: an event that could touch three is charged for two."""
-    scopes = {scope.unit: scope for scope in guarantee(deployment=replace(DEPLOYMENT, window_epsilon=10.0)).scopes}
+    scopes = {scope.unit: scope for scope in guarantee(around=deployment(window=10.0)).scopes}
     assert (scopes["window"].chunks, scopes["gaze event"].chunks) == (2, 2)
-    narrow = replace(DEPLOYMENT, window_chunks=2, window_epsilon=4.8)
-    scopes = {scope.unit: scope for scope in guarantee(deployment=narrow).scopes}
+    narrow = deployment(2, 4.8)
+    scopes = {scope.unit: scope for scope in guarantee(around=narrow).scopes}
     assert (scopes["window"].chunks, scopes["gaze event"].chunks) == (1, 3)  # three chunks lie in more than one window
 
 
 def test_memory_of_the_front_end_makes_events_longer() -> None:
-    long = replace(DEPLOYMENT, stream=stream(memory_s=60.0), window_chunks=100, window_epsilon=1e6)
-    scopes = {scope.unit: scope for scope in guarantee(deployment=long).scopes}
+    long = replace(deployment(100, 1e6), stream=stream(memory_s=60.0))
+    scopes = {scope.unit: scope for scope in guarantee(around=long).scopes}
     assert scopes["gaze event"].chunks == (180 - 2) // 32 + 2 == 7
 
 
 def test_deltas_that_sum_to_one_bound_nothing() -> None:
-    scopes = scopes_of(Loss("chunk", Fraction(1), Fraction(2, 5)), 32, replace(DEPLOYMENT, window_epsilon=3.0))
+    scopes = scopes_of(Loss("chunk", Fraction(1), Fraction(2, 5)), 32, deployment(window=3.0))
     event = next(scope for scope in scopes if scope.unit == "gaze event")
     assert event.loss is None
     assert event.why.startswith("no bound")
@@ -90,15 +97,16 @@ def test_deltas_that_sum_to_one_bound_nothing() -> None:
 
 def test_ceilings_on_delta_are_said_and_bound_windows() -> None:
     loss = Loss("chunk", Fraction(1), Fraction(1, 10**6))
-    deployment = replace(DEPLOYMENT, window_epsilon=3.0, window_delta=2e-6, lifetime_delta=1e-3)
-    scopes = {scope.unit: scope for scope in scopes_of(loss, 32, deployment)}
+    deltas: dict[str, float] = {"window_delta": 2e-6, "lifetime_delta": 1e-3}
+    made = deployment(window=3.0, **deltas)
+    scopes = {scope.unit: scope for scope in scopes_of(loss, 32, made)}
     assert (scopes["window"].chunks, scopes["window"].ceiling_delta) == (2, 2e-6)  # epsilon alone would let 3 through
     assert scopes["window"].why.endswith("(ceiling epsilon 3 and delta 2e-06)")
     assert scopes["lifetime"].why.split(", enough")[0].endswith("at most epsilon 100000 and delta 0.001")
     assert scopes["session"].ceiling_delta is None
-    only = scopes_of(loss, 32, replace(deployment, lifetime_epsilon=None))[-1]
+    only = scopes_of(loss, 32, deployment(window=3.0, lifetime=None, **deltas))[-1]
     assert only.why.split(", enough")[0].endswith("; at most delta 0.001")
-    pure = {scope.unit: scope for scope in scopes_of(Loss("chunk", Fraction(1)), 32, deployment)}
+    pure = {scope.unit: scope for scope in scopes_of(Loss("chunk", Fraction(1)), 32, made)}
     assert pure["window"].chunks == 3  # a loss without delta spends none of it
 
 
@@ -106,7 +114,7 @@ def test_streams_of_one_device_add_up() -> None:
     """One blink enters the chunks of both; a window of the device does not bound the chunks of one of them."""
     more = Beside(replace(stream(), name="more"), 64, Loss("chunk", Fraction(2), Fraction(1, 10**6)))
     loss = Loss("chunk", Fraction(3))
-    alone = replace(DEPLOYMENT, window_chunks=3, window_epsilon=3.0)
+    alone = deployment(window=3.0)
     assert {s.unit: s.chunks for s in scopes_of(loss, 32, alone)}["gaze event"] == 1
     both = {s.unit: s for s in scopes_of(loss, 32, replace(alone, beside=(more,)))}
     assert both["gaze event"].chunks == 3
@@ -121,7 +129,7 @@ def test_streams_of_one_device_add_up() -> None:
     assert {s.unit: s for s in scopes_of(loss, 32, replace(alone, beside=(huge,)))}[
         "gaze event, all streams"
     ].loss is None
-    made = guarantee(deployment=replace(DEPLOYMENT, beside=(more,)))
+    made = guarantee(around=replace(DEPLOYMENT, beside=(more,)))
     assert "releases more beside this stream" in made.text()
     assert made.claim()["streams_beside"] == ["more"]
     assert "streams" not in dict(guarantee().sentences())
@@ -136,7 +144,7 @@ def test_the_guess_factor_is_that_of_the_response_and_multiplies() -> None:
     assert made.gain is not None
     p = 1 - response[0].replace * 3 / 4
     assert float(made.gain) == pytest.approx(4 * p, rel=1e-12) == pytest.approx(3.9036, abs=1e-4)
-    found = guarantee_of(made, replace(DEPLOYMENT, window_epsilon=9.6))
+    found = guarantee_of(made, deployment(window=9.6))
     text = dict(found.sentences())["guessing"]
     assert "at most 3.9 times" in text
     assert "average over releases" in text
@@ -307,7 +315,7 @@ def test_a_baseline_tells_both_sides() -> None:
     assert "charged" not in words
     assert "after the baseline" in made.statement
     assert made.claim()["baseline_chunks"] == 4
-    open_ended = replace(DEPLOYMENT, session_epsilon=None)
+    open_ended = deployment(session=None)
     words = next(s.why for s in guarantee("everyday-klt-anchored-32", open_ended).scopes if s.unit == "gaze event")
     assert words.endswith("no ceiling")
 

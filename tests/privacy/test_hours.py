@@ -1,5 +1,6 @@
 """For how long a ceiling lasts, in hours, is what an account allows."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -37,8 +38,8 @@ def seconds_of_a_life(epsilon: float, window: int, window_epsilon: float, sessio
 )
 def test_it_is_that_of_a_life(epsilon: float, window: int, window_epsilon: float, session_epsilon: float) -> None:
     loss = Loss("chunk", Fraction(spendable(epsilon)))
-    deployment = Deployment(STREAM, window, window_epsilon, session_epsilon=session_epsilon)
-    seconds = lasting_s((session_epsilon, None), loss, 64, deployment)
+    deployment = Deployment(STREAM, Ceilings.of(window, window_epsilon, session_epsilon))
+    seconds = lasting_s(deployment.ceilings.on("session"), loss, 64, deployment)
     lived = seconds_of_a_life(float(loss.epsilon), window, window_epsilon, session_epsilon)
     assert seconds is not None
     assert lived <= seconds < lived + window * CHUNK_S
@@ -46,12 +47,12 @@ def test_it_is_that_of_a_life(epsilon: float, window: int, window_epsilon: float
 
 def test_streams_share_it_and_a_ceiling_on_delta_may_end_it_sooner() -> None:
     loss = Loss("chunk", Fraction(2), Fraction(1, 1024))
-    alone = Deployment(STREAM, 1, 100.0)
-    assert lasting_s((20.0, None), loss, 64, alone) == 10 * CHUNK_S
-    assert lasting_s((20.0, 4 / 1024), loss, 64, alone) == 4 * CHUNK_S
+    alone = Deployment(STREAM, Ceilings.of(1, 100.0, 20.0, 20.0, day_delta=4 / 1024))
+    assert lasting_s(alone.ceilings.on("session"), loss, 64, alone) == 10 * CHUNK_S
+    assert lasting_s(alone.ceilings.on("day"), loss, 64, alone) == 4 * CHUNK_S
     assert lasting_s((None, None), loss, 64, alone) is None
-    both = Deployment(STREAM, 1, 100.0, beside=(Beside(STREAM, 32, Loss("chunk", Fraction(1))),))
-    assert lasting_s((20.0, None), loss, 64, both) == pytest.approx(20.0 / (2 / CHUNK_S + 1 / 16))
+    both = replace(alone, beside=(Beside(STREAM, 32, Loss("chunk", Fraction(1))),))
+    assert lasting_s(both.ceilings.on("session"), loss, 64, both) == pytest.approx(20.0 / (2 / CHUNK_S + 1 / 16))
 
 
 def test_words() -> None:

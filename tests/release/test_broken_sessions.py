@@ -65,7 +65,7 @@ class World:
         [(self.settings, stream)] = resolved(made, mechanisms={"features": given}).served.values()
         rows = stream.spec
         self.rows_of = {unit: rows.rows_touched(seconds) for unit, seconds in UNITS.items()}
-        around, anchored = Deployment(rows, 1000, 1e6), self.baseline > 0
+        around, anchored = Deployment(rows, Ceilings.of(1000, 1e6)), self.baseline > 0
         takes_off = Anchor(self.baseline, NO_FEATURE, NO_FEATURE) if anchored else None
         scopes = scopes_of(Loss("chunk", Fraction(1, 2)), self.n, around, takes_off)
         chunks = {scope.unit: scope.chunks or 0 for scope in scopes}

@@ -175,7 +175,7 @@ SEAMS: dict[str, Seam] = {
     # Recordings
     "privatize releases": Seam(
         "eyestream.offline.datasets.privatize",
-        "_released",
+        "released",
         "recording, mechanism, guarantee, rows, *, stretches, charges, first_row",
     ),
     # The order of effects

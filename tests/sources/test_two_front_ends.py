@@ -41,7 +41,7 @@ THIRD_S = 3.0
 
 def gaze_at(t: np.ndarray[Any, Any]) -> Samples:
     """Three seconds left, three in the middle, three right, three lost, and again."""
-    stay = np.floor((t - 0.001) / THIRD_S).astype(int) % 4  # the end of a slot belongs to it
+    stay = np.floor((t + 0.001) / THIRD_S).astype(int) % 4
     x = np.choose(stay, [-20.0, 0.0, 20.0, math.nan])
     return Samples.of(t, x, np.zeros(len(t)), valid=stay != 3)
 

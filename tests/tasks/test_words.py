@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError, ConfigError, SnapshotError
 from eyestream.offline.datasets.privatize import privatize
 from eyestream.privacy.calibration import Corpus
+from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.guarantee import guarantee_of, guarantee_of_recording
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.registry import calibrate
@@ -138,7 +139,7 @@ def test_a_session_is_not_kept_and_an_erased_one_tells_nothing() -> None:
 def test_the_guarantee_says_what_is_proved() -> None:
     mechanism = build(calibration(), 9.6)
     stream = StreamSpec("features", 1, NAMES, ("1",) * 6, RATE_HZ, 30.0)
-    made = guarantee_of(mechanism, Deployment(stream, 20, 200.0, 100.0))
+    made = guarantee_of(mechanism, Deployment(stream, Ceilings.of(20, 200.0, 100.0)))
     words = dict(made.sentences())
     assert made.statement.startswith(
         "9.6-differential privacy (pure) for one chunk, given the earlier sessions of its pseudonym, of 4 rows"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.slots import SlotRows, Slots
+from eyestream.gaze.slots import Slots
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.tile.tables import calibration_of
@@ -32,7 +32,7 @@ Published = tuple[int | None, ...]
 def counted(recording: worlds.Recording) -> NDArray[np.float64]:
     """(2, cells + 1) the rows of a recording, as the front end makes them at the ends of its slots."""
     x, y = np.array([worlds.PLACES[place] for place in recording]).T
-    rows = SlotRows(Slots(worlds.SMALL, worlds.SLOT_US, origin_s=0.0))
+    rows = Slots(worlds.SMALL, worlds.SLOT_US, origin_s=0.0)
     return rows.advance(2.0, Samples.of(worlds.MOMENTS, x, y)).values
 
 

@@ -77,7 +77,7 @@ def contents(recording: Recording) -> NDArray[np.int64]:
     """The slots of a recording, as they are counted from its samples by the clock."""
     x, y = np.array([PLACES[place] for place in recording]).T
     slots = Slots(SMALL, SLOT_US, origin_s=0.0)
-    return slots.advance(2.0, Samples.of(MOMENTS, x, y))
+    return slots.advance(2.0, Samples.of(MOMENTS, x, y)).values.astype(np.int64)
 
 
 def released_law(epsilon: float, occupancies: NDArray[np.int64], release: Release = as_it_is) -> ExactLaw:

@@ -35,7 +35,7 @@ _SOURCE = (
 def slots_of(samples: Samples, slot_s: float, field: Field = FIELD) -> NDArray[np.int64]:
     """(slots, cells + 1) of a recording, the first slot beginning at its first sample."""
     slots = Slots(field, ticks(slot_s), LONGEST_PAUSE_S)
-    return slots.advance(float(samples.t[-1]) + slot_s, samples)
+    return slots.advance(float(samples.t[-1]) + slot_s, samples).values.astype(np.int64)
 
 
 def main() -> None:

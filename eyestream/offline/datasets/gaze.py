@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.gaze.entry import USUAL, FrontEndEntry
-from eyestream.offline.datasets.privatize import Released
+from eyestream.offline.datasets.released import Released
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.entry import referred
 from eyestream.privacy.mechanisms.registry import entry_of

@@ -6,18 +6,15 @@ then released, once. Another run on the same recordings is another release and a
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, replace
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError
+from eyestream.offline.datasets.released import Released, Stretch, released, stretches_of
 from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Charge, charge_of
+from eyestream.privacy.charge import charge_of
 from eyestream.privacy.claims.kinds import DifferentialPrivacy, only_differential
-from eyestream.privacy.guarantee import Guarantee, guarantee_of_recording
+from eyestream.privacy.guarantee import guarantee_of_recording
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import build_whole
 from eyestream.privacy.reservation import Granted, Request, Withheld
@@ -31,8 +28,6 @@ from eyestream.wire.topics import FEATURE_STREAM
 __all__ = [
     "Booking",
     "RefusedError",
-    "Released",
-    "Stretch",
     "book",
     "privatize",
     "privatize_whole",
@@ -67,58 +62,6 @@ class Booking:
     key: StreamKey
     today: int
     levels: int = 1
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Chunks of a recording, one after the other, that cost the same each."""
-
-    first_row: int
-    chunks: int
-    epsilon: float
-    """Of a chunk."""
-
-
-@dataclass(frozen=True)
-class Released:
-    """A private recording and what it cost.
-
-    Attributes
-    ----------
-    recording
-        Its times are the nominal grid from 0, names as in the original. Where the mechanism releases features of its
-        own, names are theirs, and times the middles of the original's slots.
-    chunks
-        Chunks released: not those that are left out, nor those of a baseline.
-    epsilon, delta
-        Of the recording: the sum over its chunks, as a ledger books it. None where no differential privacy is claimed.
-    stretches
-        What its chunks cost, in order: one, or on a lifetime that fades one for each level that it reached. None where
-        no differential privacy is claimed.
-    guarantee
-        Of one chunk, on the first of the levels.
-    """
-
-    recording: Recording
-    chunks: int
-    epsilon: float | None
-    delta: float | None
-    stretches: tuple[Stretch, ...]
-    guarantee: Guarantee
-
-    def claim(self) -> dict[str, object]:
-        """What is claimed, for machines: plain values that JSON knows.
-
-        It is published with the recording, and has no noise: it is a function of the number of rows, the mechanism and
-        the ledger. Two recordings with as many rows have the same claim, whatever is in them.
-        """
-        return {
-            "chunks": self.chunks,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "epsilon_of_chunks": [asdict(stretch) for stretch in self.stretches],
-            "claim": self.guarantee.claim(),
-        }
 
 
 def privatize(
@@ -232,8 +175,8 @@ class _Run:
         charges = [answer.spent for answer in own if answer.spent is not None]
         counted = isinstance(mechanism.claim, DifferentialPrivacy)
         made = guarantee_of_recording(mechanism, self.calibration, self.levels)
-        stretches = _stretches(mechanism, own, first_row) if counted else None
-        return _released(
+        stretches = stretches_of(mechanism, own, first_row) if counted else None
+        return released(
             recording, mechanism, made, one.release(own), stretches=stretches, charges=charges, first_row=first_row
         )
 
@@ -281,51 +224,7 @@ def privatize_whole(recordings: Sequence[Recording], calibration: Calibration, e
         made = guarantee_of_recording(mechanism, calibration)
         charges = [charge_of(mechanism)] * chunk_count(len(recording.t), mechanism.n)
         stretches = (Stretch(0, len(charges), mechanism.epsilon),)
-        yield _released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
-
-
-def _stretches(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> tuple[Stretch, ...]:
-    """What was charged, in order; chunks begin at row `first`."""
-    found = []
-    charged = [answer for answer in answers if answer.spent is not None]
-    for level, same in groupby(charged, lambda answer: answer.level):
-        chunks = list(same)
-        found.append(Stretch(first + chunks[0].request.first_row, len(chunks), mechanism.faded(level).epsilon))
-    return tuple(found)
-
-
-def _released(
-    recording: Recording,
-    mechanism: Mechanism,
-    guarantee: Guarantee,
-    rows: NDArray[np.float64],
-    *,
-    stretches: tuple[Stretch, ...] | None,
-    charges: Sequence[Charge],
-    first_row: int = 0,
-) -> Released:
-    """`rows`: what is released from row `first_row` on. `charges`: one for each chunk that is released; their sum is
-    exact. `stretches`: None where no differential privacy is claimed.
-    """
-    counted, rate = stretches is not None, mechanism.calibration.rate_hz
-    if mechanism.domain.keeps:
-        rows = np.concatenate([np.full((first_row, rows.shape[1]), np.nan), rows])
-        private = replace(recording, t=np.arange(len(rows)) / rate, features=rows)
-    else:
-        schema = mechanism.schema
-        t = first_row / rate + schema.step_s * np.arange(len(rows), dtype=np.float64)
-        if mechanism.n == 1:  # of slots the recording has the ends, on a public grid: the middle of each column
-            before_end = schema.step_s * (schema.shape[1] - 0.5 - np.arange(schema.shape[1]))
-            t = (recording.t[first_row:, None] - before_end).ravel()
-        private = Recording(t, rows, schema.names, recording.path)
-    return Released(
-        recording=private,
-        chunks=len(charges),
-        epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS if counted else None,
-        delta=sum(charge.delta for charge in charges) / DELTA_UNITS if counted else None,
-        stretches=stretches or (),
-        guarantee=guarantee,
-    )
+        yield released(recording, mechanism, made, rows, stretches=stretches, charges=charges)
 
 
 def _granted(requests: list[Request], booking: Booking) -> list[Granted]:

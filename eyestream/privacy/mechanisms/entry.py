@@ -119,6 +119,10 @@ class Entry:
     view
         What the values of a released chunk mean, or a reference to it: called with an `eyestream.Chunk`, it gives what
         `Chunk.view` is. None: the names and units of the schema say it all.
+    expecting
+        Where the eye is expected in the slot after those that were released, or a reference to it: called with a
+        calibration, it gives what has `take(session, index, epsilon, told)` for each slot in turn, with the released
+        features by name, and gives a `eyestream.gaze.gatekeeper.Expected` or None. None: nothing is expected.
     purpose
         A purpose that a configuration may name, of which the calibration is the operator's. Empty: there is none.
     beginning
@@ -149,6 +153,7 @@ class Entry:
     takes_off: Mapping[str, Callable[..., TakingOff] | str] = field(default_factory=lambda: dict(_BASELINE))
     labelled: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     view: Callable[[Any], Any] | str | None = None
+    expecting: Any = None
     purpose: str = ""
     beginning: Beginning | None = None
     front_end: Any = None

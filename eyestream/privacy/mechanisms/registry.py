@@ -149,6 +149,11 @@ def beginnings() -> dict[str, Beginning]:
     return {entry.name: entry.beginning for entry in entries() if entry.beginning is not None}
 
 
+def beginning_of_gaze() -> Beginning:
+    """How the first mechanism begins that releases gaze slot by slot."""
+    return next(one for name, one in beginnings().items() if entry_of(name).front_end is not None)
+
+
 def entry_of(name: str) -> Entry:
     """The entry of the mechanism `name`, whose code is imported.
 

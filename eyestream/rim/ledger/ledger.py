@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from eyestream.errors import LedgerError
+from eyestream.errors import ConfigError, LedgerError
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
@@ -173,11 +173,11 @@ class Ledger:
             self._book.see_day(day)
             self._writer.sync()
 
-    @property
-    def exported(self) -> frozenset[str]:
-        """Devices that were moved to another ledger: nothing of them is granted here."""
+    def refuse_moved(self, device: str, where: str) -> None:
+        """Raise ConfigError when the device was moved to another ledger; `where` is the key or option that names it."""
         with self._lock:
-            return frozenset(self._book.exported)
+            if device in self._book.exported:
+                raise ConfigError(f"{where} {device}: was moved to another ledger (eyestream budget --export)")
 
     def former_ledgers(self, device: str) -> frozenset[str]:
         """Names of the ledgers that the device was exported from, in order: nothing of it is granted there any more."""

@@ -6,7 +6,7 @@ descriptions that applications have.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -23,15 +23,32 @@ from eyestream.rim.config import (
     WearerBudgetSettings,
 )
 
-__all__ = ["ceilings_of", "fading", "refuse_others", "refuse_raised"]
+__all__ = ["ceilings_of", "check_ceilings", "check_fading", "refuse_others", "refuse_raised"]
 
 _SCOPES = ("window", "session", "day", "lifetime")
 
 _Table = BudgetSettings | StreamBudgetSettings | WearerBudgetSettings
 
 
-def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceilings:
-    """The ceilings of every device, each of which lets one chunk through: of whichever stream, or of its own.
+def ceilings_of(settings: Settings) -> Ceilings:
+    """The ceilings of every device as they are written, and those of its wearers and streams beneath."""
+    budget = settings.budget
+    return dataclasses.replace(
+        _read(budget, budget.window_chunks),
+        levels=1 if budget.lifetime_epsilon is None else budget.levels,  # without one `check_ceilings` refuses to fade
+        wearer=None if budget.wearer is None else _read(budget.wearer),
+        streams={stream.name: _read(stream.budget) for stream in settings.stream if stream.budget is not None},
+    )
+
+
+def _read(table: _Table, window_chunks: int = 0) -> Ceilings:
+    epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
+    deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
+    return Ceilings.of(window_chunks, **epsilons, **deltas)
+
+
+def check_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> None:
+    """Refuse ceilings that let no chunk through: of whichever stream of a device, or of the stream that they are for.
 
     Parameters
     ----------
@@ -46,36 +63,24 @@ def ceilings_of(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> Ceil
         A ceiling is below the charge of one chunk; or a mechanism has a delta, and nothing bounds the sum of deltas.
         The lifetime is to fade, and has no ceiling, or one below two chunks, or a mechanism has a delta.
     """
-    problems = Problems()
+    problems, ceilings = Problems(), ceilings_of(settings)
     charges = {name: charge_of(mechanism) for name, mechanism in mechanisms.items()}
-    own = {
-        stream.name: _read(f"[stream.budget] of {stream.name}", stream.budget, 0, charges[stream.name], problems)
-        for stream in settings.stream
-        if stream.budget is not None
-    }
-    device = _of_device(settings.budget, charges.values(), problems)
-    problems.refuse()
-    return dataclasses.replace(device, streams=own)
-
-
-def _of_device(budget: BudgetSettings, charges: Collection[Charge], problems: Problems) -> Ceilings:
-    charge = Charge(max(c.epsilon for c in charges), max(c.delta for c in charges))
-    if charge.delta and budget.lifetime_delta is None:
+    for name, own in ceilings.streams.items():
+        _check(f"[stream.budget] of {name}", own, charges[name], problems)
+    charge = Charge(max(c.epsilon for c in charges.values()), max(c.delta for c in charges.values()))
+    if charge.delta and ceilings.lifetime_delta is None:
         problems.add("[budget] lifetime_delta: missing, and a mechanism of the configuration has a delta")
-    ceilings = _read("[budget]", budget, budget.window_chunks, charge, problems)
-    if budget.wearer is not None:
-        wearer = _read("[budget.wearer]", budget.wearer, 0, charge, problems)
-        ceilings = dataclasses.replace(ceilings, wearer=wearer)
-    if budget.levels > 1:
+    _check("[budget]", ceilings, charge, problems)
+    if ceilings.wearer is not None:
+        _check("[budget.wearer]", ceilings.wearer, charge, problems)
+    if settings.budget.levels > 1:
         with problems.gathered():
-            return fading(ceilings, charge, budget.levels, "[budget] lifetime_mode")
-    return ceilings
+            check_fading(ceilings, charge, "[budget] lifetime_mode")
+    problems.refuse()
 
 
-def fading(
-    ceilings: Ceilings, charge: Charge, levels: int, where: str, *, lifetime: str = "a lifetime_epsilon"
-) -> Ceilings:
-    """The same ceilings with a lifetime that fades on `levels` levels.
+def check_fading(ceilings: Ceilings, charge: Charge, where: str, *, lifetime: str = "a lifetime_epsilon") -> None:
+    """Refuse a lifetime that cannot fade.
 
     Parameters
     ----------
@@ -99,15 +104,11 @@ def fading(
         )
     if charge.delta:
         raise ConfigError(f"{where}: expected 'stop', as a mechanism has a delta")
-    return dataclasses.replace(ceilings, levels=levels)
 
 
-def _read(where: str, table: _Table, window_chunks: int, charge: Charge, problems: Problems) -> Ceilings:
-    epsilons: dict[str, Any] = {scope: getattr(table, f"{scope}_epsilon", None) for scope in _SCOPES}
-    deltas: dict[str, Any] = {f"{scope}_delta": getattr(table, f"{scope}_delta", None) for scope in _SCOPES}
-    ceilings = Ceilings.of(window_chunks, **epsilons, **deltas)
+def _check(where: str, ceilings: Ceilings, charge: Charge, problems: Problems) -> None:
     for scope in _SCOPES:
-        epsilon, delta = getattr(ceilings, scope), getattr(ceilings, f"{scope}_delta")
+        epsilon, delta = ceilings.on(scope)
         if epsilon is not None and epsilon < charge.epsilon:
             least = f"{charge.epsilon / EPSILON_UNITS:.15g}"
             problems.add(
@@ -116,7 +117,6 @@ def _read(where: str, table: _Table, window_chunks: int, charge: Charge, problem
         if delta is not None and delta < charge.delta:
             least = f"{charge.delta / DELTA_UNITS:g}"
             problems.add(f"{where} {scope}_delta: expected at least the delta of one chunk, {least}")
-    return ceilings
 
 
 def refuse_others(old: Settings, new: Settings) -> None:

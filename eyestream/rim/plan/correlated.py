@@ -7,10 +7,10 @@ from collections.abc import Callable
 from eyestream.correlation.published import session_claim
 from eyestream.errors import ConfigError
 from eyestream.privacy.building import building
-from eyestream.privacy.charge import ceiling_units, charges_of
+from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, charges_of
 from eyestream.privacy.claims.facts import Correlated
 from eyestream.privacy.mechanism import Mechanism
-from eyestream.rim.config import BudgetSettings, StreamSettings
+from eyestream.rim.config import StreamSettings
 from eyestream.rim.files.processes import load_process
 from eyestream.streams import StreamSpec
 
@@ -21,14 +21,16 @@ _SMALLEST = 1e-3  # of the target
 
 
 def correlated_of(
-    stream: StreamSettings, budget: BudgetSettings, mechanism: Mechanism, rows: StreamSpec, *, alone: bool
+    stream: StreamSettings, ceilings: Ceilings, mechanism: Mechanism, rows: StreamSpec, *, alone: bool
 ) -> Correlated | None:
     """The claim about a session; None where the configuration names no class.
 
     Parameters
     ----------
-    stream, budget
+    stream
         Of the configuration.
+    ceilings
+        Of its device.
     mechanism
         Of the stream.
     rows
@@ -55,13 +57,12 @@ def correlated_of(
             f"[stream.privacy] correlation: leave it out for a calibration with a {what}: every chunk then depends on "
             "earlier rows too, the class says nothing of that, and only the plain sum holds"
         )
-    ceilings = [budget.session_epsilon]
-    if stream.budget is not None and stream.budget.session_epsilon is not None:
-        ceilings.append(stream.budget.session_epsilon)
+    sessions = ceilings.session, ceilings.beneath(stream.name).session
+    session = min(ceiling for ceiling in sessions if ceiling is not None)
     # Where the lifetime fades, a session on the last level has most chunks, and each tells at most what one of the
     # first level does. They are claimed at that; the plain sum stays the ceiling.
-    least = charges_of(mechanism, budget.levels)[-1]
-    chunks, plain = ceiling_units(min(ceilings)) // least.epsilon, min(ceilings)
+    least = charges_of(mechanism, ceilings.levels)[-1]
+    chunks, plain = session // least.epsilon, session / EPSILON_UNITS
     process = load_process(stream.privacy.correlation)
     with building(mechanism.name, mechanism.epsilon):
         claim = session_claim(
@@ -71,7 +72,7 @@ def correlated_of(
             chunks=max(chunks, 1),
             touched=rows.chunks_touched(mechanism.n, 1.0),
         )
-    if budget.levels == 1:
+    if ceilings.levels == 1:
         return claim
     lower = {field: min(getattr(claim, field), plain) for field in ("plain", "chunk", "second")}
     return dataclasses.replace(claim, **lower)

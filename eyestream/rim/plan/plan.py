@@ -20,7 +20,7 @@ from eyestream.privacy.scopes import Beside, Deployment
 from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
-from eyestream.rim.plan.ceilings import ceilings_of, refuse_others, refuse_raised
+from eyestream.rim.plan.ceilings import ceilings_of, check_ceilings, refuse_others, refuse_raised
 from eyestream.rim.plan.resolve import alone, calibration_of, makers_of, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
 from eyestream.rim.sources.registry import NamedSource, Served, make_sources, named_source
@@ -58,8 +58,8 @@ class Plan:
 
     @cached_property
     def ceilings(self) -> Ceilings:
-        """What the ledger holds every device to; raises ConfigError as `ceilings_of`."""
-        return ceilings_of(self.settings, self.mechanisms)
+        """What the ledger holds every device to."""
+        return ceilings_of(self.settings)
 
     def streams_of(self, device: DeviceEntry) -> list[StreamPlan]:
         """The streams that a device sends."""
@@ -101,6 +101,7 @@ class Plan:
         settings = _filled(settings, parts)
         refuse_others(self.settings, settings)
         plan = _planned(settings, self.base, self.named, parts)
+        check_ceilings(plan.settings, plan.mechanisms)
         refuse_raised(self.ceilings, plan.ceilings)
         return plan
 
@@ -189,7 +190,7 @@ def _resolved(
         with problems.gathered():
             _check_price(planned)
     with problems.gathered():
-        _ = plan.ceilings
+        check_ceilings(plan.settings, plan.mechanisms)
     return plan
 
 
@@ -208,9 +209,9 @@ def _named(settings: Settings, problems: Problems) -> tuple[list[NamedSource], s
 
 def _check_price(stream: StreamPlan) -> None:
     """Raise ConfigError where a purpose comes to more than a window may cost."""
-    purpose, window = stream.settings.privacy.purpose, stream.budget.window_epsilon
+    purpose, window = stream.settings.privacy.purpose, stream.deployment.ceilings.window
     if purpose is not None and window is not None:
-        within_window(purpose, stream.mechanism.epsilon, stream.touched, window)
+        within_window(purpose, stream.mechanism.epsilon, stream.touched, window / EPSILON_UNITS)
 
 
 def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
@@ -231,7 +232,6 @@ def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], par
     streams = {
         stream.name: StreamPlan(
             stream,
-            settings.budget,
             parts[stream.name],
             _deployment(settings, stream, parts),
             alone(settings),
@@ -245,23 +245,13 @@ def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], par
 
 def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, Parts]) -> Deployment:
     """Streams stand beside one another when some device sends both."""
-    budget = settings.budget
     shared = [settings.streams_of(device) for device in settings.device]
     others = [o for o in settings.stream if o is not stream and any(stream in own and o in own for own in shared)]
     beside = [parts[other.name] for other in others]
     return Deployment(
-        stream=parts[stream.name].spec,
-        window_chunks=budget.window_chunks,
-        window_epsilon=budget.window_epsilon or 0.0,
-        session_epsilon=budget.session_epsilon,
-        day_epsilon=budget.day_epsilon,
-        lifetime_epsilon=budget.lifetime_epsilon,
-        window_delta=budget.window_delta,
-        session_delta=budget.session_delta,
-        day_delta=budget.day_delta,
-        lifetime_delta=budget.lifetime_delta,
-        lifetime_levels=budget.levels,
-        beside=tuple(
+        parts[stream.name].spec,
+        ceilings_of(settings),
+        tuple(
             Beside(one.spec, one.mechanism.n, one.mechanism.loss, one.mechanism.calibration.takes_off) for one in beside
         ),
     )

@@ -16,6 +16,7 @@ from eyestream.problems import Problems
 from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_named
 from eyestream.rim.files import calibrations
+from eyestream.rim.plan.ceilings import ceilings_of
 from eyestream.rim.plan.stream import Parts, RowMakers
 from eyestream.rim.sources.registry import NamedSource
 from eyestream.streams import StreamSpec
@@ -184,7 +185,7 @@ def _built(
 
     def claimed(epsilon: float) -> "tuple[Mechanism, Correlated]":
         mechanism = build(calibration, epsilon, noise=noise, **privacy.given)
-        claim = correlated_of(stream, settings.budget, mechanism, spec, alone=alone(settings))
+        claim = correlated_of(stream, ceilings_of(settings), mechanism, spec, alone=alone(settings))
         if claim is None:
             raise ConfigError("[stream.privacy] epsilon_prime: it is a figure of a class; name one with `correlation`")
         return mechanism, claim

@@ -10,7 +10,7 @@ from eyestream.gaze.entry import FrontEndEntry
 from eyestream.privacy.charge import Charge, charges_of
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.scopes import Deployment
-from eyestream.rim.config import BudgetSettings, SidecarSettings, StreamSettings
+from eyestream.rim.config import SidecarSettings, StreamSettings
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.plan.words import (
     borders_of,
@@ -78,7 +78,7 @@ class StreamPlan:
 
     Attributes
     ----------
-    settings, budget : its tables.
+    settings : its table.
     parts : what it is made of.
     deployment : what stands around its mechanism.
     alone : whether no device sends more streams than one.
@@ -86,7 +86,6 @@ class StreamPlan:
     """
 
     settings: StreamSettings
-    budget: BudgetSettings
     parts: Parts
     deployment: Deployment
     alone: bool
@@ -132,7 +131,7 @@ class StreamPlan:
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
         """Of one chunk, on each level of the lifetime."""
-        return charges_of(self.mechanism, self.budget.levels)
+        return charges_of(self.mechanism, self.deployment.ceilings.levels)
 
     @cached_property
     def lasting(self) -> str:
@@ -156,7 +155,7 @@ class StreamPlan:
             return None
         from eyestream.rim.plan.correlated import correlated_of  # noqa: PLC0415  for who names a class
 
-        return correlated_of(self.settings, self.budget, self.mechanism, self.spec, alone=self.alone)
+        return correlated_of(self.settings, self.deployment.ceilings, self.mechanism, self.spec, alone=self.alone)
 
     @cached_property
     def guarantee(self) -> "Guarantee":
@@ -165,8 +164,8 @@ class StreamPlan:
         from eyestream.rim.plan.summary import in_short  # noqa: PLC0415
 
         made = guarantee_of(self.mechanism, self.deployment, self.claim)
-        scopes = (*made.scopes, *wearer_scopes(self.budget.wearer))
-        error = error_words(self.mechanism, self.budget.levels)
+        scopes = (*made.scopes, *wearer_scopes(self.deployment.ceilings.wearer))
+        error = error_words(self.mechanism, self.deployment.ceilings.levels)
         borders = borders_of(self.parts.makers.answers)
         standing = standing_of(self.sidecar, self.fleet)
         return dataclasses.replace(

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.purposes import PURPOSES, words
 from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
-from eyestream.rim.config import PrivacySettings, SidecarSettings, WearerBudgetSettings
+from eyestream.rim.config import PrivacySettings, SidecarSettings
 from eyestream.rim.config.fleet import FleetSettings, log_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
     if len(levels) > 1:
         text += f"; the lifetime fades on {len(levels)} levels, each at half the epsilon of the one before: "
         text += ", ".join(map(duration, levels))
-    allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.window_chunks
+    allowed, chunks = allowed_chunks(mechanism.loss, deployment), deployment.ceilings.window_chunks
     if not deployment.beside and allowed < chunks and len(levels) < 2:
         text += f"; of {chunks} chunks in a row the window withholds {chunks - allowed}"
     if mechanism.sessions:
@@ -101,9 +102,9 @@ def withheld_seconds(mechanism: Mechanism, rate_hz: float) -> float:
     return mechanism.baseline_chunks * mechanism.n / rate_hz
 
 
-def wearer_scopes(budget: WearerBudgetSettings | None) -> tuple[Scope, ...]:
-    """What a wearer whom the tracker names costs at most, and what that rests on; nothing without a table."""
-    if budget is None:
+def wearer_scopes(ceilings: Ceilings | None) -> tuple[Scope, ...]:
+    """What a wearer whom the tracker names costs at most, and what that rests on; nothing without ceilings."""
+    if ceilings is None:
         return ()
     of = "the sum over the chunks of this device whose sessions name one wearer"
     why = (
@@ -115,12 +116,8 @@ def wearer_scopes(budget: WearerBudgetSettings | None) -> tuple[Scope, ...]:
     )
     return (
         Scope("wearer", None, None, None, why),
-        limited("wearer, day", (budget.day_epsilon, budget.day_delta), f"{of}, on a day in UTC by the host's clock"),
-        limited(
-            "wearer, lifetime",
-            (budget.lifetime_epsilon, budget.lifetime_delta),
-            f"{of}, since the ledger began; it does not fade",
-        ),
+        limited("wearer, day", ceilings.on("day"), f"{of}, on a day in UTC by the host's clock"),
+        limited("wearer, lifetime", ceilings.on("lifetime"), f"{of}, since the ledger began; it does not fade"),
     )
 
 

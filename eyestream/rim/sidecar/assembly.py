@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from eyestream.errors import ConfigError
 from eyestream.privacy.meter import Odometer
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.ledger import Ledger
@@ -91,11 +90,7 @@ def assemble(
 
             reserving = stack.enter_context(guarded(ledger, settings.sidecar.second_place))
         for device in settings.device:
-            if device.id in ledger.exported:
-                raise ConfigError(
-                    f"[[device]] {device.id}: was moved to another ledger (eyestream budget --export); "
-                    "a device belongs to one sidecar"
-                )
+            ledger.refuse_moved(device.id, "[[device]]")
         sidecar = Sidecar(
             plan,
             reserving,

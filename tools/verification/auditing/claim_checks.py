@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
+from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.guarantee import guarantee_of
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.noise import SecureNoise
@@ -41,7 +42,7 @@ class _Watched(SecureNoise):
 
 def words() -> Finding:
     """By the law that a release draws from: what the text must say, and must not; and whom it holds against."""
-    deployment = Deployment(StreamSpec("features", 1, ("a",), ("1",), 2.0), 2, 9.6)
+    deployment = Deployment(StreamSpec("features", 1, ("a",), ("1",), 2.0), Ceilings.of(2, 9.6))
     parts: list[Part] = []
     for name in ("lpa", "cfpa", "dcfpa", "klt"):
         noise = _Watched()

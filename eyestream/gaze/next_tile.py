@@ -1,0 +1,36 @@
+"""Where the eye is expected in the next slot, by the public model of tiles and the released words: for a gatekeeper."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from eyestream.gaze.gatekeeper import Expected
+from eyestream.privacy.calibration import Calibration
+from eyestream.privacy.mechanisms.tile.tables import tiles_of
+from eyestream.privacy.tiles.reader import Code, Reader
+
+__all__ = ["NextTileReading"]
+
+
+class NextTileReading:
+    """The model's expectation, while every slot of a session has come."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self._tiles = tiles_of(calibration)
+        self._reader: Reader | None = None
+        self._session, self._next = -1, 0
+
+    def take(self, session: int, index: int, epsilon: float, told: Mapping[str, float]) -> Expected | None:
+        """After a chunk; None once one of its session is missing, or where it does not read as it was released."""
+        if session != self._session:
+            self._session, self._next = session, 0
+            self._reader = Reader(Code(self._tiles, epsilon))
+        if self._reader is not None:
+            gaze = self._reader.take(int(told["word"]))
+            same = np.array_equal(np.array([gaze.x_deg, gaze.y_deg], np.float32), [told["gaze_x"], told["gaze_y"]])
+            self._reader = self._reader if same and index == self._next else None
+        self._next += 1
+        if self._reader is None:
+            return None
+        field = self._tiles.field
+        return Expected(self._reader.code.motion.predicted(self._reader.belief).seen, field.x_deg, field.y_deg)
