@@ -300,6 +300,30 @@ def test_a_clock_that_is_behind_opens_no_other_day(tmp_path: Path) -> None:
     assert [one.spent(device) for device in DEVICES] == [3 * COST] * len(DEVICES)
 
 
+@pytest.mark.parametrize("ahead_s", [-1000.0, -1.0, 1000.0])
+def test_a_server_of_the_log_whose_clock_is_wrong(tmp_path: Path, ahead_s: float) -> None:
+    """Some messages are stamped by it, and chunks may close early: each is one all the same, and no row is uncounted.
+
+    After a crash they close at the same times.
+    """
+    whole = raw_log(DEVICES, CHUNKS, most=1)
+    wrong = [Entry(e.offset, e.key, e.payload, e.at + ahead_s) for e in whole]
+    one, killed = world(tmp_path / "one"), world(tmp_path / "killed")
+    for own in (one, killed):
+        own.log.entries = whole[:16] + wrong[16:32] + whole[32:]
+    assert not killed.live(Points(70))
+    assert one.live()
+    assert one.shard is not None
+    rows = [stream.rows for stream in one.shard.streams.values()]
+    assert sum(own.accepted + own.late + own.refused + own.stale_session for own in rows) == len(whole)
+    assert killed.live()
+    for own in (one, killed):
+        assert all(len(data) == 1 for data in own.payloads().values())
+        assert sum(own.spent(device) for device in DEVICES) == COST * len(own.payloads())
+    assert len(killed.payloads()) == len(one.payloads())
+    assert (len(one.payloads()) > CHUNKS * len(DEVICES)) == (abs(ahead_s) > 60.0), "empty chunks, until it is idle"
+
+
 @pytest.mark.parametrize("at", range(0, 2000, 97))
 def test_damage_anywhere_in_the_outbox(tmp_path: Path, at: int) -> None:
     """It is refused, or what may have been in it is given up."""
