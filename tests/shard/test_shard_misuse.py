@@ -270,6 +270,18 @@ def test_a_log_that_has_forgotten_loses_rows_and_goes_on(tmp_path: Path, caplog:
     assert all(len(data) == 1 for data in one.payloads().values())
 
 
+def test_what_is_forgotten_while_a_log_is_read_is_counted_by_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when a worker is slower than rows grow old: its reader goes on with those that are left."""
+    one = world(tmp_path / "shard")
+    del one.log.entries[4:7]
+    assert one.live()
+    assert one.shard is not None
+    assert (one.shard.position.losses["forgotten"], one.shard.position.missing) == (1, 3)
+    assert "the log has forgotten 3 offsets" in caplog.text
+
+
 @pytest.mark.parametrize("mix", [lambda log: log[::-1], lambda log: [e for entry in log for e in (entry, entry)]])
 def test_messages_out_of_order_are_refused(tmp_path: Path, mix: Callable[[list[Entry]], list[Entry]]) -> None:
     one = world(tmp_path / "shard")

@@ -47,10 +47,7 @@ class Position:
         elif self._replaced or max(self.next, self.newest[0] + 1) > bounds.end:
             self._lose("cut_off", "the log was cut off: messages that it had are lost; it is read from its beginning")
         else:
-            if self.next < bounds.first:
-                self.missing += bounds.first - self.next
-                self._lose("forgotten", f"the log has forgotten {bounds.first - self.next} offsets that were not read")
-                self.next = bounds.first
+            self._pass_over(bounds.first)
             self._expects = self.newest[0] >= bounds.first
             return False
         self.epoch, self.next, self.newest = bounds.epoch, bounds.first, _NONE
@@ -83,9 +80,16 @@ class Position:
         """Go past `entry`; whether it comes for the first time."""
         if entry.offset < self.next:
             return False
-        self.missing += entry.offset - self.next
+        self._pass_over(entry.offset)
         self.next, self.newest = entry.offset + 1, max(self.newest, (entry.offset, entry.at))
         return True
+
+    def _pass_over(self, offset: int) -> None:
+        """Go to `offset` where it lies ahead."""
+        if self.next < offset:
+            self.missing += offset - self.next
+            self._lose("forgotten", f"the log has forgotten {offset - self.next} offsets that were not read")
+            self.next = offset
 
     def _lose(self, kind: str, words: str) -> None:
         self.losses[kind] += 1
