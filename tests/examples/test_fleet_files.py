@@ -14,6 +14,7 @@ import yaml
 from eyestream.rim.config import load
 from eyestream.rim.ops.metrics import worker_metrics, worker_pages
 from eyestream.rim.plan import load as planned
+from eyestream.rim.shard.position import Position
 from tests.rigs.nats import nats_program
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +33,7 @@ def fleet() -> Any:
 
 
 def worker() -> Any:
-    shard = SimpleNamespace(streams={}, taken=0, rejected={})
+    shard = SimpleNamespace(streams={}, taken=0, rejected={}, position=Position("", 0, (-1, 0.0)))
     return SimpleNamespace(shard=shard, published=0, breaks=0, stands=True, waiting=0)
 
 

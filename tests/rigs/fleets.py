@@ -37,7 +37,10 @@ def fleet_config(
     private: str = "mqtt://127.0.0.1:1",
     second_place: str = 'second_place = "./second"',
 ) -> Path:
-    """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none."""
+    """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none.
+
+    Two chunks of a device that are lost break its session, which an outsider sees.
+    """
     names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
     text = f"""
         [sidecar]
@@ -59,6 +62,7 @@ def fleet_config(
         names = [{names}]
         grace_s = 60.0
         idle_s = 600.0
+        jump_chunks = 1
         release = "on_row"
         [stream.privacy]
         calibration = "{_CALIBRATION}"

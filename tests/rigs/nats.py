@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TypeVar
@@ -42,9 +42,20 @@ class NatsServer:
         Of the server.
     routes
         Cluster ports of all servers, the first of them its own by `place`; none: it is alone.
+    memory
+        For streams. A server where it is full loses what comes, and says that it is healthy.
     """
 
-    def __init__(self, folder: Path, partitions: int, name: str = "n0", routes: tuple[int, ...] = (), place: int = 0):
+    def __init__(
+        self,
+        folder: Path,
+        partitions: int,
+        name: str = "n0",
+        routes: tuple[int, ...] = (),
+        place: int = 0,
+        *,
+        memory: str = "1G",
+    ) -> None:
         folder.mkdir(exist_ok=True)
         self.port, self.mqtt_port, self._page_port = free_port(), free_port(), free_port()
         self.url, self.mqtt_url = f"nats://127.0.0.1:{self.port}", f"mqtt://127.0.0.1:{self.mqtt_port}"
@@ -57,7 +68,7 @@ class NatsServer:
         lines = [
             f"server_name: {name}",
             f"listen: 127.0.0.1:{self.port}",
-            f"jetstream {{ store_dir: '{folder / name}', max_mem: 256M, max_file: 1G }}",
+            f"jetstream {{ store_dir: '{folder / name}', max_mem: {memory}, max_file: 1G }}",
             f"pid_file: '{folder / name}.pid'",
             f"http: 127.0.0.1:{self._page_port}",
             *_drain_lines(),
@@ -140,7 +151,7 @@ def _drain_lines() -> list[str]:
     return [line for line in lines if line.startswith("lame_duck")]
 
 
-def cluster(folder: Path, partitions: int) -> list[NatsServer]:
+def cluster(folder: Path, partitions: int, memory: Sequence[str] = ("1G", "1G", "1G")) -> list[NatsServer]:
     """Three servers that know one another; not started."""
     routes = (free_port(), free_port(), free_port())
-    return [NatsServer(folder, partitions, f"n{place}", routes, place) for place in range(3)]
+    return [NatsServer(folder, partitions, f"n{place}", routes, place, memory=own) for place, own in enumerate(memory)]

@@ -1,4 +1,4 @@
-"""Three NATS servers, one of which ends in order, or is gone with its host: what a log does then."""
+"""Three NATS servers that end in order, are gone with their host, are full, or all lose their memory: a log then."""
 
 import asyncio
 import contextlib
@@ -10,14 +10,15 @@ import pytest
 
 from eyestream.errors import LinkError
 from eyestream.testing.clocks import until
+from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
 from tests.rigs.nats import NatsServer, cluster, patiently
 
 pytestmark = [pytest.mark.needs("nats"), pytest.mark.long, pytest.mark.timeout(240)]
 
 
 @pytest.fixture
-def servers(tmp_path: Path) -> Iterator[list[NatsServer]]:
-    made = cluster(tmp_path / "nats", 1)
+def servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[NatsServer]]:
+    made = cluster(tmp_path / "nats", 1, getattr(request, "param", ("1G", "1G", "1G")))
     for server in made:
         server.start(wait=False)
     yield made
@@ -87,3 +88,72 @@ async def test_a_host_that_is_gone_stops_no_reader(servers: list[NatsServer], it
         async with joined([one for one in servers if one is not place]) as (sender, _):
             await patiently(lambda: sender.jetstream(timeout=1.0).publish("eyestream_raw.0.d.features", b"late"))
         assert [entry.payload for entry in await read(log)] == [b"late"]
+
+
+@pytest.mark.parametrize("servers", [("2M", "1G", "1G")], indirect=True)
+async def test_a_server_whose_memory_is_full_stops_no_reader(servers: list[NatsServer]) -> None:
+    """It takes nothing more, says that it is healthy, and a consumer there waits for ever for what the others have."""
+    async with joined(servers) as (client, log):
+        for number in range(40):
+            payload = b"%d " % number + bytes(100_000)
+            await patiently(
+                lambda payload=payload: client.jetstream(timeout=1.0).publish("eyestream_raw.0.d.features", payload)
+            )
+        while await patiently(lambda: place(log)) != servers[0].name:
+            pass
+        found: set[int] = set()
+        async with asyncio.timeout(120.0):
+            while len(found) < 40:
+                found |= {int(entry.payload.split()[0]) for entry in await read(log)}
+
+
+async def place(log: Any) -> str | None:
+    """Where a new consumer is."""
+    await log.seek(1)
+    return (await log._reader.consumer_info()).cluster.leader  # type: ignore[no-any-return]
+
+
+async def test_a_log_that_all_servers_lost_is_read_from_its_beginning(
+    servers: list[NatsServer], tmp_path: Path
+) -> None:
+    """Their memory is gone; their disks know the streams, which keep their names and begin again at offset 1.
+
+    Trackers go on at once: the log is longer than before when its worker comes back.
+    """
+    from eyestream.rim.logs.nats.log import NatsLog, connected
+
+    devices, before, after = ["d0", "d1"], 5, 9
+    urls, seen = [server.url for server in servers], Seen()
+    config = fleet_config(tmp_path, "nats", urls, 1, devices)
+    async with connected(urls) as client:
+        await patiently(client.jetstream().account_info)
+        log = NatsLog(client, 0)
+
+        async def send(first: int, chunks: int) -> None:
+            for key, payload in raw_messages(devices, chunks, 32, first=first):
+                subject = f"eyestream.v1.{key.device}.{key.stream}.raw"
+                await patiently(lambda s=subject, p=payload: client.jetstream(timeout=1.0).publish(s, p))
+
+        async def hear() -> None:
+            async for message in (await client.subscribe("eyestream.v1.*.*.private")).messages:
+                seen.note((message.headers or {})["Nats-Msg-Id"], message.subject.split(".")[2], message.data)
+
+        hearing = asyncio.create_task(hear())
+        with await asyncio.to_thread(Workers, config, 1) as workers:
+            await send(0, before)
+            await seen.wait_for(before * len(devices), 60.0)
+            was = await log.bounds()
+            await asyncio.to_thread(workers.end, 0)
+            for server in servers:
+                server.kill()
+            for server in servers:
+                server.start(wait=False)
+            await send(before, after)
+            now = await patiently(log.bounds)
+            assert (now.epoch, now.first) == (was.epoch, was.first), "control: nothing says that it is another log"
+            assert now.end > was.end
+            workers.start(0)
+            await seen.wait_for((before + after) * len(devices), 60.0)
+            await asyncio.to_thread(workers.stop)
+        hearing.cancel()
+        assert seen.faults(len(devices), before + after, workers.released()) == []

@@ -5,6 +5,7 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,6 +109,23 @@ async def test_a_consumer_that_could_not_be_made_is_made_the_next_time(
             await log.fetch(1, 0.1)
         await log.seek(1)
         assert await log.fetch(1, 0.1) == []
+
+
+async def test_a_partition_without_a_leader_is_trouble_and_not_empty(
+    server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever answers then says that it is empty, or what is left there."""
+    from nats.js.api import ClusterInfo
+
+    async with logs(server) as (log, _):
+        stream_info = log._jetstream.stream_info  # type: ignore[attr-defined]
+
+        async def leaderless(name: str) -> Any:
+            return (await stream_info(name)).evolve(cluster=ClusterInfo(leader=None, name="fleet", replicas=[]))
+
+        monkeypatch.setattr(log._jetstream, "stream_info", leaderless)  # type: ignore[attr-defined]
+        with pytest.raises(LinkError, match="no leader"):
+            await log.bounds()
 
 
 async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_another_one(server: NatsServer) -> None:
@@ -242,6 +260,9 @@ async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> No
         server.start()
         await until(lambda: workers[0].stands and chunks.status == Status("online", "ready"), 20.0)
         assert await read(ports[0], "/healthz") == (200, "ok\n")
+        figures = (await read(ports[0], "/metrics"))[1]
+        for line in ('losses_total{kind="made_again"} 1', 'losses_total{kind="cut_off"} 0', "offsets_missing_total 0"):
+            assert f"eyestream_log_{line}\n" in figures
         stop.set()
         await work
         await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)

@@ -187,7 +187,7 @@ def test_what_the_budget_withholds_is_covered(tmp_path: Path, kill: int) -> None
     one.today, one.ceilings = one.today + 1, Ceilings()
     released, end = len(one.payloads()), len(one.log.entries)
     with one.opened() as shard:
-        assert shard.next == end, "offsets of withheld chunks are behind"
+        assert shard.position.next == end, "offsets of withheld chunks are behind"
     one.log.epoch = "two"  # the log is played again, whole, with all the budget there is
     assert one.live()
     assert len(one.payloads()) == released

@@ -1,21 +1,24 @@
 """A shard on a log, a disk or a directory that is not what it was: refused or withheld by name, never twice."""
 
 import errno
+import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
 
-from eyestream.errors import LedgerError, ShardError
+from eyestream.errors import LedgerError, LinkError, ShardError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, refuse_shorter
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
-from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack
+from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack, unpack
 from eyestream.rim.shard.worker import ShardWorker
 from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
@@ -155,22 +158,90 @@ def test_a_foreign_ledger_is_refused(tmp_path: Path) -> None:
     assert "belong together" in str(raised(one))
 
 
+@pytest.mark.parametrize("lost", [1, 5, None])
 @pytest.mark.parametrize("kill", [50, 57, None])
-def test_a_log_that_was_cut_off_goes_on_from_its_end(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, kill: int | None
-) -> None:
-    """As NATS may after a server is lost. It gives the offsets again, to what trackers sent again and to other rows."""
-    one = world(tmp_path / "shard")
+def test_a_log_that_was_cut_off_is_read_from_its_beginning(tmp_path: Path, kill: int | None, lost: int | None) -> None:
+    """As NATS may be after servers are lost, of its newest messages or all. It gives the offsets again, to other rows.
+
+    Its end does not say so when it is as long as before.
+    """
+    one, whole = world(tmp_path / "shard"), raw_log(DEVICES, CHUNKS, most=1)
+    one.log.entries = whole[:30]
     one.live(Points(kill))
     with one.opened() as shard:
-        read = shard.next
-    whole = one.log.entries
-    assert read > 5
-    one.log.entries = whole[: read - 5]
+        read = shard.position.next
+    kept = 0 if lost is None else read - lost
+    one.log.entries = whole[:kept] + moved(whole[read:], kept)
     assert one.live()
-    assert "it ends 5 offsets before what was read" in caplog.text
-    one.log.entries = whole
+    assert one.shard is not None
+    assert one.shard.position.losses == {"made_again": 0, "cut_off": 1, "forgotten": 0}
+    assert faults(one) == []
     assert one.live()
+    assert one.shard.position.losses["cut_off"] == 0, "it is known now"
+
+
+def moved(entries: list[Entry], first: int) -> list[Entry]:
+    """The same rows, taken a little later, at offsets from `first` on."""
+    return [Entry(first + i, e.key, e.payload, e.at + 0.001) for i, e in enumerate(entries)]
+
+
+@contextmanager
+def cut_off(one: World, kept: int, again: int) -> Iterator[None]:
+    """After 30 messages the connection breaks; when it is back, those after `kept` are lost, and others there instead.
+
+    The others are the rows from message `again` on.
+    """
+    whole, fetch = raw_log(DEVICES, CHUNKS, most=1), one.log.fetch
+
+    async def broken(most: int, wait_s: float) -> list[Entry]:
+        if one.log._at >= 30 and one.log.entries is whole:
+            one.log.entries = whole[:kept] + moved(whole[again:], kept)
+            raise LinkError("broken")
+        return await fetch(most, wait_s)
+
+    one.log.entries, one.log.piece = whole, 1
+    with mock.patch.object(one.log, "fetch", broken):
+        yield
+
+
+@pytest.mark.parametrize("kept", [29, 25, 13])
+def test_a_log_that_is_cut_off_while_it_is_read_is_noticed(tmp_path: Path, kept: int) -> None:
+    """It may be as long again by then."""
+    one = world(tmp_path / "shard")
+    with cut_off(one, kept, 30):
+        assert one.live()
+    assert one.shard is not None
+    assert (one.shard.position.losses["cut_off"], one.shard.position.missing) == (1, 0)
+    assert faults(one) == []
+
+
+@pytest.mark.parametrize("kill", range(104, 124))
+def test_killed_after_the_log_was_cut_off(tmp_path: Path, kill: int) -> None:
+    """Where it goes on is an offset of the log as it is now: trackers have sent all again that was not released."""
+    one = world(tmp_path / "shard")
+    with cut_off(one, 0, 20):
+        one.live(Points(kill))
+    assert one.live()
+    assert faults(one) == []
+
+
+def test_a_log_that_goes_on_is_read_from_where_it_was_left(tmp_path: Path) -> None:
+    """After each break the newest message that was read comes again, once: it is neither taken nor refused."""
+    one, breaks = world(tmp_path / "shard"), [0]
+    one.log.entries, fetch = raw_log(DEVICES, CHUNKS, most=1), one.log.fetch
+
+    async def breaking(most: int, wait_s: float) -> list[Entry]:
+        breaks[0] += 1
+        if breaks[0] % 3 == 0:
+            raise LinkError("broken")
+        return await fetch(most, wait_s)
+
+    with mock.patch.object(one.log, "fetch", breaking):
+        assert one.live()
+    assert one.shard is not None
+    assert breaks[0] > 9
+    assert (one.shard.taken, one.shard.rejected) == (len(one.log.entries), {})
+    assert not any(one.shard.position.losses.values())
     assert faults(one) == []
 
 
@@ -189,12 +260,26 @@ def test_a_log_that_has_forgotten_loses_rows_and_goes_on(tmp_path: Path, caplog:
     one = world(tmp_path / "shard")
     assert not one.live(Points(30))
     with one.opened() as shard:
-        offset = shard.next
+        offset = shard.position.next
     one.log.first = offset + 4
     one.log.entries = [entry for entry in one.log.entries if entry.offset >= one.log.first]
     assert one.live()
     assert "the log has forgotten 4 offsets" in caplog.text
+    assert one.shard is not None
+    assert (one.shard.position.losses["forgotten"], one.shard.position.missing) == (1, 4)
     assert all(len(data) == 1 for data in one.payloads().values())
+
+
+def test_what_is_forgotten_while_a_log_is_read_is_counted_by_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when a worker is slower than rows grow old: its reader goes on with those that are left."""
+    one = world(tmp_path / "shard")
+    del one.log.entries[4:7]
+    assert one.live()
+    assert one.shard is not None
+    assert (one.shard.position.losses["forgotten"], one.shard.position.missing) == (1, 3)
+    assert "the log has forgotten 3 offsets" in caplog.text
 
 
 @pytest.mark.parametrize("mix", [lambda log: log[::-1], lambda log: [e for entry in log for e in (entry, entry)]])
@@ -205,7 +290,7 @@ def test_messages_out_of_order_are_refused(tmp_path: Path, mix: Callable[[list[E
         shard.take(entries)
         shard.take(entries[:5])
         assert shard.rejected["offset"] >= len(entries) // 2
-        assert shard.next == max(entry.offset for entry in entries) + 1
+        assert shard.position.next == max(entry.offset for entry in entries) + 1
 
 
 @pytest.mark.parametrize("payload", [b"", b"\xc1", b"\x80" * 30, b"x" * 70_000])
@@ -215,7 +300,7 @@ def test_what_is_no_message_is_refused_by_name(tmp_path: Path, payload: bytes) -
         (key, *_) = shard.streams
         assert shard.take([Entry(0, key, payload, 0.0), Entry(1, None, payload, 0.0)]) == []
         assert shard.rejected.total() == 2
-        assert shard.next == 2
+        assert shard.position.next == 2
 
 
 def test_a_clock_that_is_behind_opens_no_other_day(tmp_path: Path) -> None:
@@ -225,6 +310,30 @@ def test_a_clock_that_is_behind_opens_no_other_day(tmp_path: Path) -> None:
     one.today -= 10
     assert one.live()
     assert [one.spent(device) for device in DEVICES] == [3 * COST] * len(DEVICES)
+
+
+@pytest.mark.parametrize("ahead_s", [-1000.0, -1.0, 1000.0])
+def test_a_server_of_the_log_whose_clock_is_wrong(tmp_path: Path, ahead_s: float) -> None:
+    """Some messages are stamped by it, and chunks may close early: each is one all the same, and no row is uncounted.
+
+    After a crash they close at the same times.
+    """
+    whole = raw_log(DEVICES, CHUNKS, most=1)
+    wrong = [Entry(e.offset, e.key, e.payload, e.at + ahead_s) for e in whole]
+    one, killed = world(tmp_path / "one"), world(tmp_path / "killed")
+    for own in (one, killed):
+        own.log.entries = whole[:16] + wrong[16:32] + whole[32:]
+    assert not killed.live(Points(70))
+    assert one.live()
+    assert one.shard is not None
+    rows = [stream.rows for stream in one.shard.streams.values()]
+    assert sum(own.accepted + own.late + own.refused + own.stale_session for own in rows) == len(whole)
+    assert killed.live()
+    for own in (one, killed):
+        assert all(len(data) == 1 for data in own.payloads().values())
+        assert sum(own.spent(device) for device in DEVICES) == COST * len(own.payloads())
+    assert len(killed.payloads()) == len(one.payloads())
+    assert (len(one.payloads()) > CHUNKS * len(DEVICES)) == (abs(ahead_s) > 60.0), "empty chunks, until it is idle"
 
 
 @pytest.mark.parametrize("at", range(0, 2000, 97))
@@ -252,11 +361,23 @@ def test_an_outbox_on_disk_has_the_names_that_it_always_had() -> None:
     frame, _ = pack(Contents("name", 0, 1, waiting=[chunk]))
     told = msgspec.msgpack.decode(frame[20:])
     assert set(told) == {
-        "ledger", "partition", "partitions", "frames", "epoch", "offset", "borders", "given_up", "parcels",
+        "ledger", "partition", "partitions", "frames", "epoch", "offset", "borders", "given_up", "parcels", "newest",
     }  # fmt: skip
     assert told["parcels"] == [["id", "d", "features", 1, 3, b"bytes"]]
-    step, _ = pack(Step("epoch", 7, {}, [chunk], ["gone"]))
-    assert msgspec.msgpack.decode(step[20:]) == ["epoch", 7, {}, told["parcels"], ["gone"]]
+    step, _ = pack(Step("epoch", 7, {}, [chunk], ["gone"], (6, 0.5)))
+    assert msgspec.msgpack.decode(step[20:]) == ["epoch", 7, {}, told["parcels"], ["gone"], [6, 0.5]]
+
+
+def test_an_outbox_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """One that does not know the newest message that was read."""
+    frames, before = b"", b"eyestream shard 1"
+    contents = {"ledger": "name", "partition": 0, "partitions": 1, "epoch": "one", "offset": 3}
+    for body in (contents, ["one", 7, {}, [], []]):
+        data = msgspec.msgpack.encode(body)
+        before = hashlib.blake2b(data, key=before, digest_size=16).digest()
+        frames += len(data).to_bytes(4, "little") + before + data
+    held, _, torn = unpack(frames)
+    assert (held.epoch, held.offset, held.newest, torn) == ("one", 7, (-1, 0.0), 0)
 
 
 async def test_a_second_place_in_a_file(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def worker_health(worker: "ShardWorker") -> str:
 
 def worker_metrics(worker: "ShardWorker") -> str:
     """All counters of a worker. None of them outlives it: rates and sums over a fleet are for Prometheus."""
-    shard, chunks = worker.shard, ChunkCounters()
+    shard, log, chunks = worker.shard, worker.shard.position, ChunkCounters()
     for stream in shard.streams.values():
         chunks.add(stream.counters)
     rows = [stream.rows for stream in shard.streams.values()]
@@ -248,6 +248,8 @@ def worker_metrics(worker: "ShardWorker") -> str:
         (
             *_common(shard.taken, shard.rejected, rows, chunks, worker.published),
             *_counter("log_breaks", "times the log was away, or lost a message on its way", [("", worker.breaks)]),
+            *_counter("log_losses", "times the log was without messages that it had", _by("kind", log.losses)),
+            *_counter("log_offsets_missing", "offsets never read: forgotten before, or left out", [("", log.missing)]),
             *_family("link_up", "gauge", "1 when the link stands", _by("side", {"log": int(worker.stands)})),
             *_family("chunks_waiting", "gauge", "released chunks that wait for the log", [("", worker.waiting)]),
         )

@@ -65,6 +65,8 @@ class Contents(msgspec.Struct, forbid_unknown_fields=True, rename={"waiting": "p
         How many steps were ever appended; never falls.
     epoch, offset
         From where on the log must be read again: a name of the log's life, and the first offset.
+    newest
+        Offset of the newest message that was read, and when the log took it; -1: not known.
     borders
         By ``device/stream``.
     given_up
@@ -83,6 +85,7 @@ class Contents(msgspec.Struct, forbid_unknown_fields=True, rename={"waiting": "p
     borders: dict[str, Border] = {}
     given_up: dict[str, tuple[int, int]] = {}
     waiting: list[ReleasedChunk] = []
+    newest: tuple[int, float] = (-1, 0.0)
 
     def forget(self, acknowledged: Collection[str]) -> None:
         """Let go of chunks that the log has, by their ids."""
@@ -99,10 +102,11 @@ class Step(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     borders: dict[str, Border]
     released: list[ReleasedChunk]
     acknowledged: list[str]
+    newest: tuple[int, float] = (-1, 0.0)
 
     def apply(self, contents: Contents) -> None:
         """Let `contents` have it."""
-        contents.epoch, contents.offset = self.epoch, self.offset
+        contents.epoch, contents.offset, contents.newest = self.epoch, self.offset, self.newest
         contents.borders |= self.borders
         contents.forget(self.acknowledged)
         contents.waiting += self.released

@@ -33,6 +33,7 @@ from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Bounds, Entry, partition_of
 from eyestream.rim.shard.frames import Border, ReleasedChunk, Step
 from eyestream.rim.shard.outbox import DurableOutbox
+from eyestream.rim.shard.position import Position
 from eyestream.rim.shard.resuming import ChunkKey, Seal, last_rows, reserved, resumed
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
@@ -62,6 +63,7 @@ class Shard:
 
     Attributes
     ----------
+    position : how far its log is read.
     taken, rejected : messages whose rows went to their stream, and those refused, by reason.
     waiting : what an earlier life released and nobody acknowledged, to be published first.
     changes : how often the condition of a stream has become another one.
@@ -122,7 +124,7 @@ class Shard:
         self._began: dict[ChunkKey, int] = {}
         self._granted: set[ChunkKey] = set()
         self._touched: dict[StreamKey, None] = {}
-        self._epoch, self.next = held.epoch, held.offset
+        self.position = Position(held.epoch, held.offset, held.newest)
         self.taken, self.rejected, self.changes = 0, Counter[str](), 0
         self._conditions = {key: stream.condition for key, stream in self._served.items()}
         self.waiting = list(held.waiting)
@@ -139,19 +141,9 @@ class Shard:
 
     def begin(self, bounds: Bounds) -> int:
         """From which offset on the log is to be read: what it has lost is missing in the chunks."""
-        if self._epoch != bounds.epoch:
-            if self._epoch:
-                _LOG.warning("the log is a new one, and is read from its beginning; what the old one held is lost")
-            self._epoch, self.next = bounds.epoch, bounds.first
+        if self.position.begin(bounds):
             self._began = dict.fromkeys(self._began, bounds.first)
-        elif self.next > bounds.end:
-            _LOG.warning("the log was cut off: it ends %d offsets before what was read", self.next - bounds.end)
-            self.next = bounds.end  # it will give these offsets again, to other messages
-            self._began = {place: min(offset, bounds.end) for place, offset in self._began.items()}
-        elif self.next < bounds.first:
-            _LOG.warning("the log has forgotten %d offsets that were not read", bounds.first - self.next)
-            self.next = bounds.first
-        return self.next
+        return self.position.start
 
     def take(self, entries: Sequence[Entry], now: float | None = None) -> list[ReleasedChunk]:
         """Take messages of the log and, where nothing more waits in it, the time by its clock.
@@ -180,10 +172,9 @@ class Shard:
         self._outbox.acknowledge(chunks)
 
     def _feed(self, entry: Entry) -> None:
-        if entry.offset < self.next:
+        if not self.position.take(entry):
             self.rejected["offset"] += 1
             return
-        self.next = entry.offset + 1
         stream = None if entry.key is None else self._served.get(entry.key)
         if stream is None or entry.key is None:
             self.rejected["topic" if entry.key is None or self._is_ours(entry.key) else "partition"] += 1
@@ -201,7 +192,7 @@ class Shard:
 
     def _note(self, key: StreamKey, outcome: Outcome, offset: int | None = None) -> None:
         for request in outcome.requests:
-            self._began[key, request.session, request.last_row] = self.next if offset is None else offset
+            self._began[key, request.session, request.last_row] = self.position.next if offset is None else offset
             self._requests.append(dataclasses.replace(request, write_ahead=True))
         for chunk in outcome.settled:
             whose = (key, chunk.span.session, chunk.span.last_row)
@@ -258,8 +249,9 @@ class Shard:
         released, self._unwritten = self._unwritten, []
         touched, self._touched = self._touched, {}
         borders = {str(key): self._border(key) for key in touched}
-        offset = next(iter(self._began.values()), self.next)
-        self._outbox.append(Step(self._epoch, offset, borders, released, self._outbox.acknowledged))
+        log = self.position
+        offset = next(iter(self._began.values()), log.next)
+        self._outbox.append(Step(log.epoch, offset, borders, released, self._outbox.acknowledged, log.newest))
         for chunk in [chunk for chunk in self._granted if chunk not in self._began]:
             key, session, last_row = chunk
             self._ledger.settle(key, RowMark(session, last_row), self._outbox.contents.frames)

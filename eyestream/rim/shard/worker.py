@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 
 from eyestream.errors import LinkError, ShardError
@@ -113,7 +114,8 @@ class ShardWorker:
                     if len(self._waiting) > _MOST_WAITING:
                         await asyncio.sleep(_WAIT_S)
                         continue
-                    await self._take(await self._log.fetch(_AT_ONCE, _WAIT_S))
+                    entries = await self._log.fetch(_AT_ONCE, _WAIT_S)
+                    await self._take(self.shard.position.recognised(entries))
                     backoff.reset()
             except LinkError as error:
                 self.breaks += self.stands
@@ -125,7 +127,7 @@ class ShardWorker:
         self.stands = stands
         self.changed.set()
 
-    async def _take(self, entries: list[Entry]) -> None:
+    async def _take(self, entries: Sequence[Entry]) -> None:
         acknowledged, self._acknowledged = self._acknowledged, []
         work = asyncio.ensure_future(asyncio.to_thread(self._work, entries, self._now(entries), acknowledged))
         try:
@@ -142,13 +144,13 @@ class ShardWorker:
             self._wake.set()
 
     def _work(
-        self, entries: list[Entry], now: float | None, acknowledged: list[ReleasedChunk]
+        self, entries: Sequence[Entry], now: float | None, acknowledged: list[ReleasedChunk]
     ) -> tuple[list[ReleasedChunk], Lengths]:
         """In a thread: it waits for the disk."""
         self.shard.acknowledge(acknowledged)
         return self.shard.take(entries, now), self.shard.lengths
 
-    def _now(self, entries: list[Entry]) -> float | None:
+    def _now(self, entries: Sequence[Entry]) -> float | None:
         """The time by the log's clock, from its last message on; None: more messages may wait, or none ever came."""
         loop = asyncio.get_running_loop()
         if entries:

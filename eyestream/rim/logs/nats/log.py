@@ -38,7 +38,8 @@ _TIMEOUT_S = 1.0
 """Wait for an answer: one that was asked for during an election never comes."""
 
 _SILENT_S = 1.0
-"""A consumer that gives nothing for so long is asked whether it is there: it may be on a host that is gone."""
+"""A consumer that gives nothing for so long is asked whether it is there: it may be on a host that is gone. Or it is on
+a server whose memory is full, which takes nothing more, says that it is healthy, and lets its consumers stand still."""
 
 _CONNECT_S = 3
 _PING_S = 2
@@ -164,7 +165,7 @@ class NatsLog:
         self._client, self._stream, self._make = client, _stream(partition), make
         self._jetstream = client.jetstream(timeout=_TIMEOUT_S)
         self._reader: JetStreamContext.PullSubscription | None = None
-        self._delivered = self._link = 0
+        self._delivered = self._link = self._next = self._end = 0
         self._silent_s = 0.0
 
     @trouble
@@ -177,6 +178,8 @@ class NatsLog:
                 raise
             await self._make()
             info = await self._jetstream.stream_info(self._stream)
+        if info.cluster is not None and not info.cluster.leader:  # it is then said to be empty
+            raise LinkError("NATS: the partition has no leader")
         first = info.state.first_seq or 1
         return Bounds(str(info.created), first, max(info.state.last_seq + 1, first))
 
@@ -188,12 +191,13 @@ class NatsLog:
             with contextlib.suppress(nats.errors.Error):  # it may be gone with its server
                 await before.unsubscribe()
         self._delivered, self._silent_s, self._link = 0, 0.0, self._client.stats["reconnects"]
+        self._next = self._end = max(offset, 1)
         self._reader = await self._jetstream.pull_subscribe(
             "",
             stream=self._stream,
             config=ConsumerConfig(
                 deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-                opt_start_seq=max(offset, 1),
+                opt_start_seq=self._next,
                 ack_policy=AckPolicy.NONE,
                 inactive_threshold=60.0,
                 mem_storage=True,
@@ -205,7 +209,7 @@ class NatsLog:
     async def fetch(self, most: int, wait_s: float) -> list[Entry]:
         """As `Log`. What was under way on a lost connection is missing: a LinkError says so, and `seek` mends it.
 
-        So does one for a consumer that has gone with its server."""
+        So does one for a consumer that has gone with its server, or stands still there."""
         reader = self._reader
         if reader is None or not self._client.is_connected or self._link != self._client.stats["reconnects"]:
             raise LinkError("NATS: the connection was lost")
@@ -215,6 +219,7 @@ class NatsLog:
             self._silent_s += wait_s
             if self._silent_s >= _SILENT_S:
                 await reader.consumer_info()
+                await self._compare()
                 self._silent_s = 0.0
             return []
         self._silent_s, entries = 0.0, []
@@ -223,9 +228,17 @@ class NatsLog:
             self._delivered += 1
             if told.sequence.consumer != self._delivered:
                 raise LinkError("NATS: messages were lost on their way")
+            self._next = told.sequence.stream + 1
             key = _key(message.subject)
             entries.append(Entry(told.sequence.stream, key, message.data, told.timestamp.timestamp()))
         return entries
+
+    async def _compare(self) -> None:
+        """Raise LinkError where the partition has messages since the last look, or has lost some that were read."""
+        end = (await self.bounds()).end
+        if not self._end <= self._next <= end:
+            raise LinkError("NATS: the consumer does not go on with its partition")
+        self._end = end
 
     @trouble
     async def secret(self) -> bytes:
