@@ -191,7 +191,7 @@ def test_estimates_accept_the_stated_scale_and_reject_half_of_it(mechanism: str)
 
 @pytest.mark.long
 def test_the_estimate_of_kaleido_is_near_what_is_charged():
-    """0.7 of it from a few draws, give or take 0.02; the event of one sample in one of eight cells showed less than half."""
+    """0.7 of it from few draws, give or take 0.02; one sample in one of eight cells showed less than half."""
     case = Case("kaleido", 1, None, 5.0, 10_000)
     assert 0.6 < bounded(case, trial_of(case, SeededNoise(6))) / case.epsilon <= 1
 
