@@ -38,7 +38,8 @@ class KaleidoTrial:
 
     The last output is in the second slot's corner, and nothing was spent in the window before. The event: at each test
     the gaze of the first slot is published, the output is clamped to its corner, and the samples until the next test
-    repeat it. Each sample is a step, which begins in the public state that the event of the one before leads to.
+    repeat it. Each sample is a step, which begins in the public state that the event of the one before leads to. Slots
+    are released by the same session, so what is found holds for them.
 
     Exactly, with D the diagonal, e the epsilon of a slot and four tests: each test is passed with 1/2, and from the
     other slot with exp(-e / 8) / 2. A publication of rate a is clamped to the near corner with 1/4, and to the far one
