@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,8 @@ def add_parser(subparsers: Any) -> None:
         "--datasets",
         action="store_true",
         help="RECORDINGS is the folder of a corpus of gaze (participants.tsv): release it by every system for whole "
-        "corpora, or those of --only, and judge each; DIR/datasets.md",
+        "corpora, or those of --only, and judge each; DIR/datasets.md. With --attack deep also by a dense network on "
+        "samples, which takes minutes for each release",
     )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
@@ -216,6 +217,9 @@ def _datasets(options: argparse.Namespace) -> Path:
 
     if len(options.recordings) != 1:
         raise ConfigError("--datasets: expected one folder, of a corpus")
+    if options.attack not in (None, ["deep"]):
+        raise ConfigError("--attack: with --datasets expected deep or nothing; all others attack there anyway")
+    _check_extra(options.attack)
     return study_datasets(
         open_folder(options.recordings[0], gaze_kind(load_profile(options.profile or "degrees"))),
         options.out,
@@ -223,8 +227,15 @@ def _datasets(options: argparse.Namespace) -> Path:
         name=options.corpus or "",
         splits=options.splits or 8,
         quick=options.quick,
+        deep=options.attack is not None,
         progress=Line(),
     )
+
+
+def _check_extra(attackers: Sequence[str] | None) -> None:
+    """Raise ConfigError where one of them needs what is not installed."""
+    if "deep" in (attackers or ()) and find_spec("jax") is None:
+        raise ConfigError("jax not installed: pip install 'eyestream[deep]'")
 
 
 def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | None) -> Path:
@@ -232,8 +243,7 @@ def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | 
     from eyestream.lab.study.population import read_labels  # noqa: PLC0415
 
     attackers = tuple(name.replace("exemplar-raw", "exemplar, raw") for name in options.attack or _ATTACKERS[:-1])
-    if "deep" in attackers and find_spec("jax") is None:
-        raise ConfigError("jax not installed: pip install 'eyestream[deep]'")
+    _check_extra(attackers)
     place = options.mechanism if options.mechanism is not None and ":" in options.mechanism else None
     mechanism = mechanism_elsewhere(place, "--mechanism").name if place is not None else options.mechanism
     named = options.calibration or calibrations.shipped()

@@ -68,6 +68,9 @@ def test_it_is_refused_in_one_line(corpus: Path, tmp_path: Path, capsys: pytest.
     with pytest.raises(SystemExit):
         main(["study", "--datasets", str(corpus), "--out", str(tmp_path), "--only", "k-same"])
     assert "--only k-same: expected k-same-select" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["study", "--datasets", str(corpus), "--out", str(tmp_path), "--attack", "forest"])
+    assert "--attack: with --datasets expected deep or nothing" in capsys.readouterr().err
 
 
 def test_every_system_is_studied_and_every_published_line_is_a_cell() -> None:

@@ -99,6 +99,11 @@ SEAMS: dict[str, Seam] = {
     "KLT step": Seam(
         "eyestream.privacy.mechanisms.klt.core:JointStep", "release", "self, admitted, noise, turn, state, out"
     ),
+    "Kaleido.__init__": Seam("eyestream.privacy.kaleido:Kaleido", "__init__", "self, epsilon, settings, *, noise"),
+    "rate of Kaleido's tests": Seam(
+        "eyestream.privacy.kaleido.mechanism", "ideal_rate", "epsilon, sensitivity, coordinates", ("_STEPS_PER_DEG",)
+    ),
+    "parts of a publication": Seam("eyestream.privacy.kaleido:KaleidoSession", "parts_for_one", "self"),
     # What is taken off the sessions of a pseudonym
     "OverHistory.off": Seam(
         "eyestream.privacy.tasks.history:OverHistory", "off", "self, chunk", ("_history", "_level")

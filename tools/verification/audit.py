@@ -25,8 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eyestream.lab.audit.estimate import lower_bound
-from eyestream.lab.audit.trials import SHARP, Case, cases, count, trial_of
+from eyestream.lab.audit.trials import SHARP, Case, bounded, cases, trial_of
 from tools.verification.auditing import (
     beside_checks,
     break_checks,
@@ -36,6 +35,7 @@ from tools.verification.auditing import (
     faults_flow,
     faults_gaze,
     faults_history,
+    faults_kaleido,
     faults_ledger,
     faults_noise,
     faults_release,
@@ -74,6 +74,7 @@ _FAULTS = (
     faults_beside,
     faults_gaze,
     faults_history,
+    faults_kaleido,
 )
 
 FAULTY_CASES = {
@@ -81,6 +82,7 @@ FAULTY_CASES = {
     "epsilon cfpa k=1 small": Case("cfpa", 2, 1, 0.1, 1_000_000),
     "epsilon cfpa k=2": Case("cfpa", 4, 2, 1.0, 200_000),
     "epsilon klt": Case("klt", 4, None, 5.0, 20_000),
+    "epsilon kaleido": Case("kaleido", 1, None, 5.0, 10_000),
 }
 
 
@@ -95,7 +97,7 @@ def estimate(case: Case) -> tuple[bool, float]:
     """Whether the bound must be sharp, and the bound."""
     trial = trial_of(case)
     sharp = trial.sharp(case.draws)
-    return sharp, lower_bound(*count(trial, case.draws)).epsilon
+    return sharp, bounded(case, trial)
 
 
 def estimated(case: Case) -> Row:

@@ -17,6 +17,7 @@ __all__ = [
     "CONFIDENCE",
     "Bound",
     "Counts",
+    "chained_bound",
     "incomplete_beta",
     "lower_bound",
     "lower_epsilon",
@@ -122,6 +123,20 @@ def lower_bound(chosen_on: Counts, tested_on: Counts, confidence: float = CONFID
             if epsilon > best.epsilon:
                 best = Bound(epsilon, partition, len(cells))
     return best
+
+
+def chained_bound(chosen_on: Counts, tested_on: Counts, confidence: float = CONFIDENCE) -> Bound:
+    """A lower bound for one release that is made step by step: the bounds of its steps added up.
+
+    A partition is a step of two cells. Each step begins in the public state that cell 1 of the step before leads to, so
+    the probability of "cell 1 at every step" is the product of theirs. The event is fixed: both halves are tested.
+    """
+    alpha, epsilon = (1 - confidence) / len(chosen_on), 0.0
+    for step, counts in chosen_on.items():
+        both = counts + tested_on[step]
+        draws = both.sum(axis=1)
+        epsilon += lower_epsilon((int(both[0, 1]), int(both[1, 1])), (int(draws[0]), int(draws[1])), alpha)
+    return Bound(epsilon, "every step", 1)
 
 
 def safe_bound(p: NDArray[np.float64], q: NDArray[np.float64], draws: int) -> float:

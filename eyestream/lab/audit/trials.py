@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.lab.audit.estimate import Counts
+from eyestream.lab.audit.estimate import Bound, Counts, lower_bound
 from eyestream.lab.parts import part_of
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.registry import entries, entry_of
@@ -25,6 +25,7 @@ __all__ = [
     "Case",
     "Trial",
     "audited",
+    "bounded",
     "cases",
     "count",
     "synthetic",
@@ -82,6 +83,7 @@ class AuditPart:
     trial : called with a case and, in tests, another source of noise.
     shapes : chunk length n and, where there is one, k, of the cases at every epsilon.
     draws : how many a case gets, of k and epsilon: in the quick audit, and in the long one.
+    bound : what counts of two halves of the draws say; where partitions are steps of a release, their sum.
     long_shapes : the same as `shapes`, at epsilon 1 in the long audit alone.
     synthetic : a calibration made by hand, of n and a number of features.
     """
@@ -90,6 +92,7 @@ class AuditPart:
     shapes: tuple[tuple[int, int | None], ...]
     draws: tuple[Callable[[int | None, float], int], Callable[[int | None, float], int]]
     synthetic: Callable[..., Calibration]
+    bound: Callable[[Counts, Counts], Bound] = lower_bound
     long_shapes: tuple[tuple[int, int | None], ...] = ()
 
 
@@ -110,6 +113,11 @@ def _audit_part(mechanism: str) -> AuditPart:
 def trial_of(case: Case, noise: Noise | None = None) -> Trial:
     """One case at work; raises ConfigError when its mechanism has no trial."""
     return _audit_part(case.mechanism).trial(case, noise)
+
+
+def bounded(case: Case, trial: Trial) -> float:
+    """The lower bound on epsilon that its draws give."""
+    return _audit_part(case.mechanism).bound(*count(trial, case.draws)).epsilon
 
 
 def synthetic(mechanism: str, n: int, features: int, width: float = 1e9) -> Calibration:

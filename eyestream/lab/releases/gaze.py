@@ -25,6 +25,7 @@ __all__ = [
     "GazePeople",
     "Maps",
     "events_in",
+    "places",
     "predicted_deg",
     "recognised_by_events",
     "saliency",
@@ -50,7 +51,8 @@ AHEAD_S, SEEN = 0.15, 10
 _FIELD = Field(cell_deg=2.0)
 
 
-def _xy(recording: GazeRecording) -> Array:
+def places(recording: GazeRecording) -> Array:
+    """(n, 2) degrees, NaN where lost."""
     samples = recording.samples
     return np.where(samples.valid, (samples.x, samples.y), np.nan).T
 
@@ -58,7 +60,7 @@ def _xy(recording: GazeRecording) -> Array:
 def events_in(people: GazePeople) -> EventsOf:
     """The events of all recordings."""
     return {
-        (name, task): events_of(recording.samples.t, *_xy(recording).T)
+        (name, task): events_of(recording.samples.t, *places(recording).T)
         for name, tasks in people.items()
         for task, recording in tasks.items()
     }
@@ -83,7 +85,7 @@ def saliency(people: GazePeople) -> Maps:
     found: dict[str, Array] = defaultdict(lambda: np.zeros(_FIELD.shape))
     for tasks in people.values():
         for task, recording in tasks.items():
-            xy = _xy(recording)
+            xy = places(recording)
             found[task] += _FIELD.counts(xy[np.isfinite(xy).all(axis=1)])
     return found
 
@@ -150,7 +152,7 @@ def predicted_deg(known: GazePeople, raw: GazePeople) -> Array:
 
 def _windows(recording: GazeRecording) -> tuple[Array, Array]:
     """(m, 2 `SEEN`) samples and (m, 2) later gaze, both less the last sample; windows without a loss alone."""
-    xy, ahead = _xy(recording), max(1, round(AHEAD_S * recording.profile.fixed_rate_hz))
+    xy, ahead = places(recording), max(1, round(AHEAD_S * recording.profile.fixed_rate_hz))
     count = max(len(xy) - SEEN - ahead + 1, 0)
     at = np.arange(count)[:, None] + np.arange(SEEN)
     last = xy[at[:, -1]]

@@ -67,6 +67,7 @@ class _Raw:
     classes: dict[str, Classes]
     about: Cell
     splits: list[tuple[list[str], list[str]]]
+    deep: bool
 
 
 def study_datasets(
@@ -77,6 +78,7 @@ def study_datasets(
     name: str = "",
     splits: int = 8,
     quick: bool = False,
+    deep: bool = False,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Release a corpus of gaze by every system and judge each release; the page `out`/datasets.md.
@@ -91,6 +93,8 @@ def study_datasets(
         Ways to cut the tasks into a half to learn from and one to test.
     quick
         One set of parameters of each system, and two splits.
+    deep
+        Attack released gaze with a dense network too. Needs the extra `deep`.
 
     Raises
     ------
@@ -105,10 +109,11 @@ def study_datasets(
     cells_at.mkdir(parents=True, exist_ok=True)
     found: dict[str, Cell] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        raw = _prepared(gaze, Path(scratch), 2 if quick else splits, name)
+        raw = _prepared(gaze, Path(scratch), 2 if quick else splits, name, deep)
         for done, (key, one) in enumerate([("raw", None), *((key_of(*one), one) for one in wanted)]):
             progress(f"{done} of {len(wanted) + 1} cells done, next {key}")
-            path = cells_at / f"{key.replace(' ', '').replace('=', '-')}-{len(raw.splits)}{CELLS}"
+            told = f"{key}-{len(raw.splits)}{'-deep' if deep else ''}"
+            path = cells_at / f"{told.replace(' ', '').replace('=', '-')}{CELLS}"
             found[key] = _kept(path) or _made(path, raw, key, one)
             target.write_text(page(found), encoding="utf-8")
     return target
@@ -139,7 +144,7 @@ def _wanted(only: list[str] | None, quick: bool) -> list[Wanted]:
     return [one for at, one in enumerate(chosen) if not quick or one[0] not in dict(chosen[:at])]
 
 
-def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int, name: str) -> _Raw:
+def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int, name: str, deep: bool) -> _Raw:
     """Rows of the 52 features as a corpus beside it."""
     recorded, ways, parts = _loaded(gaze), halves(sorted(gaze.tasks), splits, 0), []
     for part in gaze.parts:
@@ -153,7 +158,7 @@ def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int, name: str
     classes = classes_of(gaze)
     about["chance_traits"] = {name: 1 / len(set(own.values())) for name, own in classes.items()}
     events, maps = events_in(recorded), saliency(recorded)
-    return _Raw(gaze, rows, _usable(_loaded(rows)), recorded, events, maps, classes, about, ways)
+    return _Raw(gaze, rows, _usable(_loaded(rows)), recorded, events, maps, classes, about, ways, deep)
 
 
 def _loaded(corpus: Corpus[Any]) -> dict[str, dict[str, Any]]:
@@ -201,6 +206,10 @@ def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
         cell["predicted_deg"] = _told(predicted_deg(gaze, raw.recorded))
         own = events_in(gaze)
         cell["recognised"][EVENTS] = _both(recognised_by_events(own, (raw.events, own), raw.splits))
+        if raw.deep:
+            from eyestream.lab.releases.deep import SAMPLES, recognised_by_samples  # noqa: PLC0415  needs an extra
+
+            cell["recognised"][SAMPLES] = _both(recognised_by_samples(gaze, (raw.recorded, gaze), raw.splits))
         try:
             found = {name: {task: extract(one) for task, one in tasks.items()} for name, tasks in gaze.items()}
         except OperatorError:

@@ -34,13 +34,14 @@ SPEED = 8.0
 """Seconds of gaze in one: a window and a chunk last 46 s."""
 
 STREAMS = ("features", "gaze")
+_EPSILONS = {"everyday-tile": 3.3, "kaleido-r2": 360.5}
 _SLOTS = """
 [[stream]]
 name = "gaze"
 schema = 2
 [stream.privacy]
-calibration = "everyday-tile"
-epsilon = 3.3
+calibration = "{calibration}"
+epsilon = {epsilon}
 """
 _FAST = f"import eyestream.rim.sources.registry as registry\nregistry.HOST_SPEED = {SPEED}\n"
 _FAULT = """
@@ -59,18 +60,22 @@ _UNFORESEEN = "RuntimeError .its message is kept back"
 
 @dataclass(frozen=True)
 class GazeLife:
-    """One life: `kind` of source, and a fault planted at `module:name.method`; a `brief` one ends before a chunk."""
+    """One life: `kind` of source, and a fault planted at `module:name.method`; a `brief` one ends before a chunk.
+
+    Its stream `gaze` has this `calibration`.
+    """
 
     kind: str
     fault: str = ""
     after: int = 50
     brief: bool = False
     end: signal.Signals = signal.SIGTERM
+    calibration: str = "everyday-tile"
 
     @property
     def name(self) -> str:
         """For messages."""
-        return f"gaze by {self.kind}{', ' + self.fault if self.fault else ''}"
+        return f"gaze by {self.kind}, {self.calibration}{', ' + self.fault if self.fault else ''}"
 
     def code(self) -> str:
         """Python that the sidecar's process runs first."""
@@ -91,6 +96,7 @@ GAZE_LIVES = (
     GazeLife("mqtt", "eyestream.rim.sources.gaze:GazeFeeder.samples_of", after=2),
     GazeLife("neon", "eyestream.rim.sources.gaze:GazeFeeder.take"),
     GazeLife("core", "eyestream.gaze.live:LiveFrontEnd.take", after=2),
+    GazeLife("mqtt", calibration="kaleido-r2", end=signal.SIGABRT),
 )
 
 BRIEF_LIVES = (
@@ -189,7 +195,8 @@ def gaze_live(life: GazeLife, folder: Path, broker_port: int, canary: Canary, *,
     proxy = Proxy(broker_port)
     path = configuration(Life(life.name, "everyday-klt-32"), folder, proxy.port, 0)
     tracker, table, sent = _source(life, folder, canary, broker_port)
-    path.write_text(f"{path.read_text()}{_SLOTS}\n[source]\nstreams = {list(STREAMS)}\n{table}")
+    slots = _SLOTS.format(calibration=life.calibration, epsilon=_EPSILONS[life.calibration])
+    path.write_text(f"{path.read_text()}{slots}\n[source]\nstreams = {list(STREAMS)}\n{table}")
     if tracker is not None:
         tracker.clock.speed = SPEED
     process = Process([sys.executable, "-c", life.code() + PLAIN, "run", "--config", str(path)], folder, trace=trace)

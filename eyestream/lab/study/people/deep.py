@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from eyestream.lab.study.people.galleries import Gallery
 
-__all__ = ["Settings", "deep_scores"]
+__all__ = ["Settings", "deep_scores", "sequence_scores"]
 
 Array = NDArray[np.float64]
 Weights = dict[str, Any]
@@ -44,18 +44,37 @@ class Settings:
 
 def deep_scores(gallery: Gallery, seed: int, settings: type[Settings] = Settings) -> Array:
     """(P, P) cosine similarities of unknown and known sessions; `seed` is for weights and windows."""
-    rng = np.random.default_rng(seed)
     known, unknown = ([_rows(gallery, chunks) for chunks in group] for group in (gallery.known, gallery.unknown))
-    every = np.concatenate(known)
+    public = [[_rows(gallery, r) for r in _released_anew(gallery, raw, settings)] for raw in gallery.background]
+    return sequence_scores([[session] for session in known], [unknown], public, seed, settings)[0]
+
+
+def sequence_scores(
+    known: Sequence[Sequence[Array]],
+    unknown: Sequence[Sequence[Array]],
+    public: Sequence[Sequence[Array]],
+    seed: int,
+    settings: type[Settings] = Settings,
+) -> list[Array]:
+    """Of each group of unknown sessions (m, A): (U, P) cosine similarities with P known people.
+
+    Parameters
+    ----------
+    known, public
+        Sessions (m, A) of each person to be named, and of others to learn from too.
+    """
+    every = np.concatenate([session for own in known for session in own])
     mean, sd = every.mean(axis=0), every.std(axis=0)
     kept = sd > 0
-    people = [[session] for session in known]
-    people += [[_rows(gallery, r) for r in _released_anew(gallery, raw, settings)] for raw in gallery.background]
-    scaled = [[_pad((s - mean)[:, kept] / sd[kept], settings.rows) for s in sessions] for sessions in people]
-    weights = _learn(scaled, rng, settings)
 
-    def embed(session: Array) -> Array:
-        rows = _pad((session - mean)[:, kept] / sd[kept], settings.rows)
+    def scaled(session: Array) -> Array:
+        return _pad((session - mean)[:, kept] / sd[kept], settings.rows)
+
+    rng = np.random.default_rng(seed)
+    weights = _learn([list(map(scaled, own)) for own in (*known, *public)], rng, settings)
+
+    def embedded(session: Array) -> Array:
+        rows = scaled(session)
         starts = np.unique(np.linspace(0, len(rows) - settings.rows, 16).astype(int))
         windows = np.array([rows[s : s + settings.rows] for s in starts], np.float32)
         pad = np.concatenate([windows, np.repeat(windows[:1], 16 - len(windows), axis=0)])  # one shape: compiled once
@@ -63,9 +82,8 @@ def deep_scores(gallery: Gallery, seed: int, settings: type[Settings] = Settings
         unit: Array = found / np.linalg.norm(found)
         return unit
 
-    right, left = (np.array([embed(session) for session in group]) for group in (known, unknown))
-    scores: Array = left @ right.T
-    return scores
+    right = np.array([np.mean([embedded(session) for session in own], axis=0) for own in known])
+    return [np.array([embedded(session) for session in group]) @ right.T for group in unknown]
 
 
 def _rows(gallery: Gallery, chunks: NDArray[np.floating]) -> Array:
