@@ -50,8 +50,7 @@ PURPOSES = {
     "unrecognised": Wish(9.0, 40.0, hide_identity=True),
 }
 """What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
-known anyway; the same of people whom the application must not recognise, at a price at which nobody was seen to be
-found."""
+known anyway; the same of people whom the application must not recognise, at the price at which fewest were found."""
 
 _WORDS = {
     "adapt": "to adapt to what the wearer does now",

@@ -7,10 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
+from eyestream.lab.corpus.simulation import NAMES as FEATURES
+from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.testing.noise import SeededNoise
 
@@ -50,8 +53,9 @@ def without() -> Calibration:
 
 def released(calibration: Calibration, one: Recording) -> tuple[Array, Array]:
     """Rows behind the baseline, and what was released of them, each around its own mean."""
-    session, raw, out = build(calibration, EPSILON, noise=SeededNoise(5)).session(), [], []
-    for chunk in whole_chunks(one.features, N):
+    mechanism = build(calibration, EPSILON * calibration.n / N, noise=SeededNoise(5))
+    session, raw, out = mechanism.session(), [], []
+    for chunk in whole_chunks(one.features, calibration.n):
         if session.awaits_baseline:
             session.anchor(chunk)
             continue
@@ -63,8 +67,12 @@ def released(calibration: Calibration, one: Recording) -> tuple[Array, Array]:
 
 def explained(calibration: Calibration, group: list[Recording]) -> Array:
     pairs = [released(calibration, one) for one in group]
-    error = sum(((raw - out) ** 2).sum(axis=0) for raw, out in pairs)
-    return np.asarray(1 - error / sum((raw**2).sum(axis=0) for raw, _ in pairs))
+    error, base = (np.sum(sums, axis=0) for sums in zip(*(_sums(*pair) for pair in pairs), strict=True))
+    return np.asarray(1 - error / np.where(base > 0, base, np.nan))
+
+
+def _sums(raw: Array, out: Array) -> tuple[Array, Array]:
+    return ((raw - out) ** 2).sum(axis=0), (raw**2).sum(axis=0)
 
 
 def test_who_stands_still_in_a_feature_does_not_sink_the_others(with_shares: Calibration, without: Calibration) -> None:
@@ -103,6 +111,22 @@ def test_the_stated_error_counts_what_is_held_back(without: Calibration) -> None
         squares.append(np.mean([np.square(a - b).mean(axis=1) for a, b in zip(told, given, strict=True)][4:], axis=0))
     ratio = np.sqrt(np.mean(squares, axis=0)) / mechanism.noise_sd
     assert 1 / 1.25 < np.median(ratio[:3]) < 1.25
+
+
+@pytest.mark.parametrize("n", [32, 64, 128])
+def test_what_ships_has_shares(n: int) -> None:
+    """Simulated people who hardly move in the feature that people differ most in."""
+    shipped, still = calibrations.load(f"everyday-klt-anchored-{n}"), FEATURES.index("var_var_diameter")
+    group = []
+    for rows in simulate(load_statistics(), 6, 600.0, 21):
+        values = rows.astype(np.float64)
+        values[:, still] = values[:, still].mean() + 0.03 * (values[:, still] - values[:, still].mean())
+        group.append(Recording(np.arange(len(values)) / 2.0, values, FEATURES))
+    after = explained(shipped, group)
+    before = explained(replace(shipped, tables=replace(shipped.tables, shares=None)), group)
+    assert before[still] < -5
+    assert after[still] > -1
+    assert np.nanmean(after) > max(0.2, np.nanmean(before) + 0.1)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(3), np.array([1, 1, 1, 1.1]), np.array([1, 1, 1, -0.1])])

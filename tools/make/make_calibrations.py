@@ -18,9 +18,9 @@ JOINT: dict[str, dict[str, Any]] = {
     "klt": {"ranks": False},
     "klt-one": {"ranks": False, "shed_identity": 1.0},
     "klt-mapped": {"books": shipped_books()},
-    "klt-anchored": {"books": shipped_books(), "anchored": True, "shares": False},
+    "klt-anchored": {"books": shipped_books(), "anchored": True},
 }
-"""How those of `klt` are made; the first two as version 0.1.0 coded. What ships has no `shares` yet."""
+"""How those of `klt` are made; the first two as version 0.1.0 coded."""
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "calibrations"
 
