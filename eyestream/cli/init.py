@@ -93,14 +93,16 @@ def _purposes() -> str:
     """A table of what an application gets for each purpose, of the saved figures."""
     table = load_table()
     lines = [
-        f"{'purpose':<14}{'first chunk':<13}{'then each':<11}{'of changes':<12}{'saccades':<10}{'blinks':<8}recognised"
+        f"{'purpose':<13}{'first':<6}{'each':<6}{'epsilon':<8}{'minute':<7}{'changes':<8}{'saccades':<9}{'blinks':<7}"
+        "recognised"
     ]
     for purpose, wish in PURPOSES.items():
         advice = advise(wish, table)
         saccades, blinks, *_ = correlations(advice.expected).values()
         cells = (
-            f"{purpose:<14}{f'after {advice.withheld_s + advice.delay_s:g} s':<13}{f'{advice.delay_s:g} s':<11}"
-            f"{advice.expected['distinct_own']:<12.2f}{saccades:<10.2f}{blinks:<8.2f}{advice.identity['rate']:.0%}"
+            f"{purpose:<13}{f'{advice.withheld_s + advice.delay_s:g} s':<6}{f'{advice.delay_s:g} s':<6}"
+            f"{advice.epsilon:<8g}{advice.price['minute']:<7g}{advice.expected['distinct_own']:<8.2f}"
+            f"{saccades:<9.2f}{blinks:<7.2f}{advice.identity['rate']:.0%}"
         )
         lines.append(cells)
     strangers, chance = table["people"] // 2, advice.identity["chance"]
@@ -108,9 +110,12 @@ def _purposes() -> str:
         [
             *lines,
             "",
-            *(f"{purpose:<14}{words(purpose)}" for purpose in PURPOSES),
+            *(f"{purpose:<13}{words(purpose)}" for purpose in PURPOSES),
             "",
-            "of changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
+            "first, each: from the first row to the first chunk, and from chunk to chunk. epsilon: of a chunk,",
+            "minute: of all chunks of a minute; smaller protects more, and the sum of a session and of a day grows",
+            "to the ceilings of the configuration.",
+            "changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
             "correlation of the released rate with the true one. recognised: how many strangers the strongest of",
             f"{len(table['attackers'])} attackers named right, of {strangers}; guessing names {chance:.0%}.",
             "The corpus and all figures: `eyestream advise`.",

@@ -44,7 +44,12 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines["signal"].startswith(f"{row['distinct_own']:.2f} of ")
     assert f"blinks {row['features']['blink_rate']['correlation']:.2f}" in lines["correlations"]
     assert lines["recognised"].startswith(f"{row['rate']:.0%} of 15 strangers")
+    assert f"area under the ROC curve {row['area']:.2f} [" in lines["recognised"]
     assert lines["levels"].startswith("none")
+    assert "a blink in the first 64 s, which enters all later chunks, with up to 1152." in lines["protects"]
+    assert lines["protects"].endswith("to at most 1152 a session and 2304 a day")
+    for said in ("in use", "head motion, voice and scene", "who somebody is", "losses of many add up"):
+        assert said in lines["not protected"]
 
 
 def in_short(path: Path) -> str:
@@ -102,8 +107,10 @@ def test_without_a_terminal_the_default_is_taken_and_said(tmp_path: Path) -> Non
     assert "there is no terminal to ask: this is the default, `unrecognised`." in done.stdout
     for purpose, wish in PURPOSES.items():
         choice = choose(wish, load_table()["rows"])
-        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{purpose} ") and "after" in line]
-        assert f"{choice.expected['distinct_own']:.2f}" in line
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{purpose} ") and "%" in line]
+        assert f" {choice.epsilon:g} " in line
+        assert f" {wish.epsilon_per_minute:g} " in line
+        assert f" {choice.expected['distinct_own']:.2f} " in line
         assert line.endswith(f"{choice.above['rate']:.0%}")
     privacy = config.load(tmp_path / "a" / "sidecar.toml").stream[0].privacy
     usual = choose(PURPOSES["unrecognised"], load_table()["rows"])

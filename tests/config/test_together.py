@@ -205,6 +205,18 @@ def test_an_epsilon_that_takes_years_is_a_warning(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err.count("eyestream guarantee: warning: features: epsilon 0.001 of a chunk") == 3
 
 
+def test_an_epsilon_that_hardly_protects_is_a_warning(tmp_path: Path) -> None:
+    """From where its bound on the odds says next to nothing; it may be what somebody wants, so it is not refused."""
+    window = ("window_epsilon = 9.6", "window_epsilon = 96.0")
+    for epsilon, said in (("10.0", 0), ("10.1", 1), ("48.0", 1)):
+        path = written(tmp_path, ("epsilon = 4.8", f"epsilon = {epsilon}"), window)
+        warnings = load(path).streams["features"].warnings
+        assert [line.startswith(f"epsilon {float(epsilon):g} of a chunk hardly protects") for line in warnings] == [
+            True
+        ] * said
+    assert "factor of e^48. At epsilon 10 the factor is e^10 = 22,026 already" in warnings[0]
+
+
 def test_a_source_that_names_its_stream_and_its_streams_is_refused(tmp_path: Path) -> None:
     both = '[[source]]\nkind = "mqtt"\nrate_hz = 200.0\nstream = "features"\nstreams = ["features"]\n[[device]]'
     assert lines_of(written(tmp_path, ("[[device]]", both))) == [
