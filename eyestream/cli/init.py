@@ -1,6 +1,7 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
+import json
 import re
 import sys
 import time
@@ -11,6 +12,7 @@ from eyestream.errors import ConfigError, LedgerError, meant
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
 from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
 from eyestream.privacy.purposes import words
+from eyestream.problems import Problems
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
@@ -51,6 +53,11 @@ def add_parser(subparsers: Any) -> None:
         "and with the class of processes that a whole session is judged by",
     )
     parser.add_argument(
+        "--broker",
+        metavar="URL",
+        help="the broker of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default: as commented)",
+    )
+    parser.add_argument(
         "--upgrade",
         type=Path,
         metavar="FILE",
@@ -72,21 +79,22 @@ def main(options: argparse.Namespace) -> None:
     """
     if (options.directory is None) == (options.upgrade is None):
         raise ConfigError("expected a directory, or --upgrade FILE")
-    for name in ("mechanism", "purpose"):
+    for name in ("mechanism", "purpose", "broker"):
         if options.upgrade is not None and getattr(options, name) is not None:
             raise ConfigError(f"--{name} is for a new configuration, not for --upgrade")
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
     _check_new(options.directory)
+    fresh = _fresh(options.broker)
     if options.mechanism is None:
         print(_purposes(), end="\n\n")
         options.purpose = options.purpose or _asked()
     if options.purpose is not None:
         advice = advise(PURPOSES[options.purpose], load_table())
-        initialise(options.directory, advice.for_purpose(fresh_configuration(), options.purpose))
+        initialise(options.directory, advice.for_purpose(fresh, options.purpose))
         return
-    initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT))
+    initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT, fresh))
 
 
 def _purposes() -> str:
@@ -215,14 +223,26 @@ def _check_new(directory: Path) -> None:
     )
 
 
-def _of_mechanism(mechanism: str) -> str:
+def _fresh(broker: str | None) -> str:
+    """The configuration to begin with, at a broker that somebody chose; raises ConfigError where it is none."""
+    text = fresh_configuration()
+    if broker is None:
+        return text
+    problems = Problems()
+    with problems.gathered("--broker "):
+        _ = config.BrokerSettings(broker).place
+    problems.refuse()
+    return re.sub(r"(?m)^url = \S+", lambda _: f"url = {json.dumps(broker)}", text, count=1)
+
+
+def _of_mechanism(mechanism: str, fresh: str) -> str:
     """The fresh configuration with the calibration of a mechanism that somebody chose."""
     usual, chosen = beginnings()[DEFAULT], beginnings()[mechanism]
     if chosen.stream:
         of_features = re.compile(r"^\[\[stream\]\]\n.*?^day_epsilon = .*?\n", re.MULTILINE | re.DOTALL)
-        text = of_features.sub(lambda _: chosen.stream, fresh_configuration(), count=1)
+        text = of_features.sub(lambda _: chosen.stream, fresh, count=1)
         return text.replace('"features"]', '"gaze"]')
-    text = fresh_configuration().replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
+    text = fresh.replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
     for option in chosen.switched_on:
         text = text.replace(f"# {option} = false", f"{option} = true", 1)
     if chosen.session_bound:

@@ -1,5 +1,6 @@
 """`init` and `guarantee` say in few lines what one gets; every measured figure is a saved one."""
 
+import argparse
 import os
 import pty
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.cli.options import add_broker
 from eyestream.privacy.purposes import PURPOSES, choose, measured
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
@@ -133,3 +135,21 @@ def test_at_a_terminal_the_purpose_is_asked_for(answer: str, purpose: str | None
     assert b"purpose (adapt, trends, unrecognised; Enter: unrecognised): " in said
     assert (b"did you mean trends?" in said) == (answer == "trend\nadapt")
     assert config.load(tmp_path / "a" / "sidecar.toml").stream[0].privacy.purpose == purpose
+
+
+def test_init_takes_a_broker_and_commands_go_where_it_goes_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_broker(parser)
+    main(["init", str(tmp_path / "a")])
+    assert config.load(tmp_path / "a" / "sidecar.toml").private.url == parser.parse_args([]).broker
+    for more in ([], ["--purpose", "trends"], ["--mechanism", "cfpa"]):
+        folder = tmp_path / "-".join(["b", *more])
+        main(["init", "--broker", "mqtt://localhost:1884", *more, str(folder)])
+        assert config.load(folder / "sidecar.toml").private.url == "mqtt://localhost:1884"
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["init", "--broker", "http://localhost", str(tmp_path / "c")])
+    assert "--broker http://localhost: expected mqtt://host[:port]" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
