@@ -12,7 +12,6 @@ from eyestream.errors import ConfigError, LedgerError, meant
 from eyestream.lab.study.advice import PURPOSES, advise, load_table
 from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
 from eyestream.privacy.purposes import words
-from eyestream.problems import Problems
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
@@ -228,10 +227,10 @@ def _fresh(broker: str | None) -> str:
     text = fresh_configuration()
     if broker is None:
         return text
-    problems = Problems()
-    with problems.gathered("--broker "):
+    try:
         _ = config.BrokerSettings(broker).place
-    problems.refuse()
+    except ConfigError as error:
+        raise ConfigError(f"--broker {error}") from None
     return re.sub(r"(?m)^url = \S+", lambda _: f"url = {json.dumps(broker)}", text, count=1)
 
 
