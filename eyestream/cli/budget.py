@@ -193,7 +193,8 @@ def _level_line(left: LevelLeft, chunk_s: float) -> tuple[str, str]:
 def _left_words(left: Left, chunk_s: float) -> str:
     if left.chunks == 0:
         return "nothing; resumes: " + left.resumes
-    then = "then never" if left.resumes == "never" else f"more with {left.resumes}"
+    word = "at" if left.scope == "day" else "with"
+    then = "then never" if left.resumes == "never" else f"more {word} {left.resumes}"
     return f"{some(left.chunks)}, {duration(left.chunks * chunk_s)}; {then}"
 
 
@@ -208,14 +209,14 @@ def _device_lines(odometer: Odometer) -> list[tuple[str, str]]:
         ("since its beginning", _spent(o.epsilon, o.delta)),
         ("current sessions", _spent(o.session_epsilon, o.session_delta)),
         (f"day {_date(o.day)}", _spent(o.day_epsilon, o.day_delta)),
-        ("slots", f"{o.released} released, {o.withheld} withheld"),
+        ("chunks of all streams", f"{o.released} released, {o.withheld} withheld"),
     ]
     if o.window:
-        lines.insert(2, (f"last {o.window} slots", _spent(o.window_epsilon, o.window_delta)))
+        lines.insert(2, (f"last {o.window} chunks", _spent(o.window_epsilon, o.window_delta)))
     if o.unreadable:
         lines.append(("damaged records", f"{o.unreadable}, counted as spent"))
     if o.wait:
-        lines.append(("to be withheld", f"{o.wait} slots, as the window changed"))
+        lines.append(("to be withheld", f"{o.wait} chunks, as the window changed"))
     for wearer, spent in sorted(o.wearers.items()):
         lines.append((f"wearer {wearer}", _spent(spent.epsilon, spent.delta)))
         lines.append(("  on that day", _spent(spent.day_epsilon, spent.day_delta)))

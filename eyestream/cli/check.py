@@ -15,6 +15,7 @@ from eyestream.cli.progress import busy, load_all
 from eyestream.errors import ConfigError
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim import config
+from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ops.check_brokers import Others, broker_findings, others_of
@@ -25,6 +26,7 @@ from eyestream.rim.ops.check_web import web_findings
 from eyestream.rim.ops.deployment.accounts import become_owner
 from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
 from eyestream.rim.ops.findings import Finding, bad
+from eyestream.rim.plan import load
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
@@ -107,7 +109,7 @@ def main(options: argparse.Namespace) -> None:
 
 def _findings(options: argparse.Namespace) -> list[Finding]:
     """All of them, as the sidecar's user sees them."""
-    settings = config.load(options.config)
+    settings = _tables(options.config)
     if options.config_only:
         return list(configuration_findings(settings, options.config).findings)
     tracker = None if options.tracker is None else config.load_login(options.tracker)
@@ -134,6 +136,12 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
 
     host = host_findings(settings, options.config, made, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     return found + host + asyncio.run(brokers())
+
+
+def _tables(path: Path) -> Settings:
+    """The tables of a configuration; where they have a mistake, what they name is looked at too, as a sidecar does."""
+    reading = config.read_tables(path)
+    return load(path).settings if reading.problems else reading.settings
 
 
 def _recordings(options: argparse.Namespace) -> None:

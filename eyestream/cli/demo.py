@@ -41,6 +41,7 @@ from eyestream.rim.config import (
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.monitor.serving import need_extra
 from eyestream.rim.mqtt.embedded import embedded_broker
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.subscriber import Chunks, subscribe
@@ -94,7 +95,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--speed", type=positive, metavar="X", help="times real time (default: one chunk a second)")
     parser.add_argument("--source", metavar="KIND:WHERE", help="a tracker: lsl:NAME, neon:HOST or core:HOST")
-    parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: its kind's)")
+    parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: the usual one of KIND)")
     parser.add_argument("--rate-hz", type=positive, metavar="R", help="its samples a second, where the profile is open")
     parser.add_argument("--json", action="store_true", help="print one line with one JSON object at the end instead")
     parser.add_argument(
@@ -103,7 +104,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--monitor", action="store_true", help="serve a page with the private chunks, and print its address"
     )
-    parser.add_argument("--port", type=int, metavar="N", help="port of the broker on 127.0.0.1 (default: a free one)")
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="port of the demo's broker on 127.0.0.1 (default: a free one)"
+    )
 
 
 def main(options: argparse.Namespace) -> None:
@@ -118,6 +121,8 @@ def main(options: argparse.Namespace) -> None:
     """
     if options.picture is not None:
         check_picture(options.picture)
+    if options.monitor:
+        need_extra()
     start_log(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of everything that tidies up
     if options.stream == GAZE_STREAM:

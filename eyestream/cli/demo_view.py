@@ -8,8 +8,11 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from eyestream.cli.demo_figures import Figures
 from eyestream.errors import ConfigError
+from eyestream.privacy.mechanism import Mechanism
 
 __all__ = ["View", "frame", "open_view", "summary"]
 
@@ -104,7 +107,7 @@ def _table(figures: Figures) -> list[str]:
     """Two lines of headings and one of each feature, 79 columns wide."""
     anchored = figures.anchor is not None
     rival = f"as {figures.rival.name}"
-    change = ("less 1st", "minute") if anchored else ("", "")
+    change = ("moved to", "corpus") if anchored else ("", "")
     top = f"{'':<24}{'raw:':>11}{change[0]:>11}{'private:':>11}{'error':>11}{'instead':>11}"
     below = f"{'mean of the chunk':<24}{'inside':>11}{change[1]:>11}{'goes out':>11}{'+-':>11}{rival:>11}"
     rows = []
@@ -161,8 +164,15 @@ def _comparison(figures: Figures) -> list[str]:
     """The last chunk, raw, as published, and as the rival would have published it."""
     rival, anchored = f"{figures.rival.name} at the same epsilon", figures.anchor is not None
     steps = "raw -> less the first minute, plus the corpus mean -> private" if anchored else "raw -> private"
-    lines = ["last chunk, means:", f"  {steps}  ({rival})"]
+    lines = ["last chunk, means:", f"  {steps}  ({rival}{_error_words(figures.rival)})"]
     for name, raw, less, private, _, other in figures.cells():
         known = f"{raw:9.4g} -> {less:9.4g}" if anchored else f"{raw:9.4g}"
         lines.append(f"  {name:24s} {known} -> {private:9.4g}   ({other:.4g})")
     return lines
+
+
+def _error_words(rival: Mechanism) -> str:
+    """How wide the error of the rival is, where it is wider than a feature's range; else nothing."""
+    width = np.asarray(rival.calibration.hi) - np.asarray(rival.calibration.lo)
+    times = float(np.median(rival.noise_sd[width > 0] / width[width > 0]))
+    return f": its error is {times:.0f} times a feature's range" if times > 1 else ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError
-from eyestream.rim.ops.deployment.layout import APPLICATION, PORTS, SETTINGS, TRACKER, UNITS
+from eyestream.rim.ops.deployment.layout import APPLICATION, MANIFEST, PORTS, SETTINGS, TRACKER, UNITS, Item
 from eyestream.rim.ops.deployment.manifest import Manifest, at
 from eyestream.rim.ops.deployment.renewing import renew
 from eyestream.rim.ops.deployment.writing import deploy, refuse_what_is_there
@@ -35,7 +35,12 @@ def add_parser(subparsers: Any) -> None:
         "configuration and ledger. All of it or nothing; what is there already is never overwritten. "
         "docs/deployment.md goes through it.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="/ for this machine; else a root to be one")
+    parser.add_argument(
+        "directory",
+        type=Path,
+        metavar="DIR",
+        help="/ for this machine; else a folder that is, or will be, the root of a host, with a directory etc in it",
+    )
     parser.add_argument(
         "--host", metavar="NAME",
         help="applications on other machines reach the private broker under this name or address: with TLS and a "
@@ -71,7 +76,10 @@ def main(options: argparse.Namespace) -> None:
     """
     root, here = options.directory, options.directory.resolve() == Path("/")
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        raise ConfigError("expected to be run as root (sudo): the files belong to several users")
+        raise ConfigError(
+            "expected to be run as root (sudo): the files belong to several users. To look at them first: "
+            "mkdir -p DIR/etc && fakeroot eyestream deploy DIR"
+        )
     now = datetime.now(UTC)
     if options.upgrade:
         program = None if options.program is None else _program(options.program, root)
@@ -150,8 +158,11 @@ def _port(port: int, option: str, probe: bool) -> int:
     return port
 
 
+_LISTED = Item(MANIFEST, "root", "root", 0o644, "what was written, for --upgrade and for check")
+
+
 def _say_made(root: Path, here: bool, made: Manifest) -> None:
-    for place in made.places:
+    for place in (*made.places, _LISTED):
         print(f"{at(root, place.path)!s:<48}  {place.mode:04o}  {place.user}:{place.group}  {place.what}")
     print()
     print("\n".join(_next_steps(root, here, made)))

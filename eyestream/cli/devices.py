@@ -11,6 +11,7 @@ import msgspec
 from eyestream.cli.left import budget_words
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_broker, broker_settings, positive
+from eyestream.cli.progress import busy
 from eyestream.privacy.scopes import duration
 from eyestream.rim.sdk.discovery import Found, discover
 
@@ -51,7 +52,8 @@ def main(options: argparse.Namespace) -> None:
     LinkError
         It cannot be reached.
     """
-    found = asyncio.run(_found(options))
+    with busy("listening to the broker"):
+        found = asyncio.run(_found(options))
     now = time.monotonic()
     for one in found:
         print(_as_json(one, now) if options.json else _as_words(one, now))

@@ -1,6 +1,7 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
+import json
 import re
 import sys
 import time
@@ -52,6 +53,11 @@ def add_parser(subparsers: Any) -> None:
         "and with the class of processes that a whole session is judged by",
     )
     parser.add_argument(
+        "--broker",
+        metavar="URL",
+        help="the broker of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default: as commented)",
+    )
+    parser.add_argument(
         "--upgrade",
         type=Path,
         metavar="FILE",
@@ -73,35 +79,38 @@ def main(options: argparse.Namespace) -> None:
     """
     if (options.directory is None) == (options.upgrade is None):
         raise ConfigError("expected a directory, or --upgrade FILE")
-    for name in ("mechanism", "purpose"):
+    for name in ("mechanism", "purpose", "broker"):
         if options.upgrade is not None and getattr(options, name) is not None:
             raise ConfigError(f"--{name} is for a new configuration, not for --upgrade")
     if options.upgrade is not None:
         _upgrade(options.upgrade)
         return
     _check_new(options.directory)
+    fresh = _fresh(options.broker)
     if options.mechanism is None:
         print(_purposes(), end="\n\n")
         options.purpose = options.purpose or _asked()
     if options.purpose is not None:
         advice = advise(PURPOSES[options.purpose], load_table())
-        initialise(options.directory, advice.for_purpose(fresh_configuration(), options.purpose))
+        initialise(options.directory, advice.for_purpose(fresh, options.purpose))
         return
-    initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT))
+    initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT, fresh))
 
 
 def _purposes() -> str:
     """A table of what an application gets for each purpose, of the saved figures."""
     table = load_table()
     lines = [
-        f"{'purpose':<14}{'first chunk':<13}{'then each':<11}{'of changes':<12}{'saccades':<10}{'blinks':<8}recognised"
+        f"{'purpose':<13}{'first':<6}{'each':<6}{'epsilon':<8}{'minute':<7}{'changes':<8}{'saccades':<9}{'blinks':<7}"
+        "recognised"
     ]
     for purpose, wish in PURPOSES.items():
         advice = advise(wish, table)
         saccades, blinks, *_ = correlations(advice.expected).values()
         cells = (
-            f"{purpose:<14}{f'after {advice.withheld_s + advice.delay_s:g} s':<13}{f'{advice.delay_s:g} s':<11}"
-            f"{advice.expected['distinct_own']:<12.2f}{saccades:<10.2f}{blinks:<8.2f}{advice.identity['rate']:.0%}"
+            f"{purpose:<13}{f'{advice.withheld_s + advice.delay_s:g} s':<6}{f'{advice.delay_s:g} s':<6}"
+            f"{advice.epsilon:<8g}{advice.price['minute']:<7g}{advice.expected['distinct_own']:<8.2f}"
+            f"{saccades:<9.2f}{blinks:<7.2f}{advice.identity['rate']:.0%}"
         )
         lines.append(cells)
     strangers, chance = table["people"] // 2, advice.identity["chance"]
@@ -109,9 +118,12 @@ def _purposes() -> str:
         [
             *lines,
             "",
-            *(f"{purpose:<14}{words(purpose)}" for purpose in PURPOSES),
+            *(f"{purpose:<13}{words(purpose)}" for purpose in PURPOSES),
             "",
-            "of changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
+            "first, each: from the first row to the first chunk, and from chunk to chunk. epsilon: of a chunk,",
+            "minute: of all chunks of a minute; smaller protects more, and the sum of a session and of a day grows",
+            "to the ceilings of the configuration.",
+            "changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
             "correlation of the released rate with the true one. recognised: how many strangers the strongest of",
             f"{len(table['attackers'])} attackers named right, of {strangers}; guessing names {chance:.0%}.",
             "The corpus and all figures: `eyestream advise`.",
@@ -211,14 +223,26 @@ def _check_new(directory: Path) -> None:
     )
 
 
-def _of_mechanism(mechanism: str) -> str:
+def _fresh(broker: str | None) -> str:
+    """The configuration to begin with, at a broker that somebody chose; raises ConfigError where it is none."""
+    text = fresh_configuration()
+    if broker is None:
+        return text
+    try:
+        _ = config.BrokerSettings(broker).place
+    except ConfigError as error:
+        raise ConfigError(f"--broker {error}") from None
+    return re.sub(r"(?m)^url = \S+", lambda _: f"url = {json.dumps(broker)}", text, count=1)
+
+
+def _of_mechanism(mechanism: str, fresh: str) -> str:
     """The fresh configuration with the calibration of a mechanism that somebody chose."""
     usual, chosen = beginnings()[DEFAULT], beginnings()[mechanism]
     if chosen.stream:
         of_features = re.compile(r"^\[\[stream\]\]\n.*?^day_epsilon = .*?\n", re.MULTILINE | re.DOTALL)
-        text = of_features.sub(lambda _: chosen.stream, fresh_configuration(), count=1)
+        text = of_features.sub(lambda _: chosen.stream, fresh, count=1)
         return text.replace('"features"]', f'"{tomllib.loads(chosen.stream)["stream"][0]["name"]}"]')
-    text = fresh_configuration().replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
+    text = fresh.replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
     for option in chosen.switched_on:
         text = text.replace(f"# {option} = false", f"{option} = true", 1)
     if chosen.session_bound:

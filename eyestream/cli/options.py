@@ -26,6 +26,8 @@ __all__ = [
     "speed",
 ]
 
+_HERE = "mqtt://localhost:1883"
+
 RECORDING = ".npz, .csv, .tsv or .parquet of rows; with --profile, gaze"
 
 
@@ -57,7 +59,12 @@ def count(text: str) -> int:
 def add_broker(parser: argparse.ArgumentParser) -> None:
     """``--broker`` and what a broker may ask for."""
     group = parser.add_argument_group("broker")
-    group.add_argument("--broker", metavar="URL", required=True, help="mqtt://host[:port], mqtts://... or unix:///path")
+    group.add_argument(
+        "--broker",
+        metavar="URL",
+        default=_HERE,
+        help=f"mqtt://host[:port], mqtts://... or unix:///path (default {_HERE}, as `eyestream init` writes it)",
+    )
     group.add_argument("--username", help="name to log in with")
     group.add_argument("--password-file", type=Path, metavar="FILE", help="file with the password on its first line")
     group.add_argument("--ca-file", type=Path, metavar="FILE", help="mqtts: certificates to trust, not the system's")

@@ -85,7 +85,7 @@ async def _run(made: Assembly, path: Path, log: Lines) -> None:
 
     fault = one_line_faults()
     sidecar, window = made.sidecar, made.plan.settings.metrics
-    talk = OperatorLog(made.plan, sidecar.pipeline, sidecar.left, log.show, lambda: sidecar.doubts)
+    talk = OperatorLog(made.plan, sidecar.pipeline, sidecar.left, log.show, sidecar.feeders)
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -170,7 +170,7 @@ class Anchor:
 
     def carried(self, scope: Scope, session: Pair) -> tuple[Scope, ...]:
         """A unit that enters a baseline is bounded by its session; one that enters none costs what it did."""
-        why = "the sum over its session, of which it enters every release when it enters a baseline"
+        why = "at worst it is in a baseline, changes every later release of its session, and costs their sum"
         return limited(scope.unit, session, why), replace(scope, unit=f"{scope.unit}, in no baseline")
 
     def scopes(self, session: Pair) -> tuple[Scope, ...]:

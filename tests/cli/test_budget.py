@@ -58,9 +58,9 @@ def test_it_shows_the_exact_sums_of_every_device_and_its_streams_beneath(spent: 
     for line in (
         "since its beginning     epsilon 1.2, delta 0.000000012",
         "current sessions        epsilon 0.6, delta 0.000000006",
-        "last 2 slots            epsilon 0.1, delta 0.000000001",
+        "last 2 chunks           epsilon 0.1, delta 0.000000001",
         "day 2024-10-04          epsilon 1.2, delta 0.000000012",
-        "slots                   12 released, 2 withheld",
+        "chunks of all streams   12 released, 2 withheld",
         "wearer 5                epsilon 0.2, delta 0.000000002",
         "    on that day           epsilon 0.2, delta 0.000000002",
     ):
@@ -109,7 +109,7 @@ def test_what_is_rare_is_shown_where_it_is(spent: Path, capsys):
         ledger.reserve([Request(key, 10, 0, 15, 16, Charge.of(1))], 2**22)
     command("--ledger", str(spent))
     said = capsys.readouterr().out
-    assert "to be withheld          8 slots, as the window changed" in said
+    assert "to be withheld          8 chunks, as the window changed" in said
     assert "day 4194304 days after 1970-01-01" in said
 
 

@@ -284,6 +284,14 @@ def test_units_files_and_users_agree() -> None:
 
 
 @needs_root
+def test_columns_of_the_list_stand_apart() -> None:
+    listed = layout.places(("raw", "private"))
+    lines = layout.readme_text(listed).splitlines()[2:]
+    for place, line in zip(listed, lines, strict=False):
+        assert line.endswith(f"  {place.what}")
+        assert line.partition(f"{place.user}:{place.group}")[2].startswith("  ")
+
+
 def test_without_names_nothing_listens_on_a_network(tmp_path: Path) -> None:
     """And each name opens its own broker, and no other."""
     for number, outside in enumerate(({}, {"raw": BOTH["raw"]}, {"private": BOTH["private"]}, BOTH)):

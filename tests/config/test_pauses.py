@@ -60,7 +60,7 @@ def test_init_upgrade_refuses_it_and_changes_nothing(tmp_path: Path, capsys: pyt
 
 def test_a_reload_keeps_what_was(path: Path) -> None:
     before = config.load(path)
-    with pytest.raises(ConfigError, match=r"\[stream\] is another"):
+    with pytest.raises(ConfigError, match=r"\[stream\] has changed"):
         resolved(before).lowered(config.load(changed(path, SHORT)))
 
 

@@ -155,7 +155,7 @@ def test_a_reload_keeps_it_and_takes_no_other(tmp_path: Path) -> None:
     path.write_text(re.sub("day_epsilon = [0-9.]+", "day_epsilon = 100", text))
     assert plan.lowered(config.load(path)).ceilings.day is not None
     path.write_text(text.replace("epsilon_per_minute = 18", "epsilon_per_minute = 9"))
-    with pytest.raises(ConfigError, match=r"\[stream\] is another"):
+    with pytest.raises(ConfigError, match=r"\[stream\] has changed"):
         plan.lowered(config.load(path))
 
 

@@ -1,5 +1,6 @@
 """`init` and `guarantee` say in few lines what one gets; every measured figure is a saved one."""
 
+import argparse
 import os
 import pty
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.cli.options import add_broker
 from eyestream.privacy.purposes import PURPOSES, choose, measured
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
@@ -44,7 +46,12 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines["signal"].startswith(f"{row['distinct_own']:.2f} of ")
     assert f"blinks {row['features']['blink_rate']['correlation']:.2f}" in lines["correlations"]
     assert lines["recognised"].startswith(f"{row['rate']:.0%} of 15 strangers")
+    assert f"area under the ROC curve {row['area']:.2f} [" in lines["recognised"]
     assert lines["levels"].startswith("none")
+    assert "a blink in the first 64 s, which enters all later chunks, with up to 1152." in lines["protects"]
+    assert lines["protects"].endswith("to at most 1152 a session and 2304 a day")
+    for said in ("in use", "head motion, voice and scene", "who somebody is", "losses of many add up"):
+        assert said in lines["not protected"]
 
 
 def in_short(path: Path) -> str:
@@ -102,8 +109,10 @@ def test_without_a_terminal_the_default_is_taken_and_said(tmp_path: Path) -> Non
     assert "there is no terminal to ask: this is the default, `unrecognised`." in done.stdout
     for purpose, wish in PURPOSES.items():
         choice = choose(wish, load_table()["rows"])
-        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{purpose} ") and "after" in line]
-        assert f"{choice.expected['distinct_own']:.2f}" in line
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{purpose} ") and "%" in line]
+        assert f" {choice.epsilon:g} " in line
+        assert f" {wish.epsilon_per_minute:g} " in line
+        assert f" {choice.expected['distinct_own']:.2f} " in line
         assert line.endswith(f"{choice.above['rate']:.0%}")
     privacy = config.load(tmp_path / "a" / "sidecar.toml").stream[0].privacy
     usual = choose(PURPOSES["unrecognised"], load_table()["rows"])
@@ -126,3 +135,21 @@ def test_at_a_terminal_the_purpose_is_asked_for(answer: str, purpose: str | None
     assert b"purpose (adapt, trends, unrecognised; Enter: unrecognised): " in said
     assert (b"did you mean trends?" in said) == (answer == "trend\nadapt")
     assert config.load(tmp_path / "a" / "sidecar.toml").stream[0].privacy.purpose == purpose
+
+
+def test_init_takes_a_broker_and_commands_go_where_it_goes_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_broker(parser)
+    main(["init", str(tmp_path / "a")])
+    assert config.load(tmp_path / "a" / "sidecar.toml").private.url == parser.parse_args([]).broker
+    for more in ([], ["--purpose", "trends"], ["--mechanism", "cfpa"]):
+        folder = tmp_path / "-".join(["b", *more])
+        main(["init", "--broker", "mqtt://localhost:1884", *more, str(folder)])
+        assert config.load(folder / "sidecar.toml").private.url == "mqtt://localhost:1884"
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["init", "--broker", "http://localhost", str(tmp_path / "c")])
+    assert "--broker http://localhost: expected mqtt://host[:port]" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()

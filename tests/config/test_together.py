@@ -79,6 +79,42 @@ def test_mistakes_in_tables_and_in_what_they_name_are_said_together(tmp_path: Pa
     assert len(lines) == 4
 
 
+def test_mistakes_that_only_what_is_named_shows_are_said_with_those_of_tables(tmp_path: Path) -> None:
+    """A stream with a mistake has its calibration looked up all the same, and each address is read with the tables."""
+    path = written(
+        tmp_path,
+        ("schema = 1", "schema = -1"),
+        ('"on_row"', '"on_raw"'),
+        ("epsilon = 4.8", "epsilom = 4.8"),
+        ("everyday-klt-anchored-64", "everyday-klt-ancored-64"),
+        ('url = "mqtt://', 'url = "http://'),
+        ('id = "hmd-4f1c07a9d2"', 'id = "a b"'),
+        ("[[device]]", '[raw]\nurl = "mqtt://localhost:99999"\n[limits]\nraw_messages = 0\n[[device]]'),
+    )
+    lines = lines_of(path)
+    for said in (
+        "[private] url: http://localhost:1883: expected mqtt://host[:port], mqtts://host[:port] or unix:///path",
+        "[raw] url: mqtt://localhost:99999: expected a port between 1 and 65535",
+        "[stream.privacy] 'features' calibration: everyday-klt-ancored-64: no such file, and none of the shipped",
+        "did you mean everyday-klt-anchored-64?",
+    ):
+        assert any(said in line for line in lines), said
+    assert len(lines) == 8
+
+
+def test_check_names_what_guarantee_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    device = '[[device]]\nid = "hmd-4f1c07a9d2"\n[[device]]'
+    path = written(tmp_path, ("day_epsilon = 2304.0", "day_epsilon = 2"), ("[[device]]", device))
+    said = []
+    for command in ("guarantee", "check"):
+        with pytest.raises(SystemExit):
+            main([command, "--config", str(path)])
+        said.append(capsys.readouterr().err.replace(f"eyestream {command}: ", ""))
+    assert said[0] == said[1]
+    assert "found 'hmd-4f1c07a9d2' again" in said[0]
+    assert "[budget] day_epsilon: expected at least" in said[0]
+
+
 def test_every_ceiling_that_is_too_low_is_said(tmp_path: Path) -> None:
     """Beside a stream that cannot be built, too, of whose ceilings nobody knows whether they are."""
     low = ("window_epsilon = 9.6", "window_epsilon = 1"), ("day_epsilon = 2304.0", "day_epsilon = 2")
@@ -170,6 +206,18 @@ def test_an_epsilon_that_takes_years_is_a_warning(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     main(["guarantee", "--config", str(path)])
     assert capsys.readouterr().err.count("eyestream guarantee: warning: features: epsilon 0.001 of a chunk") == 3
+
+
+def test_an_epsilon_that_hardly_protects_is_a_warning(tmp_path: Path) -> None:
+    """From where its bound on the odds says next to nothing; it may be what somebody wants, so it is not refused."""
+    window = ("window_epsilon = 9.6", "window_epsilon = 96.0")
+    for epsilon, said in (("10.0", 0), ("10.1", 1), ("48.0", 1)):
+        path = written(tmp_path, ("epsilon = 4.8", f"epsilon = {epsilon}"), window)
+        warnings = load(path).streams["features"].warnings
+        assert [line.startswith(f"epsilon {float(epsilon):g} of a chunk hardly protects") for line in warnings] == [
+            True
+        ] * said
+    assert "factor of e^48. At epsilon 10 the factor is e^10 = 22,026 already" in warnings[0]
 
 
 def test_a_source_that_names_its_stream_and_its_streams_is_refused(tmp_path: Path) -> None:

@@ -171,5 +171,5 @@ def test_only_the_ceiling_is_taken_over_without_a_restart(path: Path) -> None:
     assert (ceilings.lifetime, ceilings.levels) == (500 * 10**12, LEVELS)
     with pytest.raises(ConfigError, match=r"\[budget\] lifetime_epsilon is higher"):
         resolved(lower).lowered(old)
-    with pytest.raises(ConfigError, match=r"\[budget\] is another"):
+    with pytest.raises(ConfigError, match=r"\[budget\] has changed"):
         plan.lowered(load(changed(path, '"fade"', '"stop"')))

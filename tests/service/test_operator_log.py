@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from eyestream.lab.corpus.simulation import load_statistics, simulate
 from eyestream.release.doubt import DOUBTS, RowDoubts
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import resolved
@@ -29,7 +31,7 @@ from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.pipeline import RowArrival
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources import lsl
-from eyestream.rim.sources.gaze import Place
+from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, Place
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import RawRows, rows_hash
@@ -99,6 +101,48 @@ async def lived(
         outside = life.told_outside
     assert outside
     return [json.loads(JsonLines().format(record)) for record in caplog.records], life
+
+
+def gaze(samples: int, value: float) -> GazeColumns:
+    return GazeColumns(np.arange(samples) / samples, np.full((samples, 2), value))
+
+
+class Refusing:
+    """A source that takes nothing of what comes."""
+
+    def __init__(self) -> None:
+        self.refused = Counter(shape=5, schema=2)
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("samples", "told"),
+    [
+        (120, "about 120 samples a second"),
+        (90, "about 120 samples a second"),
+        (43, "about 40 samples a second, and its profile says 120"),
+    ],
+)
+@pytest.mark.parametrize("value", [0.5, np.nan], ids=["seen", "lost"])
+async def test_gaze_is_a_line_before_its_first_row(
+    samples: int, told: str, value: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once for each session, whether or not the eye is seen; what was refused is in the minute's line."""
+    settings = settings_for(NO_BROKER, tmp_path, calibration=CALIBRATION)
+    feeder = GazeFeeder(Refusing(), load_profile("mqtt").at_rate(120.0))
+    caplog.set_level(logging.INFO, "eyestream")
+    with opened(settings) as sidecar:
+        talk = OperatorLog(resolved(settings), sidecar.pipeline, sidecar.left, feeders={KEY: feeder})
+        for now in range(62):
+            if 10 <= now < 20:
+                feeder.take(gaze(samples, value))
+            talk.look(float(now))
+    lines = [record.getMessage() for record in caplog.records if record.name == "eyestream.talk"]
+    assert lines[1] == f"hmd-1/features: gaze comes, {told}"
+    assert lines[2].startswith("last minute: 0 rows, 0 chunks, 7 rejected")
+    assert len(lines) == 3
 
 
 def events(said: list[dict[str, Any]]) -> list[str]:

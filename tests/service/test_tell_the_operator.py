@@ -143,7 +143,7 @@ def test_what_is_left_in_chunks_and_hours(tmp_path: Path, capsys: pytest.Capture
     main(["budget", "--config", config])
     said = capsys.readouterr().out
     assert "this session            240 chunks, 2 h 08 min; more with the tracker's next session" in said
-    assert "this day                480 chunks, 4 h 16 min; more with midnight UTC" in said
+    assert "this day                480 chunks, 4 h 16 min; more at midnight UTC" in said
     main(["budget", "--config", config, "--json"])
     [left] = json.loads(capsys.readouterr().out)["left"].values()
     assert [(one["scope"], one["chunks"], one["seconds"]) for one in left] == [

@@ -111,7 +111,7 @@ def _guessing(made: Facts) -> str:
     return (
         "whatever somebody wants to guess about a chunk, and whatever they knew before: its release raises the "
         f"chance of guessing it right at most {_power(made.gain, 1)} times. That is an average over releases: a "
-        "rare one may raise it by more, up to the factor above. Chunks multiply"
+        "rare one may raise it by more, up to the factor above. Each further chunk multiplies it by as much again"
         + "".join(f"; {text}" for text in several)
     )
 

@@ -5,10 +5,9 @@ what was found and what was expected. All mistakes are said together. Paths in t
 """
 
 import math
-import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,8 +17,8 @@ import msgspec
 from eyestream.errors import ConfigError, meant
 from eyestream.problems import Problems
 from eyestream.rim.config.purposes import answered
-from eyestream.rim.config.tables import BrokerSettings, LoginSettings, Settings, SourceEntry, StreamSettings, listener
-from eyestream.rim.config.upgrade import upgraded_table
+from eyestream.rim.config.tables import LoginSettings, Settings, SourceEntry, StreamSettings, listener
+from eyestream.rim.config.upgrade import flat_words, upgraded_table
 from eyestream.strict import Reader, TablePlace, expected, read, unknown_keys
 from eyestream.wire.topics import refuse_shared
 
@@ -40,11 +39,13 @@ class Reading:
     settings : tables without a mistake; those with one have their defaults, or are left out of their list.
     problems : the mistakes.
     wrong : the top tables that have a mistake.
+    unread : the calibrations that streams with a mistake name, by their place in the file.
     """
 
     settings: Settings
     problems: Problems
     wrong: frozenset[str]
+    unread: Mapping[str, str]
 
 
 def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Settings:
@@ -83,7 +84,7 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
             f"{path}: written for 0.1.0: [stream] is now [[stream]] with a name, and [privacy] is [stream.privacy]; "
             f"`eyestream init --upgrade {path}` rewrites it"
         )
-    problems, values, wrong = Problems(), dict[str, Any](), set[str]()
+    problems, values, wrong, unread = Problems(), dict[str, Any](), set[str](), dict[str, str]()
     fields = {field.name: field for field in msgspec.structs.fields(Settings)}
     misspelt = unknown_keys(current, fields, problems)
     tables = _one_source(current, problems)
@@ -92,7 +93,7 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
         if field.name in tables:
             tables |= {field.name: _sound(tables[field.name], problems, TablePlace(), field.name)}
         if field.name == "stream" and isinstance(tables.get("stream"), list):
-            values["stream"] = tuple(_streams(tables["stream"], problems))
+            values["stream"] = tuple(_streams(tables["stream"], problems, unread))
         elif field.name in tables:
             values[field.name] = Reader(problems).value(field.type, tables[field.name], TablePlace(), field.name)
         elif field.required and field.name not in misspelt:
@@ -103,30 +104,31 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
     settings = Settings(**{"stream": (), "device": ()} | listener(whole.get("fleet")) | whole)
     _check_together(settings, wrong, problems)
     if current is not table:
-        problems.found[:] = [type(error)(_flat(str(error))) for error in problems.found]
-    return Reading(_anchored(settings, path.parent), problems, frozenset(wrong))
+        problems.found[:] = [type(error)(flat_words(str(error))) for error in problems.found]
+        unread = {flat_words(place): name for place, name in unread.items()}
+    unread = {place: _calibration(name, path.parent) for place, name in unread.items()}
+    return Reading(_anchored(settings, path.parent), problems, frozenset(wrong), unread)
 
 
-def _streams(tables: list[object], problems: Problems) -> Iterator[StreamSettings]:
-    """The streams without a mistake."""
+def _streams(tables: list[object], problems: Problems, unread: dict[str, str]) -> Iterator[StreamSettings]:
+    """The streams without a mistake; `unread` takes the calibrations of the others."""
     if not tables:
         problems.add("[[stream]]: missing; expected a list of tables, at least 1")
     for number, table in enumerate(tables):
         place, before = TablePlace().numbered("stream", number, table), len(problems)
-        if isinstance(table, dict) and isinstance(table.get("privacy"), dict):
-            privacy = table["privacy"]
-            with problems.gathered():
-                privacy = answered(privacy, str(place.table("privacy")))
-            if len(problems) > before:  # the rest of the table is read all the same
-                privacy = {k: v for k, v in privacy.items() if k not in _PURPOSE} | {"calibration": "-", "epsilon": 1.0}
-            made = read(StreamSettings, table | {"privacy": privacy}, problems, place)
-        else:
-            made = read(StreamSettings, table, problems, place)
+        told = table.get("privacy") if isinstance(table, dict) else None
+        whole = table
+        if isinstance(table, dict) and isinstance(told, dict):
+            privacy = {key: value for key, value in told.items() if key not in {"purpose", "epsilon_per_minute"}}
+            privacy |= {"calibration": "-", "epsilon": 1.0}
+            with problems.gathered():  # the rest of the table is read all the same
+                privacy = answered(told, str(place.table("privacy")))
+            whole = table | {"privacy": privacy}
+        made = read(StreamSettings, whole, problems, place)
         if made is not None and len(problems) == before:
             yield made
-
-
-_PURPOSE = frozenset({"purpose", "epsilon_per_minute"})
+        elif isinstance(told, dict) and isinstance(named := told.get("calibration"), str):
+            unread[place.table("privacy").key("calibration")] = named
 
 
 def load_login(path: Path) -> LoginSettings:
@@ -196,12 +198,6 @@ def _one_source(table: dict[str, Any], problems: Problems) -> dict[str, Any]:
     return table | {"source": [only | source for source in sources]}
 
 
-def _flat(line: str) -> str:
-    """A line in the terms of a file of version 0.1.0, which had one stream without a name."""
-    line = re.sub(r"\[\[stream\]\] ('[^']*'|\(number 1\))", "[stream]", line)
-    return re.sub(r"\[stream\.privacy\] ('[^']*'|\(number 1\))", "[privacy]", line)
-
-
 def _check_together(settings: Settings, wrong: set[str], problems: Problems) -> None:
     """What one key alone cannot show; left out where a table that it needs has a mistake."""
     streams = [stream.name for stream in settings.stream]
@@ -250,6 +246,8 @@ def _check_brokers(settings: Settings, problems: Problems) -> None:
     for table, broker in (("[private]", settings.private), ("[raw]", settings.raw)):
         if broker is None:
             continue
+        with problems.gathered(f"{table} url: "):
+            _ = broker.place
         if broker.password_file is not None and broker.username is None:
             problems.add(f"{table} username: missing beside password_file")
         if (broker.cert_file is None) != (broker.key_file is None):
@@ -265,13 +263,9 @@ def _once(place: str, what: str, values: Sequence[str], problems: Problems) -> N
 def _anchored(settings: Settings, base: Path) -> Settings:
     """The same settings with every path relative to `base`, the directory of the file."""
 
-    def broker(table: BrokerSettings) -> BrokerSettings:
-        return _with_paths(table, _SECRETS_AND_CERTIFICATES, base)
-
     def stream(table: StreamSettings) -> StreamSettings:
         privacy, process = table.privacy, table.privacy.correlation
-        if "/" in privacy.calibration:
-            privacy = msgspec.structs.replace(privacy, calibration=str(base / privacy.calibration))
+        privacy = msgspec.structs.replace(privacy, calibration=_calibration(privacy.calibration, base))
         if process is not None and ("/" in process or process.endswith(".toml")):
             privacy = msgspec.structs.replace(privacy, correlation=str(base.absolute() / process))
         return msgspec.structs.replace(table, privacy=privacy)
@@ -284,12 +278,17 @@ def _anchored(settings: Settings, base: Path) -> Settings:
     return msgspec.structs.replace(
         settings,
         sidecar=_with_paths(settings.sidecar, ("ledger", "second_place"), base),
-        private=broker(settings.private),
-        raw=None if settings.raw is None else broker(settings.raw),
+        private=_with_paths(settings.private, _SECRETS_AND_CERTIFICATES, base),
+        raw=None if settings.raw is None else _with_paths(settings.raw, _SECRETS_AND_CERTIFICATES, base),
         stream=tuple(stream(table) for table in settings.stream),
         source=tuple(source(table) for table in settings.source),
         fleet=None if settings.fleet is None else _with_paths(settings.fleet, _FLEET, base),
     )
+
+
+def _calibration(name: str, base: Path) -> str:
+    """The same name, or the path relative to `base`."""
+    return str(base / name) if "/" in name else name
 
 
 def _with_paths(table: Table, keys: Sequence[str], base: Path) -> Table:

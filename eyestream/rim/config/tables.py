@@ -2,9 +2,11 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
+from eyestream.errors import ConfigError
 from eyestream.privacy.charge import LEVELS
 from eyestream.rim.config.fleet import FleetSettings, log_of
 from eyestream.strict import NAME, ONE_LINE
@@ -34,6 +36,9 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
 
+_PORTS = {"mqtt": 1883, "mqtts": 8883}
+_URL = "expected mqtt://host[:port], mqtts://host[:port] or unix:///path"
+
 
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[sidecar]``: its name in topics, and the file that remembers what was spent.
@@ -60,6 +65,25 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key_file: Path | None = None
     version: Literal["auto", "5", "3.1.1"] = "auto"
     client: Literal["own", "aiomqtt"] = "own"
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Scheme, host (or path) and port; raises ConfigError where `url` is none of a broker."""
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:  # half an IPv6 address in brackets
+            raise ConfigError(f"{self.url}: {_URL}") from None
+        try:
+            port = parts.port
+        except ValueError:
+            raise ConfigError(f"{self.url}: expected a port between 1 and 65535") from None
+        if parts.username is not None or parts.password is not None:
+            raise ConfigError("a broker's URL carries no user name nor password; use username and password_file")
+        if parts.scheme == "unix" and parts.path and not parts.netloc:
+            return "unix", parts.path, 0
+        if parts.scheme not in _PORTS or not parts.hostname or parts.path not in ("", "/") or port == 0:
+            raise ConfigError(f"{self.url}: {_URL}")
+        return parts.scheme, parts.hostname, port or _PORTS[parts.scheme]
 
 
 class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 
-__all__ = ["upgraded_table", "upgraded_text"]
+__all__ = ["flat_words", "upgraded_table", "upgraded_text"]
 
 _NAME = "features"
 _HEADER = re.compile(r"^[ \t]*\[(\[?)[ \t]*([A-Za-z0-9_.-]+)[ \t]*\]?\]", re.MULTILINE)
@@ -22,6 +22,12 @@ def upgraded_table(table: dict[str, Any]) -> dict[str, Any]:
         return table
     rest = {key: value for key, value in table.items() if key not in {"stream", "privacy"}}
     return rest | {"stream": [{"name": _NAME} | stream | ({"privacy": table["privacy"]} if "privacy" in table else {})]}
+
+
+def flat_words(line: str) -> str:
+    """A line about the table of today, in the terms of a file of version 0.1.0."""
+    line = re.sub(r"\[\[stream\]\] ('[^']*'|\(number 1\))", "[stream]", line)
+    return re.sub(r"\[stream\.privacy\] ('[^']*'|\(number 1\))", "[privacy]", line)
 
 
 def upgraded_text(text: str) -> str:

@@ -127,7 +127,8 @@ def _open(path: Path, flags: int) -> int:
         return os.open(path, flags | _SAFELY)
     except FileNotFoundError:
         raise LedgerError(
-            f"{path}: there is no ledger; make one with `eyestream init` or `eyestream budget --new`"
+            f"{path}: there is no ledger; put it back. Where nothing was ever released under these pseudonyms, make "
+            "one with `eyestream budget --new`, or both with `eyestream init`"
         ) from None
     except OSError as error:
         raise LedgerError(f"{path}: cannot open the ledger: {error.strerror}") from None

@@ -13,6 +13,7 @@ Five rules, each with a test (`tests/monitor/test_hostile.py`):
 import asyncio
 import contextlib
 import hmac
+import importlib.util
 import logging
 from collections.abc import AsyncIterator
 from importlib.resources import files
@@ -24,7 +25,7 @@ from eyestream.rim.monitor.watch import Watch
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["serve"]
+__all__ = ["need_extra", "serve"]
 
 HEAD_SECONDS = 2.0
 WRITE_SECONDS = 5.0
@@ -56,6 +57,12 @@ _HEADERS = {
 }
 
 
+def need_extra() -> None:
+    """Raise ConfigError where aiohttp is not installed."""
+    if importlib.util.find_spec("aiohttp") is None:
+        raise ConfigError("the monitor is not installed: pip install 'eyestream[monitor]'")
+
+
 @contextlib.asynccontextmanager
 async def serve(watch: Watch, port: int, token: str) -> AsyncIterator[str]:
     """Serve the page on 127.0.0.1 beside the body; gives its address.
@@ -76,10 +83,9 @@ async def serve(watch: Watch, port: int, token: str) -> AsyncIterator[str]:
     LinkError
         The port is taken.
     """
-    try:
-        from aiohttp import web  # noqa: PLC0415  an extra
-    except ImportError:
-        raise ConfigError("the monitor is not installed: pip install 'eyestream[monitor]'") from None
+    need_extra()
+    from aiohttp import web  # noqa: PLC0415  an extra
+
     pages = _Pages(watch, token)
     server = web.Server(
         pages.answer,

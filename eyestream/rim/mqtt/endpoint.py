@@ -5,14 +5,11 @@ import ssl
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 
 __all__ = ["Endpoint", "secret_in", "tls_context"]
-
-_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Endpoint:
             The URL is not one of mqtt://host[:port], mqtts://host[:port] or unix:///path; a file cannot be read; a
             password or key file can be read by others; certificate options without mqtts.
         """
-        scheme, host, port = _parse(settings.url)
+        scheme, host, port = settings.place
         named = (settings.ca_file, settings.cert_file, settings.key_file)
         if scheme != "mqtts" and any(named):
             raise ConfigError(f"{settings.url}: ca_file, cert_file and key_file need a URL that begins with mqtts://")
@@ -57,25 +54,6 @@ class Endpoint:
             tls=tls_context(settings) if scheme == "mqtts" else None,
             version=settings.version,
         )
-
-
-def _parse(url: str) -> tuple[str, str, int]:
-    """Scheme, host (or path) and port of `url`."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # half an IPv6 address in brackets
-        raise ConfigError(f"{url}: expected mqtt://host[:port], mqtts://host[:port] or unix:///path") from None
-    try:
-        port = parts.port
-    except ValueError:
-        raise ConfigError(f"{url}: expected a port between 1 and 65535") from None
-    if parts.username is not None or parts.password is not None:
-        raise ConfigError("a broker's URL carries no user name nor password; use username and password_file")
-    if parts.scheme == "unix" and parts.path and not parts.netloc:
-        return "unix", parts.path, 0
-    if parts.scheme not in _PORTS or not parts.hostname or parts.path not in ("", "/") or port == 0:
-        raise ConfigError(f"{url}: expected mqtt://host[:port], mqtts://host[:port] or unix:///path")
-    return parts.scheme, parts.hostname, port or _PORTS[parts.scheme]
 
 
 def _private(path: Path) -> None:

@@ -105,7 +105,7 @@ def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:
     try:
         found = os.stat(path)
     except OSError as error:
-        return bad(what, f"{path}: {error.strerror}", "Make it, or correct the configuration")
+        return bad(what, f"{path}: {error.strerror}", "Put it there, or correct the path in the configuration")
     if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
         remedy = f"Run it as the user that runs the sidecar, or as root; or chown {path}"
         return bad(what, f"{path} belongs to another user", remedy)
@@ -157,11 +157,15 @@ def _gaze(plan: Plan) -> Iterator[Finding]:
             facts = stream.mechanism.facts(stream.chunk_s) if calibration.takes_off is not None else ()
             which = f" that enters no {facts[0].topic}" if facts else ""
             same = calibration.check_front_end(mark)
-            known = "the very front end" if same else "its detector, on another tracker: see check --recording"
+            other = "its detector and another tracker: `check --recording` says whether yours fits"
+            known = "the same" if same else other
             yield good(
-                f"gaze becomes rows of {name} as its calibration knows them: profile {profile.name}, front end "
-                f"{mark.front_end}, {known}; memory {stream.spec.memory_s:g} s, so one second of gaze{which} enters up "
-                f"to {stream.touched} chunks, epsilon {stream.touched * stream.mechanism.epsilon:g}"
+                f"front end {mark.front_end} makes rows of {name} from gaze of profile {profile.name}; the calibration "
+                f"was made with {known}"
+            )
+            yield good(
+                f"one second of gaze{which} enters up to {stream.touched} chunks of {name}, epsilon "
+                f"{stream.touched * stream.mechanism.epsilon:g} (the front end remembers {stream.spec.memory_s:.2g} s)"
             )
 
 

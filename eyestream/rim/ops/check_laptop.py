@@ -47,7 +47,8 @@ async def laptop_findings(settings: Settings, plan: Plan | None, elsewhere: Iter
             findings.append(bad(what, str(error), f"Correct [{side}]"))
             continue
         except LinkError as error:
-            findings.append(bad(what, str(error), "Start it: mosquitto -c config/mosquitto/plain.conf"))
+            how = "Start the broker" if endpoint.unix else f"Start one: mosquitto -p {endpoint.port} &"
+            findings.append(bad(what, str(error), how))
             continue
         findings.append(await _only_here(side, endpoint, elsewhere))
         if side == "private":

@@ -123,7 +123,7 @@ def refuse_others(old: Settings, new: Settings) -> None:
     """Raise ConfigError unless `new` differs from `old` in ceilings alone."""
     for table in Settings.__struct_fields__:
         if _without_ceilings(table, getattr(new, table)) != _without_ceilings(table, getattr(old, table)):
-            raise ConfigError(f"[{table}] is another; without a restart only the ceilings of [budget] can be lowered")
+            raise ConfigError(f"[{table}] has changed; without a restart only the ceilings of [budget] can be lowered")
 
 
 def refuse_raised(old: Ceilings, new: Ceilings) -> None:

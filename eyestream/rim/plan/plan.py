@@ -20,6 +20,7 @@ from eyestream.privacy.scopes import Beside, Deployment
 from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
+from eyestream.rim.files import calibrations
 from eyestream.rim.plan.ceilings import ceilings_of, check_ceilings, refuse_others, refuse_raised
 from eyestream.rim.plan.resolve import alone, calibration_of, makers_of, parts_of, spec_of
 from eyestream.rim.plan.stream import Parts, StreamPlan
@@ -117,6 +118,9 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Plan:
     reading = read_tables(path, notice)
     problems = Problems()
     problems.found += reading.problems.found
+    for place, calibration in reading.unread.items():
+        with problems.gathered(f"{place}: "):
+            calibrations.load(calibration)
     plan = _resolved(reading.settings, path.parent, SecureNoise, problems, reading.wrong)
     problems.refuse(f"{path}: ")
     assert plan is not None

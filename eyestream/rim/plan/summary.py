@@ -29,6 +29,10 @@ _COMES_THROUGH = {
 }
 """Features that a summary names, and what it calls them."""
 
+_NOT_PROTECTED = (
+    "that the device is in use, when, and for how long; head motion, voice and scene; who somebody is: epsilon bounds "
+    "one chunk, and the losses of many add up. The full text has the rest"
+)
 _LEVELS = "come through, and tell people apart"
 _NO_LEVELS = "none: how someone differs from other people is subtracted. Changes over time remain"
 
@@ -40,7 +44,12 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
     chunk = duration(stream.chunk_s) if stream.chunk_s >= 1 else f"{stream.chunk_s:g} s"
-    behind = f" outside of the first {stream.withheld_s:g} s" if stream.withheld_s else ""
+    session, day = stream.deployment.session_epsilon, stream.deployment.day_epsilon
+    blink = f"a blink with {second:g}"
+    if stream.withheld_s:  # it is in the baseline
+        blink += (
+            f", and a blink in the first {stream.withheld_s:g} s, which enters all later chunks, with up to {session:g}"
+        )
     what = f"{spec.features} features" if mechanism.domain.keeps else ", ".join(schema.names)
     lines = [
         ("comes out", f"{what} at {1 / schema.step_s:g} rows a second, {chunk} at once"),
@@ -51,8 +60,8 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         ("lasts", stream.lasting),
         (
             "protects",
-            f"each chunk with epsilon {mechanism.epsilon:g}, and a blink with {second:g}{behind}; {minute:g} a minute, "
-            "and the sum grows as long as chunks come",
+            f"each chunk with epsilon {mechanism.epsilon:g}, {blink}. The sum grows by {minute:g} a minute, to at most "
+            f"{session:g} a session and {day:g} a day",
         ),
     ]
     if mechanism.domain.keeps:
@@ -68,7 +77,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
             ("recognised", _recognised(above, table)),
             ("measured on", f"{table['people']} people, of whom half were calibrated on: {table['corpus']}"),
         ]
-    lines.append(("not protected", "that the device is in use, when, and for how long; all else is in the full text"))
+    lines.append(("not protected", _NOT_PROTECTED))
     return lines
 
 
@@ -113,8 +122,9 @@ def _signal(expected: Mapping[str, Any]) -> str:
 
 
 def _recognised(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:
-    """How many people were named right."""
+    """How many people were named right, and how often two recordings of one person were told from those of two."""
     return (
         f"{above['rate']:.0%} of {above['people'] // 2} strangers by the strongest of {len(table['attackers'])} "
-        f"attackers ({above['attacker']}); guessing names {above['chance']:.0%}"
+        f"attackers ({above['attacker']}); guessing names {above['chance']:.0%}. One person or two: area under the ROC "
+        f"curve {above['area']:.2f} [{above['area_low']:.2f}, {above['area_high']:.2f}]; chance is 0.5"
     )

@@ -1,5 +1,6 @@
 """Words of a plan: how long ceilings last, what a purpose came to, how the error grows, what a wearer costs."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 _YEAR_S = 365.25 * 86_400
+_HARDLY = 10.0
+"""Above this epsilon of a chunk its bound on the odds, e^10 = 22,026, says next to nothing."""
 
 
 def borders_of(answers: bool | None) -> "SessionBorders | None":
@@ -75,11 +78,16 @@ def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
 
 
 def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str, ...]:
-    """That a ceiling lasts for years, or that years of chunks must be averaged; nothing where epsilon is usable.
+    """That it hardly bounds anything, lasts for years, or asks for years of averaging; nothing where it is usable.
 
     The average of m chunks has an error of `noise_sd` / sqrt(m). Usable is a tenth of a feature's range.
     """
     found, epsilon = [], f"epsilon {mechanism.epsilon:g} of a chunk"
+    if mechanism.epsilon > _HARDLY:
+        found.append(
+            f"{epsilon} hardly protects the chunk: the odds between two contents of it may change by a factor of "
+            f"{_factor(mechanism.epsilon)}. At epsilon {_HARDLY:g} the factor is {_factor(_HARDLY)} already"
+        )
     for scope in scopes_of(mechanism.loss, mechanism.n, deployment):
         if scope.unit in {"session", "day"} and scope.seconds is not None and scope.seconds > _YEAR_S:
             lasting = duration(scope.seconds)
@@ -95,6 +103,11 @@ def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str,
                 "the median feature is a tenth of its range"
             )
     return tuple(found)
+
+
+def _factor(epsilon: float) -> str:
+    """``e^48``, with its value as long as that is a number to read."""
+    return f"e^{epsilon:g}" + (f" = {math.exp(epsilon):,.0f}" if epsilon < 30 else "")
 
 
 def withheld_seconds(mechanism: Mechanism, rate_hz: float) -> float:

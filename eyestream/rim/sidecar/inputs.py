@@ -98,10 +98,9 @@ class SourceRunner:
         return key not in self._away
 
     @property
-    def doubts(self) -> dict[StreamKey, str]:
-        """What is doubtful of the last minute, by stream: for the log of the tracker's side, and for nobody else."""
-        feeders = ((key, source) for key, source in self._sources.items() if isinstance(source, Feeder))
-        return {key: feeder.doubt for key, feeder in feeders if feeder.doubt is not None}
+    def feeders(self) -> dict[StreamKey, Feeder]:
+        """What makes rows of gaze, by stream: for the log of the tracker's side, and for nobody else."""
+        return {key: source for key, source in self._sources.items() if isinstance(source, Feeder)}
 
     async def run(self) -> None:
         """Run all until cancelled, or until each has come to its end."""

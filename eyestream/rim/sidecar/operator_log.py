@@ -7,16 +7,20 @@ the ledger has left. No value of a row enters, nor whether one is missing: a row
 One kind of line is an exception: that rows can hardly be what they should be. It has a word of a fixed list, and the
 clock says it, once a minute at most.
 
-How many rows came tells whether the tracker sent them, and a doubt tells something about the rows. So the lines belong
-to the log, which stays on the tracker's side. Nothing of them goes to the private broker.
+Before the first row, gaze that comes is a line too, with its rate: the profile's rate, unless it is another one by far.
+
+How many samples or rows came tells whether the tracker sent them, and a doubt tells something about the rows. So the
+lines belong to the log, which stays on the tracker's side. Nothing of them goes to the private broker.
 """
 
 import asyncio
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NoReturn
 
 import numpy as np
@@ -28,6 +32,7 @@ from eyestream.release.doubt import DOUBTS, RowDoubts
 from eyestream.rim.plan import Plan
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.pipeline import Pipeline
+from eyestream.rim.sources.source import Feeder
 from eyestream.streams import StreamKey
 
 __all__ = ["LOOK_S", "MINUTE_S", "OperatorLog"]
@@ -43,6 +48,8 @@ _MOST_NAMED = 3
 _LONGEST_S = 1e12
 _SLOWEST, _FASTEST = 0.5, 1.25
 _SILENT_S = 5.0
+_GAZE_S = 2.0
+"""For so long samples are counted before their rate is said."""
 _DOUBTFUL = "its rows are doubtful; chunks are released all the same, and cost epsilon"
 _SCOPES = {"window": "now", "session": "of this session", "day": "of this day", "lifetime": "of all time"}
 
@@ -60,6 +67,9 @@ class _Seen:
     """When a row was seen last."""
     minute: tuple[int | None, int] = None, 0
     """Session and rows when the last minute was over."""
+    heard: int = 0
+    gaze: float | None = None
+    """Samples that had come when gaze was first seen before a session, and when that was; None: no gaze yet."""
     doubt: str | None = None
     doubtful_s: float = 0.0
     """What the last chunks have in common, and how many seconds they are."""
@@ -78,8 +88,8 @@ class OperatorLog:
         What is left of the budget of each stream, live.
     show
         Takes the countdown, one line that replaces the one before; "": there is nothing to count.
-    doubts
-        Gives a word of `GAZE_DOUBTS` for each stream whose gaze of the last minute is doubtful.
+    feeders
+        What makes rows of gaze, by stream.
     """
 
     def __init__(
@@ -88,9 +98,9 @@ class OperatorLog:
         pipeline: Pipeline,
         left: Mapping[StreamKey, Left],
         show: Callable[[str], None] = lambda text: None,
-        doubts: Callable[[], Mapping[StreamKey, str]] = dict,
+        feeders: Mapping[StreamKey, Feeder] = MappingProxyType({}),
     ) -> None:
-        self._pipeline, self._left, self._show, self._doubts = pipeline, left, show, doubts
+        self._pipeline, self._left, self._show, self._feeders = pipeline, left, show, feeders
         self._rows = Refusals(DOUBTS, "doubt", _DOUBTFUL)
         self._expected = {name: RowDoubts(stream.mechanism.calibration) for name, stream in plan.streams.items()}
         self._rate_hz = {key: stream.spec.rate_hz for key, (_, stream) in plan.served.items()}
@@ -124,6 +134,7 @@ class OperatorLog:
     def look(self, now: float) -> None:
         """Say what has changed, the minute when it is over, and how long it is to the next first chunk."""
         began, over, chunked = self._changes(now)
+        self._say_gaze(now)
         for first_s, keys in sorted(began.items()):
             words = f"{_names(keys)}: first row; first chunk in {duration(first_s)}"
             _say("first_row", keys, words, first_chunk_s=first_s)
@@ -159,6 +170,21 @@ class OperatorLog:
             seen.session, seen.rows, seen.released = session, rows, released
         return began, over, chunked
 
+    def _say_gaze(self, now: float) -> None:
+        """Once before each first row: that gaze comes, and how fast."""
+        said: dict[str, list[StreamKey]] = defaultdict(list)
+        for key, feeder in self._feeders.items():
+            seen = self._seen[key]
+            if seen.session is not None:
+                seen.gaze, seen.heard = None, feeder.heard
+            elif seen.gaze is None and feeder.heard > seen.heard:
+                seen.gaze, seen.heard = now, feeder.heard
+            elif seen.gaze is not None and now - seen.gaze >= _GAZE_S:
+                said[_rate((feeder.heard - seen.heard) / (now - seen.gaze), feeder.expected_hz)].append(key)
+                seen.gaze = math.inf  # said
+        for rate, keys in said.items():
+            _say("gaze", keys, f"{_names(keys)}: gaze comes, {rate}")
+
     def _look_at_rows(self, key: StreamKey, rows: NDArray[np.float64]) -> None:
         """Of one chunk, after it has left."""
         seen, doubt = self._seen[key], self._expected[key.stream].of(rows)
@@ -177,8 +203,9 @@ class OperatorLog:
             seen.minute = seen.session, seen.rows
             if seen.doubt is not None and seen.doubtful_s >= MINUTE_S:
                 self._rows.note(key, seen.doubt, now)
-        for key, doubt in self._doubts().items():
-            self._gaze.note(key, doubt, now)
+        for key, feeder in self._feeders.items():
+            if feeder.doubt is not None:
+                self._gaze.note(key, feeder.doubt, now)
 
     def _countdown(self, now: float) -> str:
         """To the first chunk that is expected next."""
@@ -194,6 +221,7 @@ class OperatorLog:
         """Sums over the streams; of the budgets the least."""
         counters, rows_of = self._pipeline.counters, [self._pipeline.rows(key) for key in self._seen]
         refused = counters.rejected.total() + sum(one.rows - one.accepted for one in rows_of)
+        refused += sum({id(feeder.link): feeder.refused for feeder in self._feeders.values()}.values())
         now = (sum(one.rows for one in rows_of), counters.released, refused)
         rows, chunks, rejected = (new - old for new, old in zip(now, self._before, strict=True))
         self._before = now
@@ -224,6 +252,13 @@ def _say(event: str, keys: Sequence[StreamKey], words: str, **fields: object) ->
 def _names(keys: Sequence[StreamKey]) -> str:
     named = ", ".join(map(str, keys[:_MOST_NAMED]))
     return named if len(keys) <= _MOST_NAMED else f"{named} and {len(keys) - _MOST_NAMED} more"
+
+
+def _rate(found_hz: float, expected_hz: float) -> str:
+    """The rate that is expected, unless the one that was found is far from it; of that one digit."""
+    if _SLOWEST <= found_hz / expected_hz <= _FASTEST:
+        return f"about {expected_hz:g} samples a second"
+    return f"about {float(f'{found_hz:.1g}'):g} samples a second, and its profile says {expected_hz:g}"
 
 
 def _count(number: int, what: str) -> str:

@@ -168,9 +168,9 @@ class Sidecar:
         return self._budgets.left
 
     @property
-    def doubts(self) -> dict[StreamKey, str]:
-        """What is doubtful of what the sources in this process bring, by stream: for the log alone."""
-        return self._sources.doubts
+    def feeders(self) -> dict[StreamKey, Feeder]:
+        """What makes rows of gaze in this process, by stream: for the log alone."""
+        return self._sources.feeders
 
     @property
     def links(self) -> dict[str, int]:

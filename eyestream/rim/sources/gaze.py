@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -150,6 +151,17 @@ class GazeFeeder(Feeder):
         self._came.set()
 
     @property
+    def expected_hz(self) -> float:
+        """Of the profile."""
+        return self._profile.fixed_rate_hz
+
+    @property
+    def refused(self) -> int:
+        """Messages that its source refused; a source outside this repository may count none."""
+        counted: Counter[str] | None = getattr(self.source, "refused", None)
+        return 0 if counted is None else counted.total()
+
+    @property
     def link(self) -> object:
         """The source: other feeders may have the same one, for other front ends."""
         return self.source
@@ -161,6 +173,7 @@ class GazeFeeder(Feeder):
             return
         self._inbox.append((self._now(), records))
         self._held += len(records.time)
+        self.heard += len(records.time)
         if self._held > _MOST:
             self._work()
         self._came.set()

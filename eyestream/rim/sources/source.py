@@ -40,9 +40,21 @@ class Feeder(ABC):
     Attributes
     ----------
     doubt : why what came in the last minute can hardly be what it should be, a word for the log; None: it can.
+    heard : samples that came, a lost eye's too.
     """
 
     doubt: str | None = None
+    heard: int = 0
+
+    @property
+    @abstractmethod
+    def expected_hz(self) -> float:
+        """Samples a second, as the operator has set them."""
+
+    @property
+    @abstractmethod
+    def refused(self) -> int:
+        """Messages that could not be used; 0 where the link does not count them."""
 
     @abstractmethod
     async def run(self, deliver: Callable[[Any], None]) -> None:

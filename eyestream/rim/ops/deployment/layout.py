@@ -159,8 +159,12 @@ def tmpfiles_text(all_places: tuple[Item, ...]) -> str:
 
 def readme_text(all_places: tuple[Item, ...]) -> str:
     """What is where, for whoever opens `/etc/eyestream`."""
-    wide = max(len(place.path) for place in all_places)
-    lines = [f"{p.path:<{wide}}  {p.mode:04o}  {f'{p.user}:{p.group}':<38}{p.what}" for p in all_places]
+    owners = [f"{place.user}:{place.group}" for place in all_places]
+    wide, wider = max(len(place.path) for place in all_places), max(map(len, owners))
+    lines = [
+        f"{p.path:<{wide}}  {p.mode:04o}  {owner:<{wider}}  {p.what}"
+        for p, owner in zip(all_places, owners, strict=True)
+    ]
     return "\n".join(
         (
             "eyestream on this machine. Written by `eyestream deploy`; `eyestream check` says whether it still holds.",
