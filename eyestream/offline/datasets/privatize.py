@@ -41,12 +41,12 @@ __all__ = [
 
 _SLOT_TIMES = "the middle of the slot, or of each of its samples, in seconds of the recording's own clock"
 _ROW_TIMES = (
-    "seconds from the recording's first row, on an even grid: row k of the release is of row k of the recording, whatever "
-    "t the recording begins with"
+    "seconds from the recording's first row, on an even grid: row k of the release is of row k of the recording, "
+    "whatever t the recording begins with"
 )
-"""The recording's own first t is not released. On the clocks of many trackers it says when somebody was recorded, and in
-a file that was cut after a look at the eye it says where. Epsilon bounds neither, as both have no noise. The number of
-rows is public, and so are the numbers of the rows. An even grid says nothing of pauses either."""
+"""The recording's own first t is not released. On the clocks of many trackers it says when somebody was recorded. In a
+file that was cut after a look at the eye it says where. It would have no noise, so epsilon bounds neither. The number
+of rows is public, and so are the numbers of the rows. An even grid says nothing of pauses either."""
 
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""

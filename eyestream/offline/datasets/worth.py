@@ -31,8 +31,8 @@ _MOST_SHARED = 0.1
 def refuse_own_people(calibration: Calibration, recording: Recording, name: str) -> None:
     """Raise CalibrationError where the calibration was made from rows of the recording `name`.
 
-    Its figures are public, and without noise: nothing could be claimed of a release of the people it was made from. Rows
-    are known again by their fingerprints, also where a recording was cut. Rows that another profile made are not.
+    Its figures are public, and without noise: nothing could be claimed of a release of the people it was made from.
+    Rows are known again by their fingerprints, also where a recording was cut. Rows of another profile are not.
     """
     if calibration.overlap(recording.features) > _MOST_SHARED:
         raise CalibrationError(
