@@ -135,6 +135,8 @@ def main(options: argparse.Namespace) -> None:
         batch(options, calibration, loaded, targets, first)
         return
     with _releases(options, calibration, loaded, first) as releases:
+        if replaced := sum(target.exists() for target in targets):
+            print(f"{replaced} earlier releases in {options.out} are replaced. What they told still counts")
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

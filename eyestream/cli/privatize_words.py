@@ -11,7 +11,7 @@ from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.registry import entry_of, whole
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["after", "before", "line"]
+__all__ = ["after", "before", "line", "tracker"]
 
 
 def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequence[Recording]) -> Iterator[str]:
@@ -31,12 +31,12 @@ def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
     """What who holds the recording should know of it. It is said on the terminal alone: none of it has noise."""
     if recording.gaps_s:
         yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one after the other"
-    tracker = _tracker(calibration, recording)
-    if tracker is not None:
-        yield tracker
+    known = tracker(calibration, recording)
+    if known is not None:
+        yield known
 
 
-def _tracker(calibration: Calibration, recording: Recording) -> str | None:
+def tracker(calibration: Calibration, recording: Recording) -> str | None:
     """What is to be said where the tracker is not the calibration's, or nobody said which it is."""
     ours, made = recording.front_end, calibration.front_end
     if ours is not None and not calibration.check_front_end(ours) and made is not None:

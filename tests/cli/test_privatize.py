@@ -206,6 +206,32 @@ def test_recordings_and_targets_that_do_not_fit_are_one_line(
     assert "--shrink, --clip, --smooth and --option are not for it" in refused(whole, capsys)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--epsilon", "4,8"), "argument --epsilon: expected a number above 0, not 4,8"),
+        (("--calibration", "everyday-cfpa-32"), "recordings need both --calibration and --epsilon, such as"),
+        (("--mechanism", "cfpa", "--epsilon", "1"), "to release recordings: --calibration everyday-cfpa-"),
+    ],
+)
+def test_what_is_missing_is_said_with_an_example(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["privatize", str(folder / "a.npz"), "--out", str(tmp_path), *options])
+    assert words in capsys.readouterr().err
+
+
+def test_the_price_of_a_minute_is_said_and_so_is_a_release_that_is_replaced(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, minute in (((), "18"), (("--every", "2"), "9")):
+        run(folder, "a.npz", "everyday-cfpa-64", tmp_path, "--epsilon", "9.6", *options)
+        said = capsys.readouterr().out
+        assert f"epsilon 9.6 a chunk (all features together), so {minute} a minute, calibration" in said
+    assert f"1 earlier releases in {tmp_path} are replaced. What they told still counts" in said
+
+
 @pytest.mark.parametrize(("options", "mechanism", "chunks"), [((), "cfpa", 5), (("--whole",), "fpa", 1)])
 def test_what_is_claimed_lies_beside_each_file(
     folder: Path, tmp_path: Path, options: tuple[str, ...], mechanism: str, chunks: int
