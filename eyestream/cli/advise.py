@@ -3,7 +3,7 @@
 import argparse
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from eyestream.cli.options import add_profile, positive
 from eyestream.cli.progress import busy, load_all
 from eyestream.errors import ConfigError
 from eyestream.lab.study.advice import Advice, Wish, advise, load_table, markdown, measured
+from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import fresh_configuration
 from eyestream.rim.files.profiles import load_profile
 
@@ -55,6 +56,12 @@ def add_parser(subparsers: Any) -> None:
         help="public or consented recordings of your tracker, one a person: what to expect is then measured on them. "
         "The saved figures are of one tracker and do not hold for another",
     )
+    parser.add_argument(
+        "--calibration",
+        metavar="FILE",
+        help="with --recording: advise nothing, and say what comes through with this file, or shipped calibration, at "
+        "--epsilon-per-minute",
+    )
     add_profile(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one line of JSON")
@@ -81,6 +88,9 @@ def main(options: argparse.Namespace) -> None:
     if options.table:
         print(markdown(table))
         return
+    if options.calibration is not None:
+        _worth(options)
+        return
     wish = Wish(options.epsilon_per_minute, options.delay, options.hide_identity, options.hours)
     advice, own = advise(wish, table), len(options.recording or [])
     if options.profile and not own:
@@ -89,7 +99,8 @@ def main(options: argparse.Namespace) -> None:
         profile = load_profile(options.profile) if options.profile else None
         loaded = load_all(options.recording, profile)
         with busy(f"released as advised, {own} recordings"):
-            advice = measured(advice, loaded)
+            expected = measured(calibrations.load(advice.calibration), advice.epsilon, loaded)
+            advice = replace(advice, expected=expected)
     if options.json:
         told = asdict(advice) | {"corpus": table["corpus"], "people": table["people"], "measured_on": own}
         print(json.dumps(told | {"configuration": advice.configuration()}))
@@ -117,18 +128,7 @@ def _text(advice: Advice, table: dict[str, Any], given: int, hours: float) -> st
             "subtracted from all later rows: what is constant in a wearer cancels. A change in the withheld rows costs "
             "up to the sum over the session. The figures above are for gaze after them"
         )
-    lines += [
-        f"expected       of the variance of distinct features, mean (median): {expected['distinct']:.2f} "
-        f"({expected['middle']:.2f}) against the common mean, {expected['distinct_own']:.2f} "
-        f"({expected['middle_own']:.2f}) with people's own means removed; mean, of whole recordings "
-        f"{expected['distinct_offline']:.2f} and {expected['distinct_own_offline']:.2f}",
-        "",
-        f"{'feature':<26}{'explained':>11}{'own mean off':>14}{'correlation':>13}{'given saccades':>16}",
-    ]
-    for name in SHOWN:
-        own = expected["features"][name]
-        cells = [_figure(own[key]) for key in ("explained", "own", "correlation", "partial")]
-        lines.append(f"{name:<26}{cells[0]:>11}{cells[1]:>14}{cells[2]:>13}{cells[3]:>16}")
+    lines += _expected(expected)
     lines += [
         "",
         f"who it is      at {who['epsilon_per_minute']:g} a minute the strongest of {len(table['attackers'])} "
@@ -141,6 +141,46 @@ def _text(advice: Advice, table: dict[str, Any], given: int, hours: float) -> st
         advice.configuration().rstrip(),
     ]
     return "\n".join(lines)
+
+
+def _expected(expected: dict[str, Any]) -> list[str]:
+    """How much comes through, and of which features."""
+    lines = [
+        f"expected       of the variance of distinct features, mean (median): {expected['distinct']:.2f} "
+        f"({expected['middle']:.2f}) against the common mean, {expected['distinct_own']:.2f} "
+        f"({expected['middle_own']:.2f}) with people's own means removed; mean, of whole recordings "
+        f"{expected['distinct_offline']:.2f} and {expected['distinct_own_offline']:.2f}",
+        "",
+        f"{'feature':<26}{'explained':>11}{'own mean off':>14}{'correlation':>13}{'given saccades':>16}",
+    ]
+    for name in [name for name in SHOWN if name in expected["features"]] or list(expected["features"]):
+        own = expected["features"][name]
+        cells = [_figure(own[key]) for key in ("explained", "own", "correlation", "partial")]
+        lines.append(f"{name:<26}{cells[0]:>11}{cells[1]:>14}{cells[2]:>13}{cells[3]:>16}")
+    return lines
+
+
+def _worth(options: argparse.Namespace) -> None:
+    """What a calibration is worth on recordings of people who are not in it."""
+    if not options.recording or options.out is not None:
+        raise ConfigError("--calibration: expected --recording FILES of people who are not in it, and no --out")
+    calibration = calibrations.load(options.calibration)
+    if calibration.takes_off is not None and calibration.anchor is None:
+        raise ConfigError(f"--calibration: is not for one of {calibration.mechanism}")
+    epsilon = options.epsilon_per_minute * calibration.n / calibration.rate_hz / 60.0
+    loaded = load_all(options.recording, load_profile(options.profile) if options.profile else None)
+    with busy(f"released with {options.calibration}, {len(loaded)} recordings"):
+        expected = measured(calibration, epsilon, loaded)
+    if options.json:
+        print(json.dumps({"calibration": options.calibration, "epsilon": epsilon, "expected": expected}))
+        return
+    price = f"epsilon {epsilon:g} a chunk of {calibration.n} rows, {options.epsilon_per_minute:g} a minute"
+    print(f"calibration    {options.calibration} ({calibration.mechanism}): {price}")
+    print("\n".join(_expected(expected)))
+    print(f"\nholds for      the {len(loaded)} recordings given. A part of the variance is 0.2 or more, most is 0.5")
+    print(
+        "who it is      eyestream study FILES --out DIR --attack likelihood --calibration FILE, of five people or more"
+    )
 
 
 def _holds(given: int) -> str:

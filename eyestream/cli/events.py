@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,16 +11,19 @@ import numpy as np
 
 from eyestream.cli.options import add_profile, check_targets
 from eyestream.errors import ConfigError
-from eyestream.gaze.labels import detect
+from eyestream.gaze.doubt import GAZE_DOUBTS
+from eyestream.gaze.labels import count, detect
+from eyestream.gaze.profile import Profile
 from eyestream.gaze.scoring import KINDS, Score
 from eyestream.gaze.tables import NEWEST, Algorithm
-from eyestream.rim.files.gaze import GazeRecording, load_gaze
+from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.gaze_writing import save_events
 from eyestream.rim.files.profiles import load_profile
 
 __all__ = ["add_parser", "main"]
 
 _PLURALS = {"F": "fixations", "S": "saccades", "B": "blinks"}
+_OTHER_WORDS = "most labels are other words than F, S, B (or fixation, saccade, blink), and are left out of the scores"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -64,18 +68,8 @@ def main(options: argparse.Namespace) -> None:
     told: list[dict[str, Any]] = []
     scores: list[Score] = []
     for path in options.gaze:
-        gaze = load_gaze(path, profile)
-        _, found = detect(gaze.profile, gaze.samples, options.algorithm)
-        if options.out is not None:
-            try:
-                options.out.mkdir(parents=True, exist_ok=True)
-                save_events(gaze.samples, found, options.out / path.name)
-            except OSError as error:
-                raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
-        said = {"file": str(path), "rate_hz": gaze.profile.fixed_rate_hz, **_counts(gaze, found)}
-        if gaze.labels is not None:
-            scores.append(Score.of(gaze.labels, found))
-            said |= _agreement(scores[-1])
+        said, score = _found(path, profile, options)
+        scores += [] if score is None else [score]
         told.append(said)
         if not options.json:
             print(_line(str(path), said))
@@ -89,11 +83,31 @@ def main(options: argparse.Namespace) -> None:
         print(_line("all", whole))
 
 
-def _counts(gaze: GazeRecording, found: np.ndarray[Any, np.dtype[np.str_]]) -> dict[str, int]:
-    """Samples, and runs of one letter."""
-    begins = np.concatenate(([True], found[1:] != found[:-1])) if len(found) else np.zeros(0, dtype=np.bool_)
-    runs = {name: int(np.count_nonzero(begins & (found == kind))) for kind, name in _PLURALS.items()}
-    return {"samples": len(found), "lost": int(np.count_nonzero(~gaze.samples.valid)), **runs}
+def _found(path: Path, profile: Profile, options: argparse.Namespace) -> tuple[dict[str, Any], Score | None]:
+    """What is said of one recording, whose events are written; and its score, where it has labels."""
+    gaze = load_gaze(path, profile)
+    events, found = detect(gaze.profile, gaze.samples, options.algorithm)
+    if options.out is not None:
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+            save_events(gaze.samples, found, options.out / path.name)
+        except OSError as error:
+            raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+    runs = count(gaze.samples, events, found)
+    said: dict[str, Any] = {"file": str(path), "rate_hz": gaze.profile.fixed_rate_hz, "samples": len(found)}
+    said["lost"] = int(np.count_nonzero(~gaze.samples.valid))
+    said |= {name: runs[kind] for kind, name in _PLURALS.items()}
+    if gaze.doubt is not None:
+        print(f"eyestream events: warning: {path}: {GAZE_DOUBTS[gaze.doubt]}", file=sys.stderr)
+    if gaze.labels is None:
+        return said, None
+    known, other = np.isin(gaze.labels, list(_PLURALS)), gaze.labels == "?"
+    if other.sum() > known.sum():
+        print(f"eyestream events: warning: {path}: {_OTHER_WORDS}", file=sys.stderr)
+    if not known.any():
+        return said, None
+    score = Score.of(gaze.labels, found)
+    return said | _agreement(score), score
 
 
 def _agreement(score: Score) -> dict[str, Any]:

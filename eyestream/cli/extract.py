@@ -15,7 +15,7 @@ import numpy as np
 
 from eyestream.cli.options import add_profile, add_workers, check_targets
 from eyestream.cli.progress import Progress
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.doubt import GAZE_DOUBTS
 from eyestream.gaze.profile import Profile
 from eyestream.offline.workers import done, workers
@@ -71,8 +71,12 @@ def main(options: argparse.Namespace) -> None:
     if options.cluster is not None or options.jobs is not None:
         _batch(options, read, targets)
         return
-    for path, target in zip(options.gaze, targets, strict=True):
-        print(_made(read, path, target))
+    for number, (path, target) in enumerate(zip(options.gaze, targets, strict=True)):
+        try:
+            print(_made(read, path, target))
+        except RecordingError as error:
+            done_before = f"; {number} of {len(targets)} files were written before it" if number else ""
+            raise RecordingError(f"{error}{done_before}") from None
 
 
 def _batch(options: argparse.Namespace, read: Callable[[Path], Recording], targets: list[Path]) -> None:

@@ -1,6 +1,7 @@
 """`eyestream inspect`: what a file of gaze holds, and the profile that reads it."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy as np
 
 from eyestream.cli.options import check_targets
 from eyestream.errors import ConfigError, RecordingError
-from eyestream.gaze.labels import detect
+from eyestream.gaze.labels import count, detect
 from eyestream.gaze.profile_text import parse_profile
+from eyestream.gaze.tables import NEWEST
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.inspection import inspect_table
 from eyestream.rim.files.profiles import SHIPPED, load_profile
@@ -17,7 +19,7 @@ from eyestream.rim.files.recordings import check_file
 
 __all__ = ["add_parser", "main"]
 
-_USUAL = {"fixations": (0.8, 5.0), "saccades": (0.5, 5.0), "blinks": (0.02, 0.8)}
+_USUAL = {"fixations": (0.5, 5.0), "saccades": (0.5, 5.0), "blinks": (0.02, 0.8)}
 """What people have of each in a second, roughly: outside of it a unit or a column is wrong more often than the eye."""
 
 
@@ -48,6 +50,8 @@ def main(options: argparse.Namespace) -> None:
     """
     name = options.file.name.lower().removesuffix(".gz")
     check_file(options.file)
+    if name.endswith(".npz"):
+        raise RecordingError(f"{options.file}: .npz files hold rows, not gaze: try eyestream check --recording")
     if options.profile is None and not name.endswith((".csv", ".tsv", ".txt")):
         known = "profile eyelink" if name.endswith(".asc") else f"one of {', '.join(SHIPPED)}, or your own"
         raise RecordingError(f"{options.file}: not a text table with a header: try --profile with {known}")
@@ -65,6 +69,8 @@ def main(options: argparse.Namespace) -> None:
 
 def _proposed(path: Path, out: Path | None) -> GazeRecording:
     proposal = inspect_table(path)
+    if out is not None:
+        proposal.plain["name"] = re.sub(r"[^a-z0-9-]+", "-", out.stem.lower()).strip("-") or "mine"
     text = proposal.toml()
     for line in proposal.reasons:
         print(line)
@@ -84,19 +90,24 @@ def _proposed(path: Path, out: Path | None) -> GazeRecording:
 
 def _tried(gaze: GazeRecording) -> None:
     """Say what comes of it."""
-    events, _ = detect(gaze.profile, gaze.samples)
+    runs = count(gaze.samples, *detect(gaze.profile, gaze.samples))
     t = gaze.samples.t[np.isfinite(gaze.samples.t)]
     seconds = max(float(t[-1] - t[0]), 1e-9) if len(t) else 1e-9
     lost = 1.0 - float(gaze.samples.valid.mean())
     print(f"\nread with it: {len(gaze.samples)} samples, {seconds:.0f} s, {lost:.1%} lost")
     strange = ["most samples are lost: gaze in another unit, or [camera] of another size"] if lost > 0.5 else []
     for name, (least, most) in _USUAL.items():
-        rate = sum(type(event).__name__.lower() == name[:-1] for event in events) / seconds
+        rate = runs[name[0].upper()] / seconds
         print(f"{name:<10} {rate:.2f} a second")
         if seconds >= 30.0 and not least <= rate <= most:
             strange.append(f"{rate:.2f} {name} a second; people have about {least:g} to {most:g}: look at the unit")
     for line in strange:
         print(f"unusual: {line}")
+    own = gaze.profile.detection.algorithm
+    if own != NEWEST:
+        print(
+            f"counted as `eyestream events` counts, by algorithm {NEWEST}. Rows count by algorithm {own}: [detection]"
+        )
     if not strange:
         print("this looks like a person's gaze")
 

@@ -1,6 +1,7 @@
 """Options that several subcommands share."""
 
 import argparse
+import contextlib
 import math
 import tomllib
 from collections.abc import Sequence
@@ -135,10 +136,10 @@ def check_targets(sources: Sequence[Path], targets: Sequence[Path], *, what: str
 
 def positive(text: str) -> float:
     """A finite number above 0."""
-    number = float(text)
-    if not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, not {text}")
-    return number
+    with contextlib.suppress(ValueError):
+        if 0 < (number := float(text)) < math.inf:
+            return number
+    raise argparse.ArgumentTypeError(f"expected a number above 0, not {text}")
 
 
 def speed(text: str) -> float:

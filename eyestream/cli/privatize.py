@@ -19,7 +19,7 @@ from eyestream.cli.options import (
     positive,
 )
 from eyestream.cli.privatize_batch import batch, builder
-from eyestream.cli.privatize_words import before, line
+from eyestream.cli.privatize_words import after, before, line
 from eyestream.cli.progress import Progress, load_all
 from eyestream.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream.cli.worth import add_worth, first_row
@@ -28,6 +28,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, write_claim
 from eyestream.offline.datasets.privatize import privatize, privatize_whole
 from eyestream.offline.datasets.released import Released
+from eyestream.offline.datasets.worth import refuse_own_people
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import LEVELS
 from eyestream.privacy.claims.facts import Correlated
@@ -135,6 +136,8 @@ def main(options: argparse.Namespace) -> None:
         batch(options, calibration, loaded, targets, first)
         return
     with _releases(options, calibration, loaded, first) as releases:
+        if replaced := sum(target.exists() for target in targets):
+            print(f"{replaced} earlier releases in {options.out} are replaced. What they told still counts")
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -150,7 +153,8 @@ def main(options: argparse.Namespace) -> None:
     counted.clear()
     if slots:
         write_claim(made, targets, options.out / "claim.json")
-    print("This is one release. Another run on the same recordings adds as much again.")
+    for said in after([] if slots else loaded):
+        print(said)
 
 
 def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Profile | None) -> list[Recording]:
@@ -161,6 +165,7 @@ def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Prof
         calibration.check_stream(recording.names, recording.rate_hz)
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
+        refuse_own_people(calibration, recording, recording.path)
     if not calibration.sessions and options.participants is not None:
         raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
     one_by_one = calibration.sessions or entry_of(calibration.mechanism).front_end is not None

@@ -9,6 +9,7 @@ from typing import Any
 from eyestream.cli.booking import booked
 from eyestream.cli.left import some
 from eyestream.cli.options import own_options
+from eyestream.cli.privatize_words import after
 from eyestream.cli.progress import Progress
 from eyestream.cli.schedule import kept_low
 from eyestream.privacy.calibration import Calibration
@@ -59,4 +60,5 @@ def batch(
     counted.clear()
     for target, claim in zip(targets, claims, strict=True):
         print(f"{target}: {some(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
-    print("This is one release. Another run on the same recordings adds as much again.")
+    for said in after(loaded):
+        print(said)

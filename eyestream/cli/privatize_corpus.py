@@ -1,18 +1,21 @@
 """``eyestream privatize --mechanism NAME CORPUS``: a whole corpus of people at tasks, folder to folder."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from eyestream.cli.options import own_options, positive
+from eyestream.cli.privatize_words import tracker
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, meant
 from eyestream.offline.corpora.attacked import attacked
-from eyestream.offline.corpora.corpus import PARTICIPANTS
+from eyestream.offline.corpora.corpus import PARTICIPANTS, Corpus
 from eyestream.offline.corpora.kinds import FIXATIONS, ROWS, Kind, gaze_kind, rows_of_gaze
 from eyestream.offline.corpora.layouts import open_folder
 from eyestream.offline.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream.offline.corpora.run import privatize_corpus
+from eyestream.offline.datasets.worth import without_values
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 
@@ -62,9 +65,11 @@ def check_no_corpus(options: argparse.Namespace) -> None:
     for path in options.recordings:
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; expected recordings, or --mechanism NAME for a corpus")
-    for option in ("calibration", "epsilon"):
-        if getattr(options, option) is None:
-            raise ConfigError(f"--{option}: expected it for recordings, or --mechanism NAME for a corpus")
+    if options.calibration is None or options.epsilon is None:
+        raise ConfigError(
+            "recordings need both --calibration and --epsilon, such as --calibration everyday-klt-anchored-64 "
+            "--epsilon 4.8. For a corpus expected --mechanism NAME"
+        )
     for option in ("k", "gamma", "delta", "fixations", "study", "as_published"):
         if getattr(options, option):
             raise ConfigError(f"--{option.replace('_', '-')} is for a corpus; expected --mechanism NAME and its folder")
@@ -88,6 +93,8 @@ def main(options: argparse.Namespace) -> None:
     corpus = open_folder(folder, _kind(entry, options))
     found = attacked(options.study, system.name, system.options) if options.study is not None else None
     print(f"{system.name}: {len(corpus.people)} people, {len(corpus.tasks)} tasks, {len(corpus.parts)} recordings")
+    for line in _of_calibration(options, corpus):
+        print(line)
     shown: list[Progress] = []
 
     def progress(done: int, units: int, unit: str) -> None:
@@ -104,12 +111,29 @@ def main(options: argparse.Namespace) -> None:
     print(f"{options.out / 'CLAIM.md'} says this for readers, and claim.json for machines.")
 
 
+def _of_calibration(options: argparse.Namespace, corpus: Corpus[Any]) -> Iterator[str]:
+    """Where the first recording does not fit a calibration, as it is said of recordings one by one."""
+    if options.calibration is None or corpus.kind.name != "rows":
+        return
+    calibration, first = calibrations.load(options.calibration), corpus.parts[0].recording
+    recording = corpus.load(corpus.parts[0])
+    calibration.check_stream(recording.names, recording.rate_hz)
+    known = tracker(calibration, recording)
+    if known is not None:
+        yield f"{first}: {known}"
+    missing = without_values(recording, calibration)
+    if missing:
+        yield f"{first}: no value of {', '.join(missing)}: released as if at the corpus' mean"
+
+
 def _folder(options: argparse.Namespace) -> Path:
     """The corpus; ConfigError for what is none, or for options that are not for one."""
     if len(options.recordings) != 1 or not options.recordings[0].is_dir():
         given = ", ".join(map(str, options.recordings))
         expected = f"expected one folder with {PARTICIPANTS}, or of BIDS or GazeBase"
-        raise ConfigError(f"{given}: {expected}, for --mechanism {options.mechanism}")
+        known = next((one for one in calibrations.shipped() if one.startswith(f"everyday-{options.mechanism}-")), None)
+        instead = "" if known is None else f"; to release recordings: --calibration {known}, without --mechanism"
+        raise ConfigError(f"{given}: {expected}, for --mechanism {options.mechanism}{instead}")
     for option, usual in _OF_RECORDINGS.items():
         if getattr(options, option) != usual:
             raise ConfigError(f"--{option.replace('_', '-')} is for recordings: it is not for a corpus")

@@ -11,7 +11,7 @@ from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.registry import entry_of, whole
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["before", "line"]
+__all__ = ["after", "before", "line", "tracker"]
 
 
 def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequence[Recording]) -> Iterator[str]:
@@ -29,19 +29,14 @@ def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequen
 
 def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
     """What who holds the recording should know of it. It is said on the terminal alone: none of it has noise."""
-    if calibration.made_from(recording.features):
-        yield (
-            f"{recording.path}: the calibration was made from this recording, so nothing is claimed of its release. "
-            "The claim beside it cannot say so. Do not publish them, or take a calibration of other people"
-        )
     if recording.gaps_s:
         yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one after the other"
-    tracker = _tracker(calibration, recording)
-    if tracker is not None:
-        yield tracker
+    known = tracker(calibration, recording)
+    if known is not None:
+        yield known
 
 
-def _tracker(calibration: Calibration, recording: Recording) -> str | None:
+def tracker(calibration: Calibration, recording: Recording) -> str | None:
     """What is to be said where the tracker is not the calibration's, or nobody said which it is."""
     ours, made = recording.front_end, calibration.front_end
     if ours is not None and not calibration.check_front_end(ours) and made is not None:
@@ -63,10 +58,24 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     )
     if entry_of(calibration.mechanism).front_end is not None:
         return slots_price(calibration, options.epsilon)
+    minute = options.epsilon * 60.0 * calibration.rate_hz / (calibration.n * options.every)
+    a_minute = "" if options.whole else f", so {minute:.3g} a minute"
     return (
-        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
+        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together){a_minute}, "
         f"calibration {calibration.content_hash}"
     )
+
+
+def after(loaded: Sequence[Recording]) -> Iterator[str]:
+    """When everything is released."""
+    begins = sorted({float(recording.t[0]) for recording in loaded} - {0.0})
+    if begins:
+        many = f" (or {begins[-1]:g})" if len(begins) > 1 else ""
+        yield (
+            f"t of a release counts from the first row. The recordings begin at {begins[0]:g} s{many}: compare row by "
+            "row, not by t"
+        )
+    yield "This is one release. Another run on the same recordings adds as much again."
 
 
 def line(released: Released, target: Path, *, fades: bool) -> str:

@@ -170,14 +170,17 @@ def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None,
 
 
 def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, file: Path | None) -> Path:
-    from eyestream.lab.study.one_table import make_table  # noqa: PLC0415
+    from eyestream.lab.study.one_table import made_quick, make_table  # noqa: PLC0415
     from eyestream.lab.study.plan import FULL, QUICK  # noqa: PLC0415
     from eyestream.lab.study.population import read_labels  # noqa: PLC0415
 
+    quick = options.quick or made_quick(options.out)
+    if quick and not options.quick:
+        print(f"{options.out} holds a quick study, and the table is of its cells: for a full one take another --out")
     return make_table(
         loaded,
         options.out,
-        QUICK if options.quick else FULL,
+        QUICK if quick else FULL,
         name,
         target=file,
         labels=read_labels(options.labels) if options.labels is not None else None,

@@ -13,7 +13,7 @@ from eyestream.gaze.samples import Samples
 from eyestream.gaze.tables import NEWEST, Algorithm
 from eyestream.gaze.timeline import Timeline
 
-__all__ = ["detect", "label"]
+__all__ = ["count", "detect", "label"]
 
 _DAY_S = 86_400.0
 
@@ -53,3 +53,20 @@ def detect(profile: Profile, samples: Samples, algorithm: Algorithm = NEWEST) ->
     before = np.zeros(len(samples), dtype=np.intp)
     before[which] = which
     return events, letters[np.maximum.accumulate(before)]
+
+
+def count(samples: Samples, events: Iterable[Event], letters: Labels) -> dict[str, int]:
+    """Fixations, saccades and blinks of what `detect` found, by letter: runs of one letter.
+
+    A tracker that sends nothing while the eye is lost leaves a gap in time. A blink in it has no sample, and so no
+    letter: it counts, and ends the run before it.
+    """
+    t, which = Timeline(_DAY_S).take(samples.t)
+    told = letters[which]
+    begins = np.concatenate((np.ones(min(len(told), 1), dtype=np.bool_), told[1:] != told[:-1]))
+    blinks = np.array([(event.start, event.end) for event in events if isinstance(event, Blink)]).reshape(-1, 2)
+    first, after = np.searchsorted(t, blinks[:, 0]), np.searchsorted(t, blinks[:, 1])
+    unseen = first[first == after]
+    begins[unseen[unseen < len(t)]] = True
+    runs = {kind: int(np.count_nonzero(begins & (told == kind))) for kind in "FSB"}
+    return runs | {"B": runs["B"] + len(unseen)}

@@ -108,6 +108,25 @@ def test_events_without_labels_are_counted_alone(tmp_path: Path, capsys: pytest.
     assert "kappa" not in said
 
 
+def test_blinks_that_are_gaps_in_time_are_counted_as_inspect_counts_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """60 s at 30 Hz with eleven gaps of 0.3 s: eleven blinks, and each ends a fixation."""
+    times = [i / 30 for i in range(1800) if i % 150 not in range(141, 150)]
+    words = [f"{t:.4f},{(4 * np.floor(t / 3)) % 12},2,{'Fix' if t > 1 else 'F'}\n" for t in times]
+    (tmp_path / "a.csv").write_text("t_s,x_deg,y_deg,label\n" + "".join(words))
+    main(["events", str(tmp_path / "a.csv"), "--profile", "degrees", "--json"])
+    told = capsys.readouterr()
+    (said,) = json.loads(told.out)["files"]
+    assert (said["lost"], said["blinks"]) == (0, 11)
+    assert said["fixations"] > 11
+    assert "most labels are other words than F, S, B" in told.err
+    main(["inspect", str(tmp_path / "a.csv"), "--profile", "degrees"])
+    seconds, lines = times[-1], capsys.readouterr().out
+    for name in ("fixations", "saccades", "blinks"):
+        assert f"{name:<10} {said[name] / seconds:.2f} a second" in lines
+
+
 def test_calibrate_and_privatize_gaze(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files, made = sorted(map(str, folder.glob("*.csv"))), str(tmp_path / "own.npz")
     gaze = ["--profile", "degrees"]

@@ -8,6 +8,7 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.datasets import ROWS, gaze_kind, open_corpus
+from eyestream.rim.files import recordings
 from eyestream.rim.files.profiles import load_profile
 from tests.corpora.worlds import gaze_corpus, rows_corpus
 
@@ -140,6 +141,8 @@ def test_rows_are_made_of_gaze_with_a_profile(tmp_path: Path) -> None:
     [
         (("--mechanism", "k-same-selct", "--k", "2"), "did you mean k-same-select?"),
         (("--mechanism", "k-same-select"), "k-same-select: needs k"),
+        (("--mechanism", "level-synth", "--epsilon", "1"), "level-synth: needs calibration, such as everyday-klt-32"),
+        (("--mechanism", "cfpa", "--epsilon", "1"), "cfpa: needs calibration, such as everyday-cfpa-32"),
         (("--mechanism", "k-same-select", "--k", "9"), "task READ has 3 people, 9 are needed"),
         (("--mechanism", "k-same-select", "--k", "2", "--gamma", "2"), "k-same-select: takes no gamma"),
         (("--mechanism", "k-same-select", "--option", "k=2.5"), "k: expected a whole number, not 2.5"),
@@ -178,5 +181,21 @@ def test_options_of_a_corpus_are_refused_for_recordings(tmp_path: Path, capsys: 
     one = raw.folder / raw.parts[0].recording
     usual = ("--calibration", "everyday-klt-32", "--epsilon", "1")
     assert "--k is for a corpus" in refused(capsys, one, tmp_path / "out", *usual, "--k", "2")
-    assert "--epsilon: expected it" in refused(capsys, one, tmp_path / "out", "--calibration", "everyday-klt-32")
+    assert "need both --calibration and --epsilon" in refused(
+        capsys, one, tmp_path / "out", "--calibration", "everyday-klt-32"
+    )
     assert "expected one folder" in refused(capsys, one, tmp_path / "out", "--mechanism", "k-same-select", "--k", "2")
+
+
+def test_a_corpus_hears_of_another_tracker_and_of_what_is_missing_as_a_recording_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = rows_corpus(tmp_path / "in", 2)
+    for part in raw.parts:
+        rows = raw.load(part)
+        rows.features[:, rows.names.index("mean_mean_diameter")] = np.nan
+        recordings.save(rows, raw.path(part))
+    privatize(raw.folder, tmp_path / "out", "--mechanism", "klt", "--calibration", "everyday-klt-32", "--epsilon", "4")
+    said = capsys.readouterr().out
+    assert f"{raw.parts[0].recording}: the rows do not say which tracker made them" in said
+    assert f"{raw.parts[0].recording}: no value of mean_mean_diameter: released as if at the corpus' mean" in said

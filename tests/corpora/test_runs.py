@@ -100,10 +100,20 @@ def test_bad_lines_are_refused_by_name(tmp_path: Path, lines: list[tuple[str, ..
         open_corpus(tmp_path, ROWS)
 
 
-@pytest.mark.parametrize("header", [("participant_id", "recording"), ("participant_id", "recording", "task", "task")])
-def test_a_table_without_its_columns_is_refused(tmp_path: Path, header: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        (("participant_id", "recording"), "'task', with tabs between columns; there are 'participant_id', 'recording'"),
+        (
+            ("participant_id", "recording", "task", "task"),
+            "'task', with tabs between columns; two columns are called so",
+        ),
+        (("participant_id,recording,task",), "with tabs between columns; there are 'participant_id,recording,task'"),
+    ],
+)
+def test_a_table_without_its_columns_is_refused(tmp_path: Path, header: tuple[str, ...], found: str) -> None:
     participants(tmp_path, [], header)
-    with pytest.raises(RecordingError, match="expected one column 'task'"):
+    with pytest.raises(RecordingError, match=f"line 1: expected a column .*{found}"):
         open_corpus(tmp_path, ROWS)
 
 

@@ -9,7 +9,6 @@ from eyestream.gaze.tables import Camera, Columns, Detection, Table
 from eyestream.rim.files.profiles import SHIPPED
 
 PAGE = (Path(__file__).parents[2] / "docs/profiles.md").read_text(encoding="utf-8")
-LIVE = {"core", "invisible", "lsl", "mqtt", "neon", "smi-glasses"}
 
 
 def keys(part: str) -> set[str]:
@@ -24,5 +23,6 @@ def test_every_key_is_on_the_page() -> None:
         assert keys(part) == {field.name for field in dataclasses.fields(kind)} - tables
 
 
-def test_every_profile_of_files_is_on_the_page() -> None:
-    assert {name for name in SHIPPED if f"`{name}`" not in PAGE} == LIVE
+def test_every_shipped_profile_is_on_the_page() -> None:
+    table = PAGE.split("## Which file, which profile")[1]
+    assert [name for name in SHIPPED if f"`{name}`" not in table] == []

@@ -231,6 +231,24 @@ def test_inspect_proposes_what_reads_the_file(tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
 
 
+def test_inspect_names_the_shipped_profile_and_takes_labels_but_no_name_of_a_person(tmp_path, capsys):
+    places = np.column_stack((GAZE.x, GAZE.y)) / (60.0, -46.0) + 0.5
+    rows = [[f"{i / 120:.6f}", *place, 3.2, 3.1, "FSB"[i % 3]] for i, place in enumerate(places.tolist())]
+    path = written(tmp_path / "P07.csv", "t_s,x,y,pupil_right_mm,pupil_left_mm,event", rows)
+    proposal = inspect_table(path)
+    assert proposal.plain["name"] == "mine"
+    assert proposal.tables["columns"]["label"] == "event"
+    said = "\n".join(proposal.reasons)
+    assert "shipped profile smi-glasses has these columns, a camera of 60 x 46 degrees" in said
+    assert "column 'event': labels of events, B, F, S" in said
+    assert "other words" not in said
+    assert any("is it the image of a scene camera" in line for line in proposal.assumed)
+    main(["inspect", str(path), "--out", str(tmp_path / "Our Lab.toml")])
+    assert 'name = "our-lab"' in capsys.readouterr().out
+    path.write_text(path.read_text().replace(",F\n", ",Fix\n").replace(",S\n", ",Sac\n"))
+    assert "column 'event': labels of events, B, and other words, which are no events" in inspect_table(path).reasons
+
+
 def test_inspect_says_what_is_unusual(tmp_path, capsys):
     rows = [[f"{i / 120:.6f}", x / 50, y / 50] for i, (x, y) in enumerate(zip(GAZE.x, GAZE.y, strict=True))]
     path = written(tmp_path / "a.csv", "t_s,x_deg,y_deg", rows)
@@ -246,6 +264,9 @@ def test_inspect_says_what_is_unusual(tmp_path, capsys):
         ("a,b\n1,2\n", "names of three columns or more are wanted"),
         ("1,2,3\n4,5,6\n", "a header with the names of the columns is wanted"),
         ("name,x,y\nA,1,2\nB,2,3\n", "no column looks like the time"),
+        ("t_s,x,y\n2,1,2\n1,2,3\n", "time does not go forward in 't_s'"),
+        ("", "is empty"),
+        ("t_s,x,y\n", "has a header and no rows"),
         ("t_s,alpha,beta\n0,1,2\n0.01,2,3\n", "no two columns look like gaze"),
         ("t_s,x,y\n0,1,\n0.01,,3\n", "no sample has both"),
     ],

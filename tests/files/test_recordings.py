@@ -72,7 +72,9 @@ def test_empty_cells_nan_and_infinity_are_missing_values(tmp_path: Path) -> None
 
 
 BAD_CSV = {
-    "": "line 1: expected a header",
+    "": "line 1: expected a header with a column of seconds and at least one feature, found an empty file",
+    "t_s,x_deg,y_deg\n0,1,2\n": "columns x_deg, y_deg look like gaze, not like features: try --profile degrees",
+    "t_s,x,y,pupil_right_mm,pupil_left_mm,event\n0,1,2,3,3,F\n": "look like gaze, not like features: try --profile smi",
     "t\n0\n": "line 1: expected a header",
     "0,1.5\n1,2.5\n": "line 1: expected a header with names, found numbers",
     "t,a\n": "holds no rows",
@@ -190,3 +192,8 @@ def test_an_array_that_claims_to_be_larger_than_memory_is_refused(tmp_path: Path
     path.write_bytes(data.replace(b"(3, 2), }" + 10 * b" ", b"(3" + 10 * b"3" + b", 2), }"))
     with pytest.raises(RecordingError):
         load(path)
+
+
+def test_features_that_are_called_x_y_and_z_are_no_gaze(tmp_path: Path) -> None:
+    (tmp_path / "hand.csv").write_text("t_s,x,y,z\n0,1,2,3\n0.02,1,2,3\n")
+    assert load(tmp_path / "hand.csv").names == ("x", "y", "z")

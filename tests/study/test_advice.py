@@ -260,3 +260,32 @@ def test_comments_of_a_new_configuration_are_true_of_its_calibration(
     assert (stream.privacy.correlation is None) is anchored
     assert "\n# How its chunks are released." in text
     assert "takes a baseline off each session" in text
+
+
+def test_a_calibration_of_ones_own_is_measured_on_people_who_are_not_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A range that everybody has at 50 times the price: more comes through than at the price."""
+    files = []
+    for place, rows in enumerate(simulate(load_statistics(), 3, 300.0, 3)):
+        files.append(str(tmp_path / f"p{place}.npz"))
+        recordings.save(Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), FEATURES_52), files[-1])
+    own = str(tmp_path / "own.npz")
+    main(["calibrate", files[0], "--mechanism", "cfpa", "--chunk", "32", "--out", own])
+    explained = []
+    for minute in ("18", "900"):
+        words = ["advise", "--calibration", own, "--recording", *files[1:], "--epsilon-per-minute", minute]
+        capsys.readouterr()
+        main([*words, "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert told["epsilon"] == pytest.approx(float(minute) * 16 / 60)
+        explained.append(told["expected"]["distinct"])
+    assert explained[0] < explained[1]
+    main(words)
+    said = capsys.readouterr().out
+    assert "(cfpa): epsilon 240 a chunk of 32 rows, 900 a minute" in said
+    assert "blink_rate" in said
+    for more, wrong in ((["--recording", *files], "was made from this recording"), ([], "expected --recording FILES")):
+        with pytest.raises(SystemExit):
+            main(["advise", "--calibration", own, *more])
+        assert wrong in capsys.readouterr().err

@@ -15,7 +15,7 @@ from eyestream.lab.study.run import PARTS
 
 @pytest.mark.long
 @pytest.mark.timeout(600)  # half a minute of work; a shared machine may take long over it
-def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_path):
+def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_path, capsys):
     main(["simulate", "--people", "6", "--seconds", "200", "--seed", "3", "--out", str(tmp_path / "people")])
     labels = tmp_path / "labels.csv"
     rows = "".join(f"sim-{i:03d},p{i},{'odd' if i // 2 % 2 else 'even'}\n" for i in range(6))
@@ -49,7 +49,12 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     assert summary["quick"] is True
     assert {row["label"] for row in summary["frontier"]} >= {"raw", "klt-anchored", "cfpa, filtered", "dcfpa, filtered"}
     assert all(row["second"] >= row["epsilon"] for row in summary["frontier"] if row["epsilon"])
-    main([*words, "--table", "frontier"])  # from the saved cells
+    assert "Who is found cannot be judged: " in page
+    assert "A way is useful when a part or most" in page
+    cells = sorted(path.name for path in (out / "cells").iterdir())
+    main([*(word for word in words if word != "--quick"), "--table", "frontier"])  # from the cells that are there
+    assert "holds a quick study, and the table is of its cells" in capsys.readouterr().out
+    assert sorted(path.name for path in (out / "cells").iterdir()) == cells
     table = (out / "tables" / "frontier.md").read_text()
     assert "| released by | epsilon a minute | of a chunk | rows a chunk | loss of any second of gaze |" in table
     assert (out / "tables" / "frontier.png").is_file()

@@ -1,5 +1,6 @@
 """The words of the verdict follow from figures by stated rules."""
 
+import re
 from typing import Any
 
 import pytest
@@ -72,9 +73,46 @@ def test_the_verdict_names_what_is_useful_and_hides_and_never_without_its_power(
     assert "more than 0.57; klt explains 0.40" in text
     assert "Raw rows, for comparison: people are found, area 0.99" in text
     assert "quick" not in text
+    assert "What to take: klt-anchored. If it is acceptable that people are recognised: klt." in text
     without = " ".join(verdict([RAW, tells], limits, 64, 18.0, quick=True))
+    assert "What to take: none of these at this price, if people must not be recognised. If it is acceptable" in without
     assert "No way of releasing is useful and, at the same time, hides people from these attackers." in without
     assert without.startswith("This was a quick run")
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        # Six people: everybody is named in raw rows, and so few could not have shown it.
+        (
+            row("raw", minute=None, people=6, area=1.0, area_low=1.0, area_high=1.0, p_all=0.3, least_area=1.0),
+            "6 people are too few. An area below 1.00 would often not have been seen. About 17 people are needed",
+        ),
+        (
+            row("raw", minute=None, area_low=0.45, p_all=0.4),
+            "even of raw rows these attackers only say that nobody was seen to be",
+        ),
+    ],
+)
+def test_where_raw_rows_show_nothing_nothing_is_said_of_who_is_found(raw: dict[str, Any], words: str) -> None:
+    hides, tells = row("klt-anchored"), row("klt", explained=0.45, **FOUND)
+    said = verdict([raw, hides, tells, row("cfpa", explained=0.1, own=0.1)], [], 64, 18.0, quick=False)
+    assert words in said[1]
+    text = " ".join(said[2:])
+    assert "Useful: klt-anchored, klt. Of these klt says most" in text
+    assert "Of little or no use: cfpa (a little)." in text
+    assert "What to take: this study cannot tell." in text
+    assert not {"found", "hidden", "hides"} & set(re.findall(r"\w+", text))
+
+
+@pytest.mark.parametrize("people", [8, 16, 30])
+def test_the_number_of_people_that_is_asked_for_is_not_asked_for_again(people: int) -> None:
+    """With as many people as were asked for, whose standard error is smaller by the root of their number."""
+    few = row("raw", minute=None, people=people, least_area=0.95, **(FOUND | {"area": 0.99}))
+    enough = int(re.findall(r"About (\d+) people", verdict([few, row()], [], 64, 18.0, quick=False)[1])[0])
+    shown = 0.5 + 0.45 * (people / enough) ** 0.5
+    more = row("raw", minute=None, people=enough, least_area=shown, **FOUND)
+    assert "cannot be judged" not in " ".join(verdict([more, row()], [], 64, 18.0, quick=False))
 
 
 def test_a_way_that_left_values_out_gets_no_verdict() -> None:

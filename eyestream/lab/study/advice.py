@@ -9,7 +9,7 @@ of the next larger one. Nothing is said outside of what was measured.
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from eyestream.errors import ConfigError
 from eyestream.lab.study.fidelity import Fidelity, Yardstick, fidelity
 from eyestream.lab.study.prices import price
 from eyestream.lab.study.sessions import WITHHELD_ROWS, released_session
+from eyestream.offline.datasets.worth import refuse_own_people
+from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.purposes import PURPOSES, Wish, choose
 from eyestream.rim.config.purposes import load_table
@@ -168,8 +170,8 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
     )
 
 
-def measured(advice: Advice, recordings: Sequence[Recording]) -> Advice:
-    """The same advice, and in the place of what is expected what a release of these people by it explains.
+def measured(calibration: Calibration, epsilon: float, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """What a release of these people by a calibration explains, in the place of what an `Advice` expects.
 
     For public or consented people, of another tracker above all. Each recording is released once, as a session; nothing
     of it is kept. Against the common mean of these people, as in the saved figures. Identity is not measured.
@@ -177,29 +179,29 @@ def measured(advice: Advice, recordings: Sequence[Recording]) -> Advice:
     Raises
     ------
     CalibrationError
-        A recording has other features than the calibration.
+        A recording has other features than the calibration, or the calibration was made from it.
     ConfigError
-        There are fewer than two recordings, one is too short, or one has calibrated what is advised.
+        There are fewer than two recordings, or one is too short.
     """
-    mechanism = build(calibrations.load(advice.calibration), advice.epsilon)
-    calibration, n = mechanism.calibration, mechanism.n
+    mechanism, n = build(calibration, epsilon), calibration.n
     if len(recordings) < 2:
         raise ConfigError("--recording: expected two people or more: figures are against their common mean")
     for recording in recordings:
         calibration.check_stream(recording.names, recording.rate_hz)
-        if calibration.made_from(recording.features):
-            raise ConfigError(f"--recording {recording.path}: is in the calibration. Expected people outside of it")
+        refuse_own_people(calibration, recording, recording.path)
         if len(recording.t) < WITHHELD_ROWS + 2 * n:
             least = WITHHELD_ROWS + 2 * n
             raise ConfigError(f"--recording {recording.path}: has {len(recording.t)} rows, expected {least} or more")
     yardstick = Yardstick.of(
-        np.concatenate([recording.features for recording in recordings]), calibration.names, mechanism.frame.active
+        np.concatenate([recording.features for recording in recordings]),
+        calibration.names,
+        np.flatnonzero(~calibration.constant),
     )
     sessions = [released_session(mechanism, recording.features, n) for recording in recordings]
     raw = [session[0] for session in sessions]
     live = fidelity(yardstick, raw, [session[1] for session in sessions], n)
     later = fidelity(yardstick, raw, [session[1] if session[2] is None else session[2] for session in sessions], n)
-    return replace(advice, expected=_expected(live, later, calibration.names))
+    return _expected(live, later, calibration.names)
 
 
 def _expected(live: Fidelity, later: Fidelity, names: Sequence[str]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Any one table or figure of the report, from saved cells; what is not there yet is computed first."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from eyestream.lab.study.section import Section, Table
 from eyestream.lab.study.sections import sections_of
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["ATTACKS", "ELSEWHERE", "TABLES", "known", "listed", "make_table", "markdown"]
+__all__ = ["ATTACKS", "ELSEWHERE", "TABLES", "known", "listed", "made_quick", "make_table", "markdown"]
 
 ATTACKS = "attacks"
 """The name of the page of the attacks on people, which has options of its own."""
@@ -75,6 +76,17 @@ def listed() -> str:
     lines = [f"{name:<{width}}{said}" for name, (_, said) in TABLES.items()]
     lines += [f"{'classification-LABEL':<{width}}accuracy for a column of --labels"]
     return "\n".join([*lines, "", "made by other commands:", *(f"  {k}: {v}" for k, v in ELSEWHERE.items())])
+
+
+def made_quick(out: Path) -> bool:
+    """Whether the report in `out` is that of a quick run; not so where there is none."""
+    path = out / "summary.json"
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8"))["quick"])
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError):
+        raise ConfigError(f"{path}: is not the summary of a study: expected another --out") from None
 
 
 def make_table(

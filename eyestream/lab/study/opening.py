@@ -10,7 +10,7 @@ from eyestream.lab.study.charts_frontier import frontier_chart, trace_chart
 from eyestream.lab.study.people.attackers import USUAL
 from eyestream.lab.study.plan import QUICK, Plan
 from eyestream.lab.study.section import Section, Table
-from eyestream.lab.study.verdict import found, no_verdict, told, verdict
+from eyestream.lab.study.verdict import MEANING, found, no_verdict, told, verdict
 from eyestream.privacy.purposes import ANCHORED
 
 __all__ = ["FEATURE_COLUMNS", "FRONTIER_COLUMNS", "features_table", "frontier_table", "opening"]
@@ -63,7 +63,7 @@ def opening(records: Sequence[Record], plan: Plan, rate_hz: float, said: Mapping
     """
     rows, limits = frontier_summary.summarise(records, rate_hz), frontier_summary.limits(records)
     n, minute = plan.verdict_chunk, plan.verdict_minute
-    sentences = [*verdict(rows, limits, n, minute, quick=plan == QUICK), *_without_levels(rows, n)]
+    sentences = [*verdict(rows, limits, n, minute, quick=plan == QUICK), *_without_levels(rows, n), MEANING]
     pictured = {"frontier": (FRONTIER, frontier_chart(rows, limits, n))}
     traced = frontier_summary.traces(records)
     return [

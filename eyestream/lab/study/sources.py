@@ -236,9 +236,12 @@ def prepare(
     ConfigError
         A recording is shorter than the longest chunk, or too few people calibrate.
     """
-    shortest = int(np.diff(population.starts).min())
-    if shortest < 4 * max(chunks):
-        raise ConfigError(f"the study needs recordings of {4 * max(chunks)} rows or more; the shortest has {shortest}")
+    lengths = np.diff(population.starts)
+    if lengths.min() < 4 * max(chunks):
+        raise ConfigError(
+            f"the study needs recordings of {4 * max(chunks)} rows or more; the shortest, of "
+            f"{population.people[int(lengths.argmin())]}, has {lengths.min()}"
+        )
     calibrations = {}
     for n in chunks:
         corpus = Corpus.of([_recording(population, i) for i in population.calibrating], n)

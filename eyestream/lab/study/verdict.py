@@ -1,34 +1,21 @@
-"""The verdict of a study in words, derived from its figures by rules that are written down here.
+"""The verdict of a study in words, derived from its figures by rules that are written down in `MEANING`.
 
-**What comes through**, from the explained variance and its 95 % interval over people:
-
-    worse than the mean      the interval lies below 0
-    nothing seen             the interval holds 0
-    a little                 above 0, the figure below 0.2
-    a part                   0.2 to below 0.5
-    most                     0.5 or more
-
-It is said of everything (around the common mean) and of behaviour (each person's own mean removed). A way is *useful*
-when one of the two is "a part" or "most".
-
-**Who is found**, from the attacker with the largest area under the ROC curve:
-
-    nobody was seen to be found    p of the best attacker, times their number, is above 0.05, and the interval of the
-                                   strongest area holds 0.5
-    people are perhaps found       one of the two says so, and the other one does not
-    people are found in part       both do, and the area is below 0.8
-    people are found               both do, and the area is 0.8 or more
+What comes through is told from the explained variance and its 95 % interval over people: "worse than the mean" where
+the interval lies below 0, "nothing seen" where it holds 0. Who is found is told from the attacker with the largest area
+under the ROC curve, and from the smallest p times the number of attackers.
 
 "Nobody was seen to be found" never comes without the smallest area that so many people would have shown: what lies
-below may be there. **No verdict** is given where less than 90 % of the values that were there were released.
+below may be there. Where that area is above 0.8, or where not even the people of raw rows are found, nothing is said of
+who is found. **No verdict** is given where less than 90 % of the values that were there were released.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from eyestream.lab.study.ways import RAW_ROWS
 
-__all__ = ["COVERED", "found", "no_verdict", "told", "useful", "verdict"]
+__all__ = ["COVERED", "MEANING", "found", "no_verdict", "told", "useful", "verdict"]
 
 Record = dict[str, Any]
 
@@ -36,6 +23,17 @@ COVERED = 0.9
 _LEVEL = 0.05
 _CLEARLY = 0.8
 _NOBODY = "nobody was seen to be found"
+_PERHAPS = "people are perhaps found"
+
+MEANING = (
+    "What the words mean. Everything: the variance around the common mean. Behaviour: that around each person's own "
+    "mean. A little: less than 0.2 of it is explained. A part: 0.2 to below 0.5. Most: 0.5 or more. A way is useful "
+    "when a part or most of one of the two comes through. Two tests say whether people are found: p of all attackers "
+    "together is at most 0.05, and the 95 % interval of the area under the ROC curve lies above 0.5, a guess's area. "
+    "Found: both say so. In part: both say so, and the area is below 0.8. Perhaps: only one says so. Nobody was seen "
+    "to be found: neither does."
+)
+"""For readers of a verdict."""
 
 
 def told(row: Record, which: str = "explained") -> str:
@@ -59,7 +57,7 @@ def found(row: Record) -> str:
     if not any(told_apart):
         return _NOBODY
     if not all(told_apart):
-        return "people are perhaps found"
+        return _PERHAPS
     return "people are found" if row["area"] >= _CLEARLY else "people are found in part"
 
 
@@ -79,26 +77,8 @@ def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: fl
         f"At {minute:g} epsilon a minute of the stream ({chunk:g} a chunk of {n} rows, {second:g} for any one second "
         f"of gaze), of {raw['people']} people:"
     )
-    both = [r for r in judged if useful(r) and found(r) == _NOBODY]
-    if both:
-        best = max(both, key=lambda r: max(float(r["explained"]), float(r["own"])))
-        said.append(
-            f"Useful, and nobody was seen to be found: {_names(both)}. Of these {best['label']} says most: "
-            f"{_worth(best)}; area {_interval(best, 'area')}. An area below {best['least_area']:.2f} would often not "
-            "have been seen."
-        )
-    else:
-        said.append("No way of releasing is useful and, at the same time, hides people from these attackers.")
-    other = [r for r in judged if useful(r) and r not in both]
-    if other:
-        best = max(other, key=lambda r: float(r["explained"]))
-        named = "; ".join(f"{r['label']} ({found(r)}, area {_interval(r, 'area')})" for r in other)
-        said.append(
-            f"Useful, and not hidden: {named}. Of these {best['label']} says most: {_worth(best)}; {_who(best)}."
-        )
-    nothing = [r for r in judged if not useful(r)]
-    if nothing:
-        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({told(r)}, {found(r)})" for r in nothing) + ".")
+    doubt = _cannot_be_judged(raw)
+    said += _by_use(judged, doubt) if doubt else _by_use_and_identity(judged)
     said += [f"{r['label']}: no verdict, {r['coverage']:.0%} of the values are covered." for r in own if no_verdict(r)]
     limit = [r for r in limits if r["n"] == n and r["minute"] == minute]
     if limit and judged:
@@ -107,8 +87,66 @@ def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: fl
             f"Under klt's model no release at this price could explain more than {limit[0]['explained']:.2f}; "
             f"{best['label']} explains {best['explained']:.2f}."
         )
-    said.append(f"Raw rows, for comparison: {found(raw)}, area {_interval(raw, 'area')} by {raw['attacker']}.")
+    told_of_raw = "" if doubt else f"{found(raw)}, "
+    said.append(f"Raw rows, for comparison: {told_of_raw}area {_interval(raw, 'area')} by {raw['attacker']}.")
     return said
+
+
+def _cannot_be_judged(raw: Record) -> str:
+    """Why nothing can be said of who is found; empty where it can.
+
+    How many people would do: the standard error of an area falls with the root of their number.
+    """
+    if raw["least_area"] > _CLEARLY:
+        enough = math.ceil(raw["people"] * ((raw["least_area"] - 0.5) / (_CLEARLY - 0.5)) ** 2)
+        return (
+            f"Who is found cannot be judged: {raw['people']} people are too few. An area below {raw['least_area']:.2f} "
+            f"would often not have been seen. About {enough} people are needed, and more are better."
+        )
+    if found(raw) in (_NOBODY, _PERHAPS):
+        return f"Who is found cannot be judged: even of raw rows these attackers only say that {found(raw)}."
+    return ""
+
+
+def _by_use(judged: Sequence[Record], doubt: str) -> list[str]:
+    """Of ways about which nothing is said of who is found."""
+    some, nothing = [r for r in judged if useful(r)], [r for r in judged if not useful(r)]
+    said = [doubt]
+    if some:
+        best = max(some, key=lambda r: float(r["explained"]))
+        said.append(f"Useful: {_names(some)}. Of these {best['label']} says most: {_worth(best)}.")
+    if nothing:
+        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({told(r)})" for r in nothing) + ".")
+    return [*said, "What to take: this study cannot tell. Take its figures of use alone, or study more people."]
+
+
+def _by_use_and_identity(judged: Sequence[Record]) -> list[str]:
+    """Of all ways, and what to take."""
+    said, take = [], "What to take: none of these at this price, because nothing of use comes through."
+    both = [r for r in judged if useful(r) and found(r) == _NOBODY]
+    other = [r for r in judged if useful(r) and r not in both]
+    nothing = [r for r in judged if not useful(r)]
+    if both:
+        best = max(both, key=lambda r: max(float(r["explained"]), float(r["own"])))
+        said.append(
+            f"Useful, and nobody was seen to be found: {_names(both)}. Of these {best['label']} says most: "
+            f"{_worth(best)}; area {_interval(best, 'area')}. An area below {best['least_area']:.2f} would often not "
+            "have been seen."
+        )
+        take = f"What to take: {best['label']}."
+    else:
+        said.append("No way of releasing is useful and, at the same time, hides people from these attackers.")
+    if other:
+        best = max(other, key=lambda r: float(r["explained"]))
+        named = "; ".join(f"{r['label']} ({found(r)}, area {_interval(r, 'area')})" for r in other)
+        said.append(
+            f"Useful, and not hidden: {named}. Of these {best['label']} says most: {_worth(best)}; {_who(best)}."
+        )
+        hidden = take if both else "What to take: none of these at this price, if people must not be recognised."
+        take = f"{hidden} If it is acceptable that people are recognised: {best['label']}."
+    if nothing:
+        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({told(r)}, {found(r)})" for r in nothing) + ".")
+    return [*said, take]
 
 
 def _names(rows: Sequence[Record]) -> str:

@@ -174,7 +174,10 @@ def open_corpus(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
     header, *lines = table_of(path)
     for name in _COLUMNS:
         if header.count(name) != 1:
-            raise RecordingError(f"{path}: line 1: expected one column {name!r}")
+            found = (
+                "two columns are called so" if name in header else f"there are {', '.join(map(repr, header)) or 'none'}"
+            )
+            raise RecordingError(f"{path}: line 1: expected a column {name!r}, with tabs between columns; {found}")
     parts = tuple(_parts(path, header, lines))
     if not parts:
         raise RecordingError(f"{path}: names no recording")

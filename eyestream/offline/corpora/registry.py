@@ -17,6 +17,7 @@ from eyestream.offline.corpora.streams import ChunkByChunk, WholeRecordings, chu
 from eyestream.offline.corpora.synthesiser import LevelSynth
 from eyestream.offline.corpora.system import System
 from eyestream.privacy.mechanisms.registry import PRODUCT, entry_of
+from eyestream.rim.files.calibrations import shipped
 
 __all__ = ["SYSTEMS", "SystemEntry", "make_system"]
 
@@ -100,7 +101,9 @@ def make_system(name: str, **options: Any) -> System[Any]:
         return make_system(entry.published, **options)
     for option in entry.needed:
         if option not in options:
-            raise ConfigError(f"{name}: needs {option}")
+            known = (one for one in shipped() if one.startswith(f"everyday-{name}-32"))
+            example = f", such as {next(known, 'everyday-klt-32')}" if option == "calibration" else ""
+            raise ConfigError(f"{name}: needs {option}{example}")
     for option, value in options.items():
         if option not in (*entry.needed, *entry.optional):
             raise ConfigError(f"{name}: takes no {option}{meant(option, (*entry.needed, *entry.optional))}")

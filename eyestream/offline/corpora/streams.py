@@ -12,6 +12,7 @@ from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.system import Unit, recordings_alone
 from eyestream.offline.datasets.privatize import privatize, privatize_whole
+from eyestream.offline.datasets.worth import refuse_own_people
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.privacy.mechanism import Mechanism
@@ -22,9 +23,6 @@ from eyestream.rim.files.recordings import Recording
 
 __all__ = ["ChunkByChunk", "WholeRecordings", "built", "check_calibration", "chunks_of", "recordings_of"]
 
-MOST_SHARED = 0.1
-"""Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
-
 
 @functools.lru_cache(maxsize=2)
 def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[tuple[str, Any], ...] = ()) -> Mechanism:
@@ -33,18 +31,13 @@ def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[t
 
 
 def check_calibration(calibration: Calibration, corpus: Corpus[Recording], survey: Survey) -> None:
-    """Raise CalibrationError where a calibration is for other rows, or was made from rows of the corpus.
-
-    Its figures are public, and without noise: nothing could be claimed of the people it was made from. Rows are known
-    again by their fingerprints, also where a recording was cut.
-    """
+    """Raise CalibrationError where a calibration is for other rows, or was made from rows of the corpus."""
     calibration.check_stream(survey.names, survey.rate_hz)
     for part in corpus.parts:
         recording = corpus.load(part)
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
-        if calibration.overlap(recording.features) > MOST_SHARED:
-            raise CalibrationError(f"the calibration was made from {part.recording}: take one of other people")
+        refuse_own_people(calibration, recording, part.recording)
 
 
 def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:

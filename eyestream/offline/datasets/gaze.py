@@ -51,7 +51,7 @@ def write_claim(released: Sequence[Released], files: Sequence[Path], path: Path)
         "unit": first.loss.unit,
         "epsilon": float(first.loss.epsilon),
         "slot_s": first.seconds,
-        "t": "the middle of the slot, or of each of its samples, in seconds of the recording's own clock",
+        "t": released[0].t,
         "epsilon_in_any": {str(seconds): float(epsilon) for seconds, epsilon in first.in_any.items()},
         "use": first.protection.use,
         "files": {

@@ -15,6 +15,15 @@ from eyestream.rim.files.recordings import Recording
 
 __all__ = ["Released", "Stretch", "released", "stretches_of"]
 
+_SLOT_TIMES = "the middle of the slot, or of each of its samples, in seconds of the recording's own clock"
+_ROW_TIMES = (
+    "seconds from the recording's first row, on an even grid: row k of the release is of row k of the recording, "
+    "whatever t the recording begins with"
+)
+"""The recording's own first t is not released. On the clocks of many trackers it says when somebody was recorded. In a
+file that was cut after a look at the eye it says where. It would have no noise, so epsilon bounds neither. The number
+of rows is public, and so are the numbers of the rows. An even grid says nothing of pauses either."""
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -33,8 +42,9 @@ class Released:
     Attributes
     ----------
     recording
-        Its times are the nominal grid from 0, names as in the original. Where the mechanism releases features of its
-        own, names are theirs, and times the middles of the original's slots.
+        Names as in the original, or those of the mechanism where it releases features of its own.
+    t
+        What its times are, in words.
     chunks
         Chunks released: not those that are left out, nor those of a baseline.
     epsilon, delta
@@ -47,6 +57,7 @@ class Released:
     """
 
     recording: Recording
+    t: str
     chunks: int
     epsilon: float | None
     delta: float | None
@@ -60,6 +71,7 @@ class Released:
         the ledger. Two recordings with as many rows have the same claim, whatever is in them.
         """
         return {
+            "t": self.t,
             "chunks": self.chunks,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -92,18 +104,21 @@ def released(
     exact. `stretches`: None where no differential privacy is claimed.
     """
     counted, rate = stretches is not None, mechanism.calibration.rate_hz
+    said = _ROW_TIMES
     if mechanism.domain.keeps:
         rows = np.concatenate([np.full((first_row, rows.shape[1]), np.nan), rows])
         private = replace(recording, t=np.arange(len(rows)) / rate, features=rows)
     else:
         schema = mechanism.schema
+        said = "seconds from the recording's first row"
         t = first_row / rate + schema.step_s * np.arange(len(rows), dtype=np.float64)
         if mechanism.n == 1:  # of slots the recording has the ends, on a public grid: the middle of each column
             before_end = schema.step_s * (schema.shape[1] - 0.5 - np.arange(schema.shape[1]))
-            t = (recording.t[first_row:, None] - before_end).ravel()
+            t, said = (recording.t[first_row:, None] - before_end).ravel(), _SLOT_TIMES
         private = Recording(t, rows, schema.names, recording.path)
     return Released(
         recording=private,
+        t=said,
         chunks=len(charges),
         epsilon=sum(charge.epsilon for charge in charges) / EPSILON_UNITS if counted else None,
         delta=sum(charge.delta for charge in charges) / DELTA_UNITS if counted else None,

@@ -17,11 +17,28 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.errors import CalibrationError
 from eyestream.privacy.anchor import LEAST_SEEN
 from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["better_start", "obstacles", "without_values"]
+__all__ = ["better_start", "obstacles", "refuse_own_people", "without_values"]
+
+_MOST_SHARED = 0.1
+"""Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
+
+
+def refuse_own_people(calibration: Calibration, recording: Recording, name: str) -> None:
+    """Raise CalibrationError where the calibration was made from rows of the recording `name`.
+
+    Its figures are public, and without noise: nothing could be claimed of a release of the people it was made from.
+    Rows are known again by their fingerprints, also where a recording was cut. Rows of another profile are not.
+    """
+    if calibration.overlap(recording.features) > _MOST_SHARED:
+        raise CalibrationError(
+            f"{name}: the calibration was made from this recording, so nothing could be claimed of its release: take a "
+            "calibration of other people"
+        )
 
 
 def obstacles(

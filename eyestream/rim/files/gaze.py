@@ -28,9 +28,10 @@ from eyestream.rim.files.layouts import DELIMITERS, Layout, read_table
 from eyestream.rim.files.recordings import check_file
 from eyestream.rim.files.xdf import read_xdf
 
-__all__ = ["GazeRecording", "load_gaze"]
+__all__ = ["LETTERS", "GazeRecording", "load_gaze"]
 
-_LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
+LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
+"""Of the words for events in a column of labels; any other word is another event."""
 _OTHER = "?"
 _USUAL_HZ = (
     25,
@@ -169,7 +170,7 @@ def _recording(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecord
     samples = take_in(profile, columns.time, columns.gaze, pupil=columns.pupil, openness=columns.openness, valid=valid)
     labels = None
     if columns.labels is not None:
-        labels = np.array([_LETTERS.get(text.strip().lower(), _OTHER) for text in columns.labels])
+        labels = np.array([LETTERS.get(text.strip().lower(), _OTHER) for text in columns.labels])
     profile = profile.at_rate(_rate_hz(path, profile, samples.t))
     doubts = GazeDoubts(profile)
     doubts.take(

@@ -19,8 +19,10 @@ from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ
 from eyestream.gaze.profile_text import toml_value
 from eyestream.rim.files.delimited import opened, read_header, read_numbers
+from eyestream.rim.files.gaze import LETTERS
 from eyestream.rim.files.gaze_columns import UNITS
 from eyestream.rim.files.layouts import DELIMITERS
+from eyestream.rim.files.profiles import fitting
 
 __all__ = ["Proposal", "inspect_table"]
 
@@ -31,6 +33,7 @@ _NOT_GAZE = re.compile(r"pupil|diam|head|mouse|fixation|saccade|eye.?(pos|cent)|
 _GAZE = re.compile(r"gaze|por\b|azimuth|elevation|norm_pos|^[xyz]\b|^[xyz]_|_[xyz]$", re.I)
 _PUPIL = re.compile(r"pupil|diam", re.I)
 _VALID = re.compile(r"valid|tracked|worn", re.I)
+_LABEL = re.compile(r"event|label", re.I)
 _CONFIDENCE = re.compile(r"confidence", re.I)
 _AXES = ((r"\bazimuth\b", "elevation"), (r"(?<![a-z])x(?![a-z])", "y"))
 _SLOW, _NARROW = 7.0, 1.5
@@ -76,7 +79,7 @@ def inspect_table(path: Path) -> Proposal:
     """
     delimiter = _delimiter(path)
     header = read_header(path, DELIMITERS[delimiter])
-    proposal = Proposal({"name": re.sub(r"[^a-z0-9-]+", "-", path.name.split(".")[0].lower()).strip("-") or "mine"})
+    proposal = Proposal({"name": "mine"})  # not the file's: it stands in all rows that are made, and may be a person's
     usual = "comma" if path.name.lower().removesuffix(".gz").endswith(".csv") else "tab"
     table: dict[str, object] = {} if delimiter == usual else {"delimiter": delimiter}
     decimal = _decimal(path, DELIMITERS[delimiter])
@@ -91,8 +94,15 @@ def inspect_table(path: Path) -> Proposal:
     seconds = _time(path, columns, proposal)
     _gaze(path, columns, seconds, proposal)
     _others(columns, proposal)
+    _labels(path, header, DELIMITERS[delimiter], proposal)
     if table:
         proposal.tables["table"] = table
+    for known in fitting(header)[:1]:
+        lens = known.camera
+        wide = f", a camera of {lens.field_of_view_x_deg:g} x {lens.field_of_view_y_deg:g} degrees" if lens else ""
+        proposal.reasons.append(
+            f"shipped profile {known.name} has these columns{wide}: if it is your tracker's, take it"
+        )
     return proposal
 
 
@@ -101,6 +111,8 @@ def _delimiter(path: Path) -> str:
         first = file.readline()
     counts = {name: len(first.split(sign)) for name, sign in DELIMITERS.items() if name != "space"}
     best = max(counts, key=lambda name: counts[name])
+    if not first:
+        raise RecordingError(f"{path}: is empty")
     if counts[best] < 3:
         raise RecordingError(f"{path}: line 1: names of three columns or more are wanted, by comma, semicolon or tab")
     return best
@@ -141,9 +153,13 @@ def _unit(name: str, among: Sequence[str]) -> str | None:
 
 def _time(path: Path, columns: dict[str, Array], proposal: Proposal) -> Array:
     """Seconds. The first column that is called like a time and goes forward."""
+    back = ""
     for name, values in columns.items():
         steps = np.diff(values[np.isfinite(values)])
-        if not _TIME.search(name) or len(steps) == 0 or np.count_nonzero(steps > 0) < 0.5 * len(steps):
+        if not _TIME.search(name) or len(steps) == 0:
+            continue
+        if np.count_nonzero(steps > 0) < 0.5 * len(steps):
+            back = f", and time does not go forward in {name!r}"
             continue
         step = float(np.median(steps[steps > 0]))
         units = [unit for unit, scale in PER_S.items() if SHORTEST_RATE_HZ <= scale / step <= LONGEST_RATE_HZ]
@@ -157,7 +173,10 @@ def _time(path: Path, columns: dict[str, Array], proposal: Proposal) -> Array:
         said = f"column {name!r}: time in {unit}, {PER_S[unit] / step:.4g} samples a second"
         proposal.reasons.append(f"{said}{f', {still:.1%} of the times do not go forward' if still else ''}")
         return values / PER_S[unit]
-    raise RecordingError(f"{path}: no column looks like the time; the columns are {', '.join(map(repr, columns))}")
+    if not any(map(len, columns.values())):
+        raise RecordingError(f"{path}: has a header and no rows")
+    told = ", ".join(map(repr, columns))
+    raise RecordingError(f"{path}: no column looks like the time; the columns of numbers are {told}{back}")
 
 
 def _gaze(path: Path, columns: dict[str, Array], seconds: Array, proposal: Proposal) -> None:
@@ -186,6 +205,7 @@ def _gaze(path: Path, columns: dict[str, Array], seconds: Array, proposal: Propo
             proposal.assumed.append("[camera] width_px and height_px: the largest gaze, rounded up; write the screen's")
         proposal.tables["camera"] = camera
         proposal.assumed.append("[camera] field_of_view: a screen of 531 x 299 mm, 600 mm away; write yours")
+        proposal.assumed.append("is it the image of a scene camera, on glasses? All angles hang on that camera's field")
 
 
 def _axes(names: Sequence[str]) -> list[str]:
@@ -248,3 +268,16 @@ def _others(columns: dict[str, Array], proposal: Proposal) -> None:
     if valid is not None and float(np.mean(np.nan_to_num(columns[valid]) != 0.0)) >= 0.5:
         named["valid"] = valid
         proposal.reasons.append(f"column {valid!r}: 0 where the eye was not tracked, by its name")
+
+
+def _labels(path: Path, header: Sequence[str], delimiter: str, proposal: Proposal) -> None:
+    """A column of words that are those of events."""
+    for place, name in enumerate(header):
+        if _LABEL.search(name):
+            words = {row[place].strip() for row in _rows(path, delimiter, 5_000) if len(row) > place}
+            known = sorted(word for word in words if LETTERS.get(word.lower(), "-") != "-")
+            if known:
+                proposal.tables["columns"]["label"] = name
+            said = f"labels of events, {', '.join(known)}" if known else "no word for a fixation, saccade or blink"
+            more = ", and other words, which are no events" if known and words - {*known, "", "-"} else ""
+            proposal.reasons.append(f"column {name!r}: {said}{more}")

@@ -1,16 +1,33 @@
 """Profiles of eye trackers: shipped ones by name, others by path."""
 
+from collections.abc import Sequence
+
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.rim.files.package_data import DATA, path_of
 
-__all__ = ["SHIPPED", "load_profile"]
+__all__ = ["SHIPPED", "fitting", "load_profile"]
 
 _FOLDER = DATA / "profiles"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 """Names of the profiles that come with eyestream."""
+
+
+def fitting(header: Sequence[str]) -> list[Profile]:
+    """Shipped profiles whose columns of time, gaze and pupils are in the header of a table, the most of them first.
+
+    A table without pupils may have them all but those, unless its gaze is just called x and y, as many things are.
+    """
+    found: list[tuple[int, Profile]] = []
+    for name in SHIPPED:
+        columns = (profile := load_profile(name)).columns
+        needed = {columns.time, *columns.gaze}
+        told = len(needed & set(header)) + len(set(columns.pupil) & set(header))
+        if needed <= set(header) and (told > len(needed) or not {"x", "y"} & needed):
+            found.append((told, profile))
+    return [profile for _, profile in sorted(found, key=lambda one: -one[0])]
 
 
 def load_profile(name: str) -> Profile:

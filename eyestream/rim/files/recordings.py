@@ -9,6 +9,7 @@ import gzip
 import io
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from eyestream.errors import RecordingError
 from eyestream.gaze.entry import SHIPPED
 from eyestream.rim.files.delimited import is_number
 from eyestream.rim.files.parquet import load_parquet, save_parquet
+from eyestream.rim.files.profiles import fitting
 from eyestream.streams import FrontEndMark
 
 __all__ = ["Recording", "check_file", "load", "save"]
@@ -104,6 +106,7 @@ def load(path: str | Path) -> Recording:
         return _load_text(path)
     if name.endswith(".parquet"):
         header, values = load_parquet(path)
+        _refuse_gaze(path, header)
         return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=1)
     raise RecordingError(f"{path}: a recording is a .npz, .csv, .tsv or .parquet file, .csv and .tsv also with .gz")
 
@@ -157,6 +160,16 @@ def _check(recording: Recording, first_line: int) -> Recording:
     return recording
 
 
+def _refuse_gaze(path: Path, header: Sequence[str]) -> None:
+    """Raise RecordingError for the header of a table of gaze: as features, gaze itself would be released."""
+    if any(entry.names == tuple(header[1:]) for entry in SHIPPED.values()):
+        return
+    fits = fitting(header)
+    if fits:
+        told = ", ".join(fits[0].columns.gaze)
+        raise RecordingError(f"{path}: columns {told} look like gaze, not like features: try --profile {fits[0].name}")
+
+
 def _default_names(features: int) -> tuple[str, ...]:
     """Those of a front end of ours that has so many; else made up."""
     known = (entry.names for entry in SHIPPED.values() if len(entry.names) == features)
@@ -202,10 +215,14 @@ def _load_text(path: Path) -> Recording:
         kind = ".tsv" if _delimiter(path) == "\t" else ".csv"
         raise RecordingError(f"{path}: is not a {kind} recording ({type(error).__name__})") from None
     if not rows or len(rows[0]) < 2:
-        raise RecordingError(f"{path}: line 1: expected a header with a column of seconds and at least one feature")
+        empty = "" if rows else ", found an empty file"
+        raise RecordingError(
+            f"{path}: line 1: expected a header with a column of seconds and at least one feature{empty}"
+        )
     header, width = rows[0], len(rows[0])
     if any(is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
         raise RecordingError(f"{path}: line 1: expected a header with names, found numbers")
+    _refuse_gaze(path, header)
     values = np.empty((len(rows) - 1, width))
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != width:
