@@ -6,8 +6,6 @@ import contextlib
 import json
 import logging
 import secrets
-import signal
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -21,6 +19,7 @@ from eyestream.cli.demo_view import View, open_view, summary
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.monitor import monitoring
 from eyestream.cli.options import positive
+from eyestream.cli.stopped import run_until_stopped
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
 from eyestream.privacy.calibration import Calibration
@@ -124,7 +123,6 @@ def main(options: argparse.Namespace) -> None:
     if options.monitor:
         need_extra()
     start_log(logging.WARNING)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of everything that tidies up
     if options.stream == GAZE_STREAM:
         from eyestream.cli.demo_tiles import demo_gaze  # noqa: PLC0415  for who asks
 
@@ -133,7 +131,7 @@ def main(options: argparse.Namespace) -> None:
         return
     view = View() if options.json else open_view()
     with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
-        figures = asyncio.run(_demo(options, Path(folder), view))
+        figures = run_until_stopped(_demo(options, Path(folder), view))
     if options.picture is not None and figures.chunk is not None:
         draw(figures, options.picture)
     if options.json:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.cli.demo_gaze import RATE_HZ, GazeSeen
+from eyestream.cli.stopped import run_until_stopped
 from eyestream.errors import ConfigError
 from eyestream.gaze.entry import FrontEndEntry
 from eyestream.lab.corpus.gaze_simulation import gaze_of, gaze_person
@@ -112,7 +113,7 @@ def demo_gaze(options: argparse.Namespace, beginning: Beginning, folder: Path) -
         raise ConfigError("--source: the demo of gaze plays a simulated person; leave it out")
     shown = GazeShown()
     with _screen(plain=options.json) as show:
-        asyncio.run(_played(options, beginning, folder, shown, show))
+        run_until_stopped(_played(options, beginning, folder, shown, show))
     if options.json:
         print(json.dumps(shown.as_json()))
         return

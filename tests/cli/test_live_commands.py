@@ -283,14 +283,15 @@ def test_devices_knows_that_a_sidecar_was_killed(deployment: Path, mosquitto: Mo
     assert re.search(r"no chunk while we listened: one comes every 32 s$", said, re.MULTILINE)
 
 
-def test_an_interrupted_demo_is_quiet() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_demo_is_quiet(number: signal.Signals, code: int) -> None:
     process = subprocess.Popen([*EYESTREAM, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=10)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert said == ""
 
 
