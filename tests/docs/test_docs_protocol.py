@@ -181,7 +181,7 @@ def block(language: str) -> str:
 
 
 def test_bytes_of_the_annotated_message() -> None:
-    lines = [re.split(r" {3,}(?=\S)", line.strip(), maxsplit=1)[0] for line in block("").splitlines()]
+    lines = [re.split(r" {3,}(?=\S)", line.strip(), maxsplit=1)[0] for line in block("text").splitlines()]
     written = "".join(line for line in lines if re.fullmatch(r"[0-9a-f]{2}( +[0-9a-f]{2})*", line))
     assert bytes.fromhex(written) == (GOLDEN / "raw-one-row.msgpack").read_bytes()
 

@@ -16,15 +16,10 @@ from eyestream.gaze.features import NAMES
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from tests.rigs.mosquitto import free_port, program
+from tests.rigs.pages import ROOT, blocks
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted(DOCS.glob("tutorial-*.md"))
-
-
-def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of each block of code."""
-    return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
 
 
 def script(page: Path, folder: Path, port: int) -> str:
@@ -32,7 +27,7 @@ def script(page: Path, folder: Path, port: int) -> str:
     text = page.read_text(encoding="utf-8")
     names = iter(re.findall(r"as\s+`(\w+\.py)`", text))
     typed = ["set -eu", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
-    for language, block in blocks(page):
+    for _, language, block in blocks(text):
         code = block.replace("1883", str(port))
         if language == "python":
             (folder / next(names)).write_text(code)
@@ -73,7 +68,7 @@ def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
 
 def test_there_are_tutorials() -> None:
     assert len(TUTORIALS) == 3
-    assert all(len(blocks(page)) >= 3 for page in TUTORIALS)
+    assert all(len(blocks(page.read_text(encoding="utf-8"))) >= 3 for page in TUTORIALS)
 
 
 def test_texts_of_errors_are_those_of_the_code() -> None:

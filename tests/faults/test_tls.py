@@ -2,7 +2,11 @@
 
 import asyncio
 import contextlib
+import itertools
+import shutil
 import ssl
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -15,9 +19,12 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.testing.clocks import until
+from eyestream.wire.messages import Budget, encode_budget
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.deployment import PASSWORDS, Deployment
+from tests.rigs.pages import code_of
 from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.spoken import speaking_to
 from tests.rigs.storms import traffic
 
 
@@ -70,6 +77,31 @@ async def test_a_broker_with_a_bad_certificate_is_refused(deployment: Deployment
 async def test_a_broker_of_another_authority_is_refused(deployment: Deployment, tmp_path: Path) -> None:
     present(deployment, Authority(tmp_path, "foreign-ca").issue("foreign", host="localhost"))
     assert "certificate" in await refused(deployment.login("sidecar", deployment.private.tls_url))
+
+
+async def test_the_application_of_the_page_gets_in(deployment: Deployment, tmp_path: Path) -> None:
+    """`docs/deployment.md`, with the password and the certificate where it has them, until nothing is left."""
+    deployment.private.start()
+    shutil.copy(deployment.folder / "application.password", tmp_path)
+    shutil.copy(deployment.authority.pem, tmp_path / "ca.pem")
+    port = deployment.private.port
+    code = code_of("docs/deployment.md").replace("NAME:8883", f"localhost:{port}").replace("hmd-...", "hmd-1")
+    async with speaking_to(deployment.login("sidecar", deployment.private.tls_url)) as stream:
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, "-u", "-c", code, cwd=tmp_path, stdout=subprocess.PIPE
+        )
+        assert program.stdout is not None
+        first = asyncio.create_task(program.stdout.readline())
+        for index in itertools.count():
+            await stream.chunk(index)
+            if (await asyncio.wait({first}, timeout=0.05))[0]:
+                break
+        assert (await first).startswith(b"[")
+        await stream.say("budget", encode_budget(Budget(0, "session")))
+        await stream.status("exhausted", "session")
+        rest, _ = await asyncio.wait_for(program.communicate(), 20)
+    assert b"nothing more for now: Budget(chunks=0" in rest
+    assert program.returncode == 0
 
 
 @contextlib.asynccontextmanager

@@ -63,14 +63,15 @@ class Spoken:
 
 @contextlib.asynccontextmanager
 async def speaking_to(
-    url: str,
+    broker: str | BrokerSettings,
     device: str = "hmd-1",
     stream: str = topics.FEATURE_STREAM,
     names: tuple[str, ...] = ("rate_fixations", "blink_rate"),
     units: tuple[str, ...] = ("1/s", "1"),
 ) -> AsyncIterator[Spoken]:
     """A stream that is described."""
-    async with connect(Endpoint.of(BrokerSettings(url)), client_id=None, deliver=lambda message: None) as link:
+    settings = BrokerSettings(broker) if isinstance(broker, str) else broker
+    async with connect(Endpoint.of(settings), client_id=None, deliver=lambda message: None) as link:
         spoken = Spoken(link, device, stream, names, units)
         await spoken.describe()
         yield spoken

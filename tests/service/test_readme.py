@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,11 @@ import numpy as np
 
 import eyestream
 from eyestream.rim.mqtt.embedded import embedded_broker
+from tests.rigs.pages import ROOT, blocks, body_of, code_of
 from tests.rigs.sidecar import running, settings_for
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SHELL = re.findall(r"^```sh\n(.*?)^```", README, re.S | re.M)
-
-
-def python_of(page: str) -> str:
-    """The one block of Python of a page."""
-    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.S | re.M)
-    return str(block)
-
-
-def coroutine(code: str, names: dict[str, Any]) -> Any:
-    """The code of a README block as the body of a coroutine."""
-    space = dict(names)
-    exec(f"async def body():\n{textwrap.indent(code, '    ')}", space)
-    return space["body"]()
+SHELL = [block.text for block in blocks(README) if block.language == "sh"]
 
 
 def test_it_opens_with_the_two_commands() -> None:
@@ -50,18 +36,18 @@ def test_every_command_that_it_names_exists() -> None:
 
 
 async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
-    publish, subscribe = python_of("docs/vendor.md"), python_of("docs/application.md")
-    assert subscribe == python_of("README.md")
+    publish, subscribe = code_of("docs/vendor.md"), code_of("docs/application.md")
+    assert subscribe == code_of("README.md")
     rows = np.random.default_rng(3).normal(1.0, 0.1, (64, 52))
     async with embedded_broker(None) as url:
         settings = settings_for(url, tmp_path, calibration="everyday-klt-32")
         names = {"eyestream": eyestream, "device": "hmd-1", "names": settings.stream[0].names, "rows": rows}
         async with running(settings):
-            listener = asyncio.create_task(coroutine(subscribe.replace("mqtt://localhost", url), names))
+            listener = asyncio.create_task(body_of(subscribe.replace("mqtt://localhost", url), names))
             said = ""
             async with asyncio.timeout(10):
                 while "(52, 32)" not in said:  # each run of the publisher is a session of its own
-                    await coroutine(publish.replace("mqtt://localhost", url), names)
+                    await body_of(publish.replace("mqtt://localhost", url), names)
                     await asyncio.sleep(0.2)
                     said += capsys.readouterr().out
             listener.cancel()
@@ -71,6 +57,6 @@ async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
 
 def test_mechanisms_without_mqtt() -> None:
     space: dict[str, Any] = {"chunk": np.full((52, 32), 0.5)}
-    exec(python_of("docs/research.md"), space)
+    exec(code_of("docs/research.md"), space)
     assert space["private"].shape == (52, 32)
     assert not np.array_equal(space["private"], space["chunk"])

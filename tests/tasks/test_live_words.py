@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 import runpy
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import eyestream
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import ConfigError, ShardError
 from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
@@ -28,6 +30,7 @@ from eyestream.testing.clocks import until
 from eyestream.testing.noise import FixedNoise
 from eyestream.wire.messages import RawRows, decode_private
 from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.pages import body_of, code_of
 from tests.rigs.sidecar import NO_BROKER, at_work, settings_for
 from tests.tasks.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, people
 
@@ -237,10 +240,11 @@ async def test_from_raw_rows_to_an_application(mosquitto: Mosquitto, tmp_path: P
     assert odds == pytest.approx(posterior(found))
 
 
-async def test_the_example_prints_words_and_what_they_say_together(
+async def test_the_example_and_the_page_print_words_and_what_they_say_together(
     mosquitto: Mosquitto, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example = runpy.run_path(str(EXAMPLE))
+    page = body_of(code_of("docs/tasks.md").replace("mqtt://localhost", mosquitto.url), {"eyestream": eyestream})
     calibrations.save(calibration(), tmp_path / "words.npz")
     settings = settings_for(
         mosquitto.url,
@@ -251,19 +255,24 @@ async def test_the_example_prints_words_and_what_they_say_together(
         window_s=1.0,
         privacy=PrivacySettings(str(tmp_path / "words.npz"), EPSILON),
     )
+    said = ""
     with assemble(resolved(settings), lambda: 20_000) as made:
         async with at_work(made.sidecar), Publisher(mosquitto.url, "hmd-1", NAMES, RATE_HZ) as publisher:
             await until(lambda: made.sidecar.raw_stands and made.sidecar.private_stands)
+            beside = asyncio.create_task(page)
             watching = asyncio.create_task(example["watch"](mosquitto.url, "hmd-1", "features", 2))
-            for one in people(1, 9)[0][:2]:
-                assert await publisher.send(one.rows.features)
-                await publisher.end_session()
-                await asyncio.sleep(0.5)
+            sessions = itertools.cycle(people(1, 9)[0])
             async with asyncio.timeout(20):
-                await watching
-    lines = capsys.readouterr().out.splitlines()
+                while not (watching.done() and re.search(r"(?m)^(browse|play|read) \{'", said)):
+                    assert await publisher.send(next(sessions).rows.features)
+                    await publisher.end_session()
+                    await asyncio.sleep(0.2)
+                    said += capsys.readouterr().out
+            beside.cancel()
+    lines = [line for line in said.splitlines() if "session: " in line]
     assert len(lines) == 2
-    assert all(line.split()[2] in TASKS and "session: " in line for line in lines)
+    assert all(line.split()[2] in TASKS for line in lines)
+    assert re.search(r"(?m)^\{'browse': .*, 'play': .*, 'read': ", said)
 
 
 def test_what_was_asked_for_before_forgetting_is_not_released() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eyestream
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
@@ -31,6 +33,7 @@ from eyestream.testing.mechanisms import check_any_input, check_frozen, check_li
 from eyestream.testing.noise import SeededNoise
 from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
 from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.pages import body_of, code_of
 from tests.rigs.sidecar import at_work
 from tests.rigs.spy import spying
 from tests.tiles import worlds
@@ -130,15 +133,19 @@ def test_what_does_not_fit_is_said_in_a_line(tmp_path: Path, old: str, new: str,
 
 
 async def test_gaze_and_features_of_one_tracker_go_all_the_way_under_one_budget(
-    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until the session's ceiling withholds both. Words alone decide the gaze, and lost slots are words."""
+    """Until the session's ceiling withholds both, with the application of the page beside. Words alone decide the
+    gaze, and lost slots are words.
+    """
     monkeypatch.setattr(registry, "HOST_SPEED", SPEED)
     plan = planned(tmp_path, mosquitto.url, session=300.0)
     create_ledger(plan.settings.sidecar.ledger, created=0)
     heard: list[Chunk] = []
     with assemble(plan, lambda: 20_000) as made:
+        page = code_of("docs/coarse-gaze.md").replace("mqtt://localhost", mosquitto.url)
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
+            beside = asyncio.create_task(body_of(page, {"eyestream": eyestream}))
             async with subscribe(mosquitto.url, DEVICE, stream="gaze") as chunks:
                 async with asyncio.timeout(60):
                     async for chunk in chunks:
@@ -147,8 +154,10 @@ async def test_gaze_and_features_of_one_tracker_go_all_the_way_under_one_budget(
                             break
             await until(lambda: made.sidecar.pipeline.counters.withheld["session"] > 0)
             await until(lambda: len(made.sidecar.outbox) == 0)
+            beside.cancel()
         released = {"features": len(spy.leaf("private")), "gaze": len(spy.leaf("private", stream="gaze"))}
         assert {chunk["dt"] for chunk in spy.leaf("private", stream="gaze")} == {1.0}
+    assert re.search(r"^\[\S+\] \[\[ *\S+ +\S+\]\] \[\S+\]$", capsys.readouterr().out, re.M)  # one slot
     assert all((chunk.gaze.shape, chunk.gaze_error.shape, chunk.epsilon) == ((1, 2), (1,), EPSILON) for chunk in heard)
     times = np.concatenate([chunk.times for chunk in heard])
     np.testing.assert_allclose(np.diff(times), 1.0, atol=1e-6)
