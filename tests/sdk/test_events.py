@@ -14,7 +14,7 @@ from eyestream.rim.sdk.chunk import Chunk
 from eyestream.rim.sdk.chunks import Chunks
 from eyestream.rim.sdk.events import Connection, Event, Gap, Silence
 from eyestream.rim.sdk.subscriber import subscribe
-from eyestream.wire.messages import Budget, Status
+from eyestream.wire.messages import Budget, Status, encode_budget
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.spoken import speaking_to
 
@@ -155,3 +155,13 @@ async def test_paths_of_secrets_may_be_text(mosquitto: Mosquitto) -> None:
     settings = eyestream.BrokerSettings(mosquitto.url, username="a", password_file="/nowhere")
     with pytest.raises(eyestream.ConfigError, match="/nowhere: cannot be read"):
         await subscribe(settings, "hmd-1").__aenter__()
+
+
+async def test_who_comes_after_the_budget_is_spent_learns_when_there_is_more(mosquitto: Mosquitto) -> None:
+    async with speaking_to(mosquitto.url) as stream:
+        await stream.say("budget", encode_budget(Budget(0, "day", resumes_at=86_400)))
+        await stream.status("exhausted", "day")
+        for _ in range(10):
+            async with subscribe(mosquitto.url, "hmd-1") as chunks, asyncio.timeout(10):
+                assert [chunk async for chunk in chunks.until_exhausted()] == []
+                assert chunks.budget == Budget(0, "day", resumes_at=86_400)

@@ -82,7 +82,9 @@ class Chunks:
     async def until_exhausted(self) -> AsyncIterator[Chunk]:
         """The chunks as they arrive, until the budget is spent; `budget` says when there is more.
 
-        It ends when `exhausted` holds and what has arrived is taken. Iterate again to wait for what comes later.
+        It ends when `exhausted` holds and what has arrived is taken. What a session had stays exhausted until the
+        first chunk of the next one: who begins in between ends at once. Wait for what comes later with a plain
+        ``async for chunk in chunks``.
 
         Examples
         --------
@@ -166,12 +168,12 @@ class Chunks:
         return self._arrived.dropped + self._early.dropped
 
     async def _serve(self, link: Link) -> None:
-        await link.subscribe_all(self._topics, topics.QOS)  # the description first
+        with contextlib.suppress(RefusedError):  # rights of before there was this topic: all else works without it
+            await link.subscribe(self._budget_topic, topics.QOS)  # first: who hears `exhausted` knows what is left
+        await link.subscribe_all(self._topics, topics.QOS)  # the description before the chunks
         self._subscribed.set()
         self._stand(True)
         try:
-            with contextlib.suppress(RefusedError):  # rights of before there was this topic: all else works without it
-                await link.subscribe(self._budget_topic, topics.QOS)
             await asyncio.Event().wait()
         finally:
             self._stand(False)
