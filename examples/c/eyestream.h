@@ -21,7 +21,7 @@ struct eyestream_list { const uint8_t *data; size_t size; uint32_t count; };
 /* A message. What it does not have is 0, and of `at` NaN. */
 struct eyestream_message {
     uint64_t schema, session, seq, chunk, wearer, n, chunks, resumes_at;
-    uint64_t rows, columns; /* of shape */
+    uint64_t rows, columns; /* of shape: of raw rows and features, of a private chunk features and rows */
     double t0, dt, at, rate_hz, epsilon, delta;
     bool end;
     struct eyestream_bytes values, t, noise_sd; /* float32, float64, float32: eyestream_float, eyestream_double */

@@ -11,11 +11,16 @@ import { connect as connectTls } from "node:tls";
 import { KEEP_ALIVE_S, line, overWebSocket, Subscriber } from "./subscribe.mjs";
 
 const [url, device, most] = process.argv.slice(2);
+if (!URL.canParse(url) || !device) {
+  console.error("usage: node listen.mjs mqtt://localhost:1883 DEVICE [CHUNKS]");
+  process.exit(2);
+}
 const address = new URL(url);
 let count = 0;
 let close = () => {};
 
 function deliver(leaf, message, meta) {
+  if (leaf === "subscribed") console.error(`waiting for ${device}`);
   if (leaf === "status") console.log(`status ${message.state} ${message.reason}`);
   if (leaf !== "private") return;
   console.log(line(message, meta));
@@ -53,7 +58,9 @@ function overTcp(options) {
   return () => socket.destroy();
 }
 
-const options = { device, deliver, username: process.env.MQTT_USERNAME, password: process.env.MQTT_PASSWORD };
+// Apart from what reads the bytes: an error of `deliver` ends the program where it is, with its line.
+const options = { device, deliver: (...words) => queueMicrotask(() => deliver(...words)) };
+Object.assign(options, { username: process.env.MQTT_USERNAME, password: process.env.MQTT_PASSWORD });
 if (address.protocol.startsWith("ws")) {
   const socket = overWebSocket(url, options, ended);
   close = () => socket.close();

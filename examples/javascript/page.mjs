@@ -2,9 +2,10 @@
 //
 //     python3 -m http.server --bind 127.0.0.1 --directory examples/javascript 8000
 //
-// The broker needs a listener for WebSockets: docs/deployment.md.
+// The broker needs a listener for WebSockets. On a laptop: the last two lines of config/mosquitto/plain.conf, without
+// "# ". In a deployment: docs/deployment.md, "A web page".
 
-import { line, overWebSocket } from "./subscribe.mjs";
+import { line, overWebSocket, values } from "./subscribe.mjs";
 
 const MOST_CHUNKS = 20;
 const RETRY_MS = 2000;
@@ -15,15 +16,10 @@ let meta = null;
 let socket = null;
 let attempt = 0;
 
-/** The values of a feature in a chunk. */
-function values(chunk, feature) {
-  const n = Number(chunk.shape[1]);
-  return chunk.values.subarray(feature * n, (feature + 1) * n);
-}
-
 /** The feature over the last chunks, in a band as wide as the expected error. */
 function draw() {
   const feature = Number(part("feature").value);
+  part("last").textContent = line(chunks.at(-1), meta, feature);
   const canvas = part("trace"), pen = canvas.getContext("2d");
   const points = chunks.flatMap((chunk) => Array.from(values(chunk, feature)));
   const error = meta.noise_sd[feature];
@@ -43,19 +39,22 @@ function draw() {
   pen.stroke(trace);
 }
 
-/** Another stream, or other features: begin again. */
+/** Other features: begin again. After a broken link the same description comes once more. */
 function describe(said) {
+  const known = meta !== null && String(meta.names) === String(said.names);
   meta = said;
+  if (known) return;
   chunks = [];
   part("feature").replaceChildren(...meta.names.map((name, i) => new Option(`${name} (${meta.units[i]})`, String(i))));
 }
 
 function deliver(leaf, message) {
+  if (leaf === "subscribed") part("status").textContent = "connected; no sidecar has said that it serves this device";
   if (leaf === "meta") describe(message);
+  if (leaf === "budget") part("budget").textContent = `${message.chunks} chunks are left of the ${message.ceiling}`;
   if (leaf === "status") part("status").textContent = `${message.state}: ${message.reason}`;
   if (leaf !== "private") return;
   chunks = [...chunks.filter((chunk) => chunk.session === message.session), message].slice(-MOST_CHUNKS);
-  part("last").textContent = line(message, meta);
   draw();
 }
 
@@ -73,6 +72,7 @@ function connect(own) {
 part("form").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt++;
+  meta = null;
   socket?.close();
   connect(attempt);
 });

@@ -31,7 +31,8 @@ export class Subscriber {
    * @param {string} [options.username]
    * @param {string} [options.password]
    * @param {(bytes: Uint8Array) => void} options.write to the broker
-   * @param {(leaf: string, message: object, meta: object?) => void} options.deliver what came, each chunk once
+   * @param {(leaf: string, message: object, meta: object?) => void} options.deliver what came, each chunk once;
+   *   first "subscribed" alone: a sidecar's "meta" follows at once, or no sidecar serves the device
    */
   constructor({ device, stream = "features", username, password, write, deliver }) {
     Object.assign(this, { username, password, write, deliver });
@@ -82,6 +83,7 @@ export class Subscriber {
     } else if (kind === SUBACK) {
       const refused = this.topics.filter((_, i) => body[2 + i] === 128);
       if (refused.length > 0) throw new Error(`the broker does not let us read ${refused.join(", ")}`);
+      this.deliver("subscribed", {}, null);
     } else if (kind === PUBLISH) {
       const qos = (head >> 1) & 3, end = 2 + body[0] * 256 + body[1];
       const topic = new TextDecoder().decode(body.subarray(2, end));
@@ -102,11 +104,18 @@ export class Subscriber {
   }
 }
 
-/** The mean of the first feature of a chunk, in words. */
-export function line(chunk, meta) {
-  const first = chunk.values.subarray(0, Number(chunk.shape[1]));
-  const mean = first.reduce((sum, value) => sum + value, 0) / first.length;
-  return `chunk ${chunk.chunk} epsilon ${chunk.epsilon}: ${meta.names[0]} ${mean.toFixed(3)} ${meta.units[0]}`;
+/** The values of a feature in a chunk. */
+export function values(chunk, feature) {
+  const n = Number(chunk.shape[1]); // integers are BigInt
+  return chunk.values.subarray(feature * n, (feature + 1) * n);
+}
+
+/** The mean of a feature of a chunk, in words. */
+export function line(chunk, meta, feature = 0) {
+  const own = values(chunk, feature);
+  const mean = own.reduce((sum, value) => sum + value, 0) / own.length;
+  const name = `${meta.names[feature]} ${mean.toFixed(3)} ${meta.units[feature]}`;
+  return `chunk ${chunk.chunk} epsilon ${chunk.epsilon}: ${name}`;
 }
 
 /** Connect over a WebSocket, in a browser or in Node; `ended` hears why it is over. */

@@ -57,4 +57,7 @@ async def main(url: str, device: str, most: str = "0") -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:4]))
+    try:
+        asyncio.run(main(*sys.argv[1:4]))
+    except aiomqtt.MqttError as error:
+        sys.exit(f"the broker: {error}")

@@ -24,6 +24,9 @@ __all__ = ["add_parser", "main"]
 SHOWN = 4
 """Features in the table unless named."""
 
+SILENT_S = 5.0
+"""A description is kept by the broker, and comes at once: without one for so long, there is none."""
+
 SUFFIXES = (".npz", ".csv", ".csv.gz")
 
 
@@ -78,10 +81,17 @@ async def _listen(options: argparse.Namespace, received: list[Chunk]) -> None:
         start_log(logging.WARNING)
         print(f"waiting for chunks of {options.device}; Ctrl-C ends", file=sys.stderr)
         telling = asyncio.create_task(_tell_left(chunks), name="what is left")
+        hint = asyncio.get_running_loop().call_later(SILENT_S, _say_unserved, chunks, options.device)
         try:
             await _show(options, chunks, received)
         finally:
             telling.cancel()
+            hint.cancel()
+
+
+def _say_unserved(chunks: Chunks, device: str) -> None:
+    if chunks.meta is None:
+        print(f"no sidecar serves {device} here so far: `eyestream devices` lists those there are", file=sys.stderr)
 
 
 async def _show(options: argparse.Namespace, chunks: Chunks, received: list[Chunk]) -> None:

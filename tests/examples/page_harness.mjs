@@ -27,7 +27,7 @@ class Element {
   }
 }
 
-const ids = ["form", "username", "password", "feature", "status", "trace", "last"];
+const ids = ["form", "username", "password", "feature", "status", "trace", "last", "budget"];
 const parts = Object.fromEntries(ids.map((id) => [id, new Element(id)]));
 Object.assign(parts, { url: new Element("url", url), device: new Element("device", device) });
 globalThis.document = { getElementById: (id) => parts[id] };

@@ -181,7 +181,7 @@ def test_how_bytes_arrive_does_not_matter_to_the_subscriber_in_javascript() -> N
     assert len(same) > 400
     assert len(set(same)) == 1
     said, _, written = same[0].rpartition(" ")
-    assert said == "meta  status  private 11400714819323198485 budget "
+    assert said == "subscribed  meta  status  private 11400714819323198485 budget "
     assert written.startswith("82")  # a subscription, and then an acknowledgement for each message
     assert written.endswith("".join(f"4002{number:04x}" for number in range(6)))
     assert refused == "the broker refuses the connection: code 5"

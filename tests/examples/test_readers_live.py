@@ -132,7 +132,7 @@ async def test_the_page_shows_chunks(both: tuple[Mosquitto, int], tmp_path: Path
 def test_the_page_has_what_its_script_asks_for() -> None:
     page, script = ((EXAMPLES / "javascript" / f"page.{suffix}").read_text() for suffix in ("html", "mjs"))
     asked = set(re.findall(r'part\("(\w+)"\)', script))
-    assert len(asked) == 9
+    assert len(asked) == 10
     assert asked == set(re.findall(r' id="(\w+)"', page))
     assert "default-src 'self'" in page  # no request leaves for another place, but the broker's
     assert re.findall(r"https?://", page) == []
