@@ -51,7 +51,8 @@ def cell(study: Path, name: str, **own: object) -> None:
     (study / "cells").mkdir(parents=True, exist_ok=True)
     both = {"raw": [1.0, 0.0, 0.5, 0.0], "released": [1.0, 1.0, 1.0, 0.0]}
     told = {"corpus": "gazegraph", "people": 4, "made_on": "2026-11-23", "chance_person": 0.25, "splits": 2}
-    told |= {"mechanism": "k-same-select", "options": {"k": 4}, "recognised": {"mean matcher": both}}
+    told |= {"mechanism": "k-same-select", "options": {"k": 4}}
+    told |= {"recognised": {"mean matcher": both, "random forest": both}}
     (study / "cells" / f"{name}-v2.json").write_text(json.dumps(told | own))
 
 
@@ -60,6 +61,8 @@ def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsy
     raw, study = rows_corpus(tmp_path / "in", 5), tmp_path / "study"
     cell(study, "a-other", options={"k": 2}, corpus="of another k")
     cell(study, "b-few", splits=1, corpus="of fewer splits")
+    one = {"mean matcher": {"raw": [0.0] * 4, "released": [0.0] * 4}}
+    cell(study, "b-latest", recognised=one, made_on="2026-11-24", corpus="of one attacker")
     cell(study, "c-own")
     cell(study, "raw", mechanism="", options={})
     (study / "cells" / "c-own-2-v1.json").write_text('{"chance_person": 0.25}')  # of 0.2.0
@@ -70,7 +73,9 @@ def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsy
     assert "| mean matcher | 0.38 | 0.75 |" in page
     assert "the claim does not cover them" in page
     told = json.loads((tmp_path / "out" / "claim.json").read_text())["attackers"]
-    assert told["named_rightly"] == {"mean matcher": {"raw": 0.375, "released": 0.75}}
+    assert told["named_rightly"] == {
+        name: {"raw": 0.375, "released": 0.75} for name in ("mean matcher", "random forest")
+    }
     assert (told["corpus"], told["made_on"], told["chance"]) == ("gazegraph", "2026-11-23", 0.25)
 
     privatize(raw.folder, tmp_path / "unstudied", "--mechanism", "k-same-select", "--k", "4")

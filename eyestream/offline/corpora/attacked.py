@@ -69,7 +69,9 @@ class _Cell(msgspec.Struct):
 
 
 def attacked(study: Path, system: str, options: Mapping[str, object]) -> Attacked:
-    """What the study in a folder found for a system with its options; the cell with most splits, then the last one.
+    """What the study in a folder found for a system with its options.
+
+    Of several cells the one with most splits; of these the one with most attackers, then the last one.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def attacked(study: Path, system: str, options: Mapping[str, object]) -> Attacke
         given = ", ".join(f"{name} = {value}" for name, value in wanted.items())
         expected = f"expected one of eyestream study --datasets --only {system}"
         raise ConfigError(f"--study {study}: has no cell of {system} with {given or 'no options'}; {expected}")
-    one = max(own, key=lambda cell: (cell.splits, cell.made_on))
+    one = max(own, key=lambda cell: (cell.splits, len(cell.recognised), cell.made_on))
     shares = {name: (_mean(both["raw"]), _mean(both["released"])) for name, both in one.recognised.items()}
     return Attacked(one.corpus, one.people, one.made_on, one.chance_person, shares)
 
