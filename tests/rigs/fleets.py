@@ -39,7 +39,8 @@ def fleet_config(
 ) -> Path:
     """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none.
 
-    Two chunks of a device that are lost break its session, which an outsider sees.
+    Two chunks of a device that are lost break its session, which an outsider sees. Rows are kept so long that a busy
+    machine does not let them grow old.
     """
     names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
     text = f"""
@@ -54,6 +55,7 @@ def fleet_config(
         folder = "./shards"
         {second_place}
         replicas = {min(len(servers), 3)}
+        raw_age_s = 900.0
         [[stream]]
         name = "features"
         schema = 1
