@@ -139,7 +139,7 @@ class Trial:
         before, chunks = -1, self._options.devices * self._counts[0]
         while before < len(self._seen.payloads):  # something comes
             before = len(self._seen.payloads)
-            await self._seen.wait_for(chunks, 30.0)
+            await self._seen.wait_for(chunks, 120.0)
         await asyncio.to_thread(self._workers.stop)
         await asyncio.sleep(0.5)
         hearing.cancel()
