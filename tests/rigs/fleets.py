@@ -17,6 +17,7 @@ import numpy as np
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.logs.log import partition_of
+from eyestream.rim.shard.frames import unpack
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_private, encode_raw
@@ -161,6 +162,11 @@ class Workers:
         logs = "".join(map(self._log, self._running))
         words = ("the log was cut off", "the log is a new one", "the log has forgotten")
         return {one: logs.count(one) for one in words if one in logs}
+
+    def waiting(self) -> set[str]:
+        """Ids of released chunks in all outboxes: of those the log may have the last ones."""
+        outboxes = (self._folder / "shards").glob("*/outbox")
+        return {chunk.id for path in outboxes for chunk in unpack(path.read_bytes())[0].waiting}
 
     def released(self) -> int:
         """Chunks in all ledgers."""

@@ -212,7 +212,8 @@ class Trial:
 
     def _sum_up(self, seconds: float) -> list[str]:
         seen, events = self._seen, self._gaps.events
-        found = seen.faults(self._options.devices, self._counts[0], self._workers.released())
+        waiting = len(self._workers.waiting() - seen.payloads.keys())
+        found = seen.faults(self._options.devices, self._counts[0], self._workers.released() - waiting)
         ended = Counter(event.kind for event in events)
         print(f"{'interrupted after' if self._stop.is_set() else 'in'} {seconds:.0f} s")
         print(
@@ -225,7 +226,8 @@ class Trial:
         for words, count in self._workers.losses().items():
             print(f"{count} times a worker said that {words}")
         chunks = self._options.devices * self._counts[0]
-        print(f"{len(seen.payloads)} of {chunks} chunks, heard {seen.messages} times; {len(found)} faults", flush=True)
+        print(f"{len(seen.payloads)} of {chunks} chunks, heard {seen.messages} times; {waiting} wait in outboxes")
+        print(f"{len(found)} faults", flush=True)
         return found
 
 
