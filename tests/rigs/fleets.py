@@ -17,6 +17,7 @@ import numpy as np
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.logs.log import partition_of
+from eyestream.rim.shard.frames import unpack
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_private, encode_raw
@@ -39,7 +40,8 @@ def fleet_config(
 ) -> Path:
     """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none.
 
-    Two chunks of a device that are lost break its session, which an outsider sees.
+    Two chunks of a device that are lost break its session, which an outsider sees. Rows are kept so long that a busy
+    machine does not let them grow old.
     """
     names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
     text = f"""
@@ -54,6 +56,7 @@ def fleet_config(
         folder = "./shards"
         {second_place}
         replicas = {min(len(servers), 3)}
+        raw_age_s = 900.0
         [[stream]]
         name = "features"
         schema = 1
@@ -159,6 +162,11 @@ class Workers:
         logs = "".join(map(self._log, self._running))
         words = ("the log was cut off", "the log is a new one", "the log has forgotten")
         return {one: logs.count(one) for one in words if one in logs}
+
+    def waiting(self) -> set[str]:
+        """Ids of released chunks in all outboxes: of those the log may have the last ones."""
+        outboxes = (self._folder / "shards").glob("*/outbox")
+        return {chunk.id for path in outboxes for chunk in unpack(path.read_bytes())[0].waiting}
 
     def released(self) -> int:
         """Chunks in all ledgers."""

@@ -13,7 +13,15 @@ from eyestream.testing.clocks import until
 from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
 from tests.rigs.nats import NatsServer, cluster, patiently
 
-pytestmark = [pytest.mark.needs("nats"), pytest.mark.long, pytest.mark.timeout(240)]
+UNCLOSED = "ignore:Exception ignored in. <function StreamWriter.__del__:pytest.PytestUnraisableExceptionWarning"
+"""nats-py drops a connection on which no server answers, and tries the next one, without closing it."""
+
+pytestmark = [
+    pytest.mark.needs("nats"),
+    pytest.mark.long,
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings(UNCLOSED),
+]
 
 
 @pytest.fixture

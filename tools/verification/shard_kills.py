@@ -139,7 +139,7 @@ class Trial:
         before, chunks = -1, self._options.devices * self._counts[0]
         while before < len(self._seen.payloads):  # something comes
             before = len(self._seen.payloads)
-            await self._seen.wait_for(chunks, 30.0)
+            await self._seen.wait_for(chunks, 120.0)
         await asyncio.to_thread(self._workers.stop)
         await asyncio.sleep(0.5)
         hearing.cancel()
@@ -212,7 +212,8 @@ class Trial:
 
     def _sum_up(self, seconds: float) -> list[str]:
         seen, events = self._seen, self._gaps.events
-        found = seen.faults(self._options.devices, self._counts[0], self._workers.released())
+        waiting = len(self._workers.waiting() - seen.payloads.keys())
+        found = seen.faults(self._options.devices, self._counts[0], self._workers.released() - waiting)
         ended = Counter(event.kind for event in events)
         print(f"{'interrupted after' if self._stop.is_set() else 'in'} {seconds:.0f} s")
         print(
@@ -225,7 +226,8 @@ class Trial:
         for words, count in self._workers.losses().items():
             print(f"{count} times a worker said that {words}")
         chunks = self._options.devices * self._counts[0]
-        print(f"{len(seen.payloads)} of {chunks} chunks, heard {seen.messages} times; {len(found)} faults", flush=True)
+        print(f"{len(seen.payloads)} of {chunks} chunks, heard {seen.messages} times; {waiting} wait in outboxes")
+        print(f"{len(found)} faults", flush=True)
         return found
 
 
