@@ -103,8 +103,8 @@ def main(options: argparse.Namespace) -> None:
         shown[0](done)
 
     promise = privatize_corpus(system, corpus, options.out, attackers=found, progress=progress)
-    for line in shown:
-        line.clear()
+    for bar in shown:
+        bar.clear()
     print(f"{options.out}: {promise.claim.statement}")
     for one in promise.not_promised:
         print(f"not promised: {one}")

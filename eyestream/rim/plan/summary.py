@@ -8,6 +8,7 @@ that was not measured.
 from collections.abc import Mapping
 from typing import Any
 
+from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.purposes import measured
 from eyestream.privacy.scopes import duration, scopes_of
 from eyestream.rim.config.purposes import load_table
@@ -44,7 +45,8 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     second, minute = stream.touched * mechanism.epsilon, mechanism.epsilon * 60.0 / stream.chunk_s
     described = f" (a row describes {spec.window_s:g} s of gaze)" if spec.window_s else ""
     chunk = duration(stream.chunk_s) if stream.chunk_s >= 1 else f"{stream.chunk_s:g} s"
-    session, day = stream.deployment.session_epsilon, stream.deployment.day_epsilon
+    ceilings = stream.deployment.ceilings
+    session, day = ((ceiling or 0) / EPSILON_UNITS for ceiling in (ceilings.session, ceilings.day))
     blink = f"a blink with {second:g}"
     if stream.withheld_s:  # it is in the baseline
         blink += (
