@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eyestream.cli.left import some
-from eyestream.offline.datasets.gaze import slots_price
 from eyestream.offline.datasets.released import Released
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.registry import entry_of, whole
@@ -58,15 +57,13 @@ def _tracker(calibration: Calibration, recording: Recording) -> str | None:
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     """What a release costs, in a line."""
-    name, length = (
-        (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
-    )
-    if entry_of(calibration.mechanism).front_end is not None:
-        return slots_price(calibration, options.epsilon)
-    return (
-        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together), "
-        f"calibration {calibration.content_hash}"
-    )
+    what, unit = f"chunks of {calibration.n} rows", "a chunk (all features together)"
+    if options.whole:
+        what = "chunks of the whole recording"
+    elif entry_of(calibration.mechanism).front_end is not None:
+        what, unit = f"slots of {calibration.n / calibration.rate_hz:g} s", "a slot"
+    name = whole().name if options.whole else calibration.mechanism
+    return f"{name}, {what}, epsilon {options.epsilon:g} {unit}, calibration {calibration.content_hash}"
 
 
 def line(released: Released, target: Path, *, fades: bool) -> str:
