@@ -17,10 +17,9 @@ import numpy as np
 from eyestream.cli.demo_gaze import RATE_HZ, GazeSeen
 from eyestream.cli.stopped import run_until_stopped
 from eyestream.errors import ConfigError
-from eyestream.gaze.entry import FrontEndEntry
 from eyestream.lab.corpus.gaze_simulation import gaze_of, gaze_person
-from eyestream.privacy.mechanisms.entry import Beginning, referred
-from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.offline.datasets.gaze import front_end_of
+from eyestream.privacy.mechanisms.entry import Beginning
 from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
@@ -147,7 +146,7 @@ async def _played(
     """Broker, sidecar with its source, and application side by side, until the gaze is over."""
     seconds, speed = options.seconds or 20.0, options.speed or 1.0
     calibration = calibrations.load(beginning.calibration)
-    entry: FrontEndEntry = referred(entry_of(calibration.mechanism).front_end)(calibration)
+    entry = front_end_of(calibration)
     rng = np.random.default_rng()
     samples, _ = gaze_of(gaze_person(rng), RATE_HZ, seconds * speed + entry.step_s, rng)
     player = GazePlayer(samples, load_profile("degrees").at_rate(RATE_HZ), speed, watch=shown.gaze.watch, entry=entry)

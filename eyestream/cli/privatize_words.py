@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eyestream.cli.left import some
-from eyestream.offline.datasets.gaze import slots_price
 from eyestream.offline.datasets.released import Released
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.registry import entry_of, whole
@@ -53,17 +52,14 @@ def tracker(calibration: Calibration, recording: Recording) -> str | None:
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     """What a release costs, in a line."""
-    name, length = (
-        (whole().name, "the whole recording") if options.whole else (calibration.mechanism, f"{calibration.n} rows")
-    )
-    if entry_of(calibration.mechanism).front_end is not None:
-        return slots_price(calibration, options.epsilon)
     minute = options.epsilon * 60.0 * calibration.rate_hz / (calibration.n * options.every)
-    a_minute = "" if options.whole else f", so {minute:.3g} a minute"
-    return (
-        f"{name}, chunks of {length}, epsilon {options.epsilon:g} a chunk (all features together){a_minute}, "
-        f"calibration {calibration.content_hash}"
-    )
+    what, unit = f"chunks of {calibration.n} rows", f"a chunk (all features together), so {minute:.3g} a minute"
+    if options.whole:
+        what, unit = "chunks of the whole recording", "a chunk (all features together)"
+    elif entry_of(calibration.mechanism).front_end is not None:
+        what, unit = f"slots of {calibration.n / calibration.rate_hz:g} s", "a slot"
+    name = whole().name if options.whole else calibration.mechanism
+    return f"{name}, {what}, epsilon {options.epsilon:g} {unit}, calibration {calibration.content_hash}"
 
 
 def after(loaded: Sequence[Recording]) -> Iterator[str]:

@@ -33,17 +33,6 @@ def test_every_sample_is_counted_in_the_slot_of_its_own_time() -> None:
     np.testing.assert_array_equal(slots[:, -1], np.bincount(own, ~samples.valid, minlength=len(slots)))
 
 
-@pytest.mark.parametrize("size", [1, 7, 50, 1000])
-def test_how_samples_arrive_does_not_matter(size: int) -> None:
-    samples, expected = whole()
-    slots, pieces = Slots(FIELD, SLOT_US), []
-    for start in range(0, len(samples), size):
-        pieces += [slots.feed(samples[start : start + size]).values, slots.feed(samples[:0]).values]
-    pieces.append(slots.advance(samples.t[-1] + 1.0).values)
-    np.testing.assert_array_equal(np.concatenate(pieces), expected)
-    assert slots.done == len(expected)
-
-
 def test_bad_times_are_dropped_and_make_no_slot() -> None:
     samples, expected = whole()
     bad = Samples.of([np.nan, np.inf, 99.0, samples.t[9], 1e9], [1.0] * 5, [1.0] * 5)

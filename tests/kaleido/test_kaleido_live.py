@@ -22,7 +22,6 @@ from eyestream.privacy.mechanisms.kaleido.tables import calibration_of, settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import load
-from eyestream.streams import StreamSpec
 from eyestream.testing.noise import SeededNoise
 from tests.kaleido.test_kaleido import AnyNoise
 
@@ -169,28 +168,6 @@ def test_a_window_that_begins_again_with_each_slot_overspends(monkeypatch: pytes
     assert largest() > 1
 
 
-@pytest.mark.parametrize("size", [1, 7, 100, 400])
-def test_how_samples_come_does_not_matter_and_a_place_knows_its_own_slot_alone(size: int) -> None:
-    rng = np.random.default_rng(4)
-    t = np.sort(rng.uniform(0.0, 4.0, 400))
-    t[0] = 0.0
-    samples = Samples.of(t, rng.normal(0.0, 9.0, 400), rng.normal(0.0, 9.0, 400))
-    entry = place_rows(CALIBRATION)
-
-    def rows(of: Samples, by: int) -> np.ndarray:
-        maker = entry.make(load_profile("degrees").at_rate(100.0), 60.0, 0.0)
-        found = [maker.feed(of[begin : begin + by]).values for begin in range(0, len(of), by)]
-        return np.concatenate([*found, maker.advance(4.5).values])
-
-    whole = rows(samples, len(samples))
-    np.testing.assert_array_equal(rows(samples, size), whole)
-    assert whole.shape == (9, 3 * W)
-    inside = (t >= 1.0) & (t < 1.5)
-    other = rows(samples.picked(~inside), 50)
-    np.testing.assert_array_equal(np.delete(other, 2, axis=0), np.delete(whole, 2, axis=0))
-    assert (other[2] == 0.0).all()
-
-
 def test_a_new_configuration_is_whole_and_says_both_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["init", str(tmp_path / "s"), "--mechanism", "kaleido"])
     assert "lasts          a session 1 h 00 min, a day 2 h 00 min of releases" in capsys.readouterr().out
@@ -203,26 +180,3 @@ def test_a_new_configuration_is_whole_and_says_both_figures(tmp_path: Path, caps
     assert told["loss"]["epsilon"] == pytest.approx(EPSILON)
     main(["guarantee", "--config", str(path)])
     assert "each moved by at most 2 degrees" in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.parametrize("seconds", [0.05, 0.5, 1.0])
-def test_seconds_of_gaze_enter_no_more_slots_than_the_guarantee_says(seconds: float) -> None:
-    """Values, lost samples and their absence, anywhere in the stream; and some second enters more than its length."""
-    profile, rng = load_profile("degrees").at_rate(100.0), np.random.default_rng(11)
-    entry, t = place_rows(CALIBRATION), np.arange(1_201) / 100.0
-    spec = StreamSpec("gaze", 1, entry.names, entry.units, entry.rate_hz, entry.window_s, entry.memory_s(profile))
-    base = Samples.of(t, np.sin(t), np.cos(t))
-
-    def lived(samples: Samples) -> np.ndarray:
-        live = LiveFrontEnd(profile, entry=entry)
-        live.take(samples, samples.t)
-        return np.concatenate([made.values for made in live.finish(float(samples.t[-1]))])
-
-    rows, reached = lived(base), 0
-    for begin in rng.uniform(6.0, 9.0, 12):
-        inside = (t >= begin) & (t < begin + seconds)
-        other = base.picked(~inside) if rng.random() < 0.5 else Samples.of(t, np.where(inside, -5.0, base.x), base.y)
-        found = lived(other)
-        assert len(found) == len(rows)
-        reached = max(reached, int((found != rows).any(axis=1).sum()))
-    assert 2 * seconds <= reached <= spec.chunks_touched(1, seconds)

@@ -11,8 +11,6 @@ import pytest
 from thirds import EDGE_DEG, THIRDS
 
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.gaze.entry import Rows
-from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from eyestream.privacy.charge import EPSILON_UNITS
@@ -156,7 +154,7 @@ async def test_two_streams_of_one_tracker_go_all_the_way_under_one_budget(
     np.testing.assert_allclose(np.diff(t), 0.5, atol=1e-6)
     said = np.array([chunk.values[0, 0] for chunk in heard])
     first = round((t[0] - THIRDS.step_s) * RATE_HZ)  # the session's first sample
-    wanted = batch(gaze_at(np.arange(first, first + 6_000) / RATE_HZ), [])
+    wanted = THIRDS.make(PROFILE, 60.0, None).feed(gaze_at(np.arange(first, first + 6_000) / RATE_HZ))
     np.testing.assert_array_equal(said, np.nan_to_num(wanted.values[: len(said), 0], nan=LOST))
     assert set(said) == {0.0, 1.0, 2.0, LOST}
     odometer = read_ledger(plan.settings.sidecar.ledger).odometers[DEVICE]
@@ -172,64 +170,9 @@ async def test_two_streams_of_one_tracker_go_all_the_way_under_one_budget(
 PROFILE = load_profile("degrees").at_rate(RATE_HZ)
 
 
-def batch(samples: Samples, sizes: list[int]) -> Rows:
-    maker, begin, rows = THIRDS.make(PROFILE, 60.0, None), 0, []
-    for size in sizes:
-        rows.append(maker.feed(samples[begin : begin + size]))
-        begin += size
-    rows.append(maker.feed(samples[begin:]))
-    return Rows(np.concatenate([r.t for r in rows]), np.concatenate([r.values for r in rows]))
-
-
-def test_how_samples_are_handed_over_does_not_matter() -> None:
-    samples = gaze_at(np.arange(3_001) / RATE_HZ)
-    whole = batch(samples, [])
+def test_a_row_is_the_third_with_most_of_the_gaze() -> None:
+    whole = THIRDS.make(PROFILE, 60.0, None).feed(gaze_at(np.arange(3_001) / RATE_HZ))
     np.testing.assert_array_equal(np.nan_to_num(whole.values[:, 0], nan=LOST), words(whole.t))
-    rng = np.random.default_rng(7)
-    for sizes in ([1] * 3_001, [0, 50, 0, 1], rng.integers(0, 90, 60).tolist()):
-        parts = batch(samples, sizes)
-        np.testing.assert_array_equal(parts.t, whole.t)
-        np.testing.assert_array_equal(parts.values, whole.values)
-
-
-def lived(samples: Samples) -> list[LiveRows]:
-    live, rows = LiveFrontEnd(PROFILE, entry=THIRDS), []
-    for begin in range(0, len(samples), 10):
-        part = samples[begin : begin + 10]
-        live.take(part, np.full(len(part), float(part.t[-1])))
-        rows += live.due(float(part.t[-1]))
-    return [*rows, *live.finish(float(samples.t[-1]))]
-
-
-def test_live_rows_are_those_of_the_batch_at_moments_that_the_eye_does_not_decide() -> None:
-    samples = gaze_at(np.arange(3_001) / RATE_HZ)
-    rows = lived(samples)
-    t, values = (np.concatenate([getattr(part, name) for part in rows]) for name in ("t", "values"))
-    origin = float(t[0]) - 0.5
-    whole = batch(samples[round(origin * RATE_HZ) :], [])
-    np.testing.assert_array_equal(t, whole.t[: len(t)])
-    np.testing.assert_array_equal(values, whole.values[: len(t)])
-    other = Samples.of(samples.t, np.zeros(len(samples)), np.zeros(len(samples)))
-    assert [part.t.tolist() for part in lived(other)] == [part.t.tolist() for part in rows]
-
-
-@pytest.mark.parametrize("seconds", [0.05, 0.5, 1.0, 2.0])
-def test_a_second_of_gaze_enters_no_more_rows_than_the_entry_says(seconds: float) -> None:
-    """Values, lost samples and their absence, anywhere in the stream."""
-    t, rng = np.arange(2_001) / RATE_HZ, np.random.default_rng(11)
-    most = math.ceil(THIRDS.rate_hz * (THIRDS.window_s + seconds + THIRDS.memory_s(PROFILE)))
-    base = gaze_at(t)
-    rows = np.concatenate([part.values for part in lived(base)])
-    reached = 0
-    for begin in rng.uniform(5.0, 15.0, 20):
-        inside = (t >= begin) & (t < begin + seconds)
-        x = np.where(inside, rng.choice([-20.0, 0.0, 20.0, math.nan]), base.x)
-        changed = Samples.of(t, x, np.zeros(len(t)))
-        kept = changed if rng.random() < 0.5 else changed.picked(~inside)
-        other = np.concatenate([part.values for part in lived(kept)])
-        assert len(other) == len(rows)
-        reached = max(reached, int((~((other == rows) | (np.isnan(other) & np.isnan(rows)))).sum()))
-    assert 0 < reached <= most
 
 
 @pytest.mark.parametrize(
@@ -268,5 +211,5 @@ def test_a_source_of_rows_serves_one_stream(tmp_path: Path) -> None:
 def test_the_edges_of_the_field() -> None:
     t = np.arange(101) / RATE_HZ
     for x, third in ((-EDGE_DEG - 0.1, 0.0), (-EDGE_DEG + 0.1, 1.0), (EDGE_DEG + 0.1, 2.0)):
-        rows = batch(Samples.of(t, np.full(101, x), np.zeros(101)), [])
+        rows = THIRDS.make(PROFILE, 60.0, None).feed(Samples.of(t, np.full(101, x), np.zeros(101)))
         assert rows.values.tolist() == [[third], [third]]

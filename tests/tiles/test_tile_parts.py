@@ -3,7 +3,6 @@
 import hashlib
 import math
 from dataclasses import astuple, replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -238,12 +237,6 @@ def test_hindsight_is_the_sum_over_all_paths() -> None:
     assert read[1].lost == pytest.approx(exact[1], abs=2e-3)
     middle = paths.sum(axis=(0, 2))[:8].reshape(2, 4)
     assert read[1].x_deg == pytest.approx(code.gaze(np.rint(middle / middle.sum() * UNIT), 1.0).x_deg, abs=0.1)
-
-
-def test_loss_of_windows() -> None:
-    mechanism = TileResponse(calibration(), 0.5)
-    assert mechanism.loss.epsilon == Fraction(1, 2)
-    assert [mechanism.loss_in_any(t).epsilon for t in (0.1, 1.0, 2.0, 60.0)] == [1, 1, Fraction(3, 2), Fraction(61, 2)]
 
 
 def test_calibrations_that_are_none_are_refused() -> None:

@@ -13,15 +13,12 @@ import pytest
 
 import eyestream
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.gaze.live import LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.slots import slot_rows
 from eyestream.privacy.charge import EPSILON_UNITS
 from eyestream.privacy.mechanisms import build
 from eyestream.privacy.mechanisms.tile.mechanism import OUTPUT
 from eyestream.privacy.mechanisms.tile.tables import calibration_of
 from eyestream.privacy.tiles.reader import Code, Reader
-from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import Plan, load
@@ -174,47 +171,6 @@ async def test_gaze_and_features_of_one_tracker_go_all_the_way_under_one_budget(
     assert {name: own.released for name, own in odometer.streams.items()} == released
     assert odometer.epsilon == round((4.8 * released["features"] + 6.0 * released["gaze"]) * EPSILON_UNITS)
     assert 300.0 - 6.0 < odometer.session_epsilon / EPSILON_UNITS <= 300.0
-
-
-def lived(samples: Samples) -> list[LiveRows]:
-    live, rows = LiveFrontEnd(PROFILE, entry=slot_rows(calibrations.load("everyday-tile"))), []
-    for begin in range(0, len(samples), 10):
-        part = samples[begin : begin + 10]
-        live.take(part, np.full(len(part), float(part.t[-1])))
-        rows += live.due(float(part.t[-1]))
-    return [*rows, *live.finish(float(samples.t[-1]))]
-
-
-def test_live_slots_are_those_of_the_recording_at_moments_that_the_eye_does_not_decide() -> None:
-    samples = gaze_at(np.arange(3_001) / RATE_HZ)
-    rows = lived(samples)
-    t, values = (np.concatenate([getattr(part, name) for part in rows]) for name in ("t", "values"))
-    maker = slot_rows(calibrations.load("everyday-tile")).make(PROFILE, 60.0, None)
-    whole = maker.feed(samples[round((float(t[0]) - 1.0) * RATE_HZ) :])
-    np.testing.assert_array_equal(t, whole.t[: len(t)])
-    np.testing.assert_array_equal(values, whole.values[: len(t)])
-    assert (values.sum(axis=1) == RATE_HZ).all()
-    other = Samples.of(samples.t, np.zeros(len(samples)), np.zeros(len(samples)))
-    assert [part.t.tolist() for part in lived(other)] == [part.t.tolist() for part in rows]
-
-
-@pytest.mark.parametrize("seconds", [0.05, 0.95, 1.0, 2.0])
-def test_seconds_of_gaze_enter_no_more_slots_than_the_guarantee_says(seconds: float, tmp_path: Path) -> None:
-    """Values, lost samples and their absence, anywhere in the stream; and some second enters more than a slot."""
-    t, rng = np.arange(2_001) / RATE_HZ, np.random.default_rng(11)
-    most = planned(tmp_path).streams["gaze"].spec.chunks_touched(1, seconds)
-    base = gaze_at(t)
-    rows = np.concatenate([part.values for part in lived(base)])
-    reached = 0
-    for begin in rng.uniform(6.0, 15.0, 12):
-        inside = (t >= begin) & (t < begin + seconds)
-        kept = base.picked(~inside)
-        if rng.random() < 0.5:
-            kept = Samples.of(t, np.where(inside, -5.0, base.x), np.where(inside, 3.0, base.y))
-        other = np.concatenate([part.values for part in lived(kept)])
-        assert len(other) == len(rows)
-        reached = max(reached, int((other != rows).any(axis=1).sum()))
-    assert math.ceil(seconds) <= reached <= most
 
 
 def small(epsilon: float = 2.0, seed: int | None = None) -> Any:

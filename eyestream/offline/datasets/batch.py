@@ -57,7 +57,11 @@ class How:
     correlated: Correlated | None = None
 
     def mechanism(self) -> Mechanism:
-        """Built here, so that its noise is of this process's own entropy."""
+        """Built here for each recording, so that its noise is of this process's own entropy.
+
+        So is the release: what crosses to a worker are rows, figures and what was granted. Building takes 0.01 s of
+        processor time, of klt with a baseline 0.25 s.
+        """
         if self.place is not None:
             mechanism_elsewhere(self.place, "--mechanism")
         return build(self.calibration, self.epsilon, **self.options)

@@ -18,7 +18,7 @@ from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import GAZE
 
-__all__ = ["front_end_of", "save_released_gaze", "slots_price", "write_claim"]
+__all__ = ["front_end_of", "save_released_gaze", "write_claim"]
 
 
 def front_end_of(calibration: Calibration) -> FrontEndEntry:
@@ -26,13 +26,6 @@ def front_end_of(calibration: Calibration) -> FrontEndEntry:
     own = entry_of(calibration.mechanism).front_end
     made: FrontEndEntry = USUAL if own is None else referred(own)(calibration)
     return made
-
-
-def slots_price(calibration: Calibration, epsilon: float) -> str:
-    """What a release costs, in a line."""
-    slot_s = calibration.n / calibration.rate_hz
-    said = f"{calibration.mechanism}, slots of {slot_s:g} s, epsilon {epsilon:g} a slot"
-    return f"{said}, calibration {calibration.content_hash}"
 
 
 def save_released_gaze(recording: Recording, path: Path) -> None:

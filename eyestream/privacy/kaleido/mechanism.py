@@ -178,10 +178,6 @@ class Kaleido:
         """The noise of a publication that takes so many parts of epsilon."""
         return PlanarLaw(planar_rate(self.epsilon * parts / PARTS, self.reach), max(self.edge))
 
-    def worst_in_any(self, samples: int) -> Loss:
-        """Of any so many consecutive samples, whatever changes in them."""
-        return self.worst.of(f"{samples} samples", -(-samples // self.settings.w))
-
     def session(self) -> "KaleidoSession":
         """What releases one session's samples in order."""
         return KaleidoSession(self)

@@ -15,7 +15,6 @@ from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.noise import Noise, SecureNoise
 from eyestream.privacy.tiles.calibration import TileCalibration
 from eyestream.privacy.tiles.reader import Code, Gaze, Reader, hindsight
-from eyestream.privacy.tiles.size import slots_touched
 
 __all__ = ["LEAST_SEEN", "TileResponse", "TileSession", "responded", "word_of"]
 
@@ -53,10 +52,6 @@ class TileResponse:
         self.loss = Loss("slot", Fraction(epsilon))
         self.gain = self.code.law.gain
         self.noise: Noise = noise if noise is not None else SecureNoise()
-
-    def loss_in_any(self, seconds: float) -> Loss:
-        """Of any window of so many seconds, wherever it begins: every slot that it touches counts."""
-        return self.loss.of(f"{seconds:g} s", slots_touched(seconds, self.calibration.slot_us))
 
     def session(self) -> "TileSession":
         """What releases the slots of one session in order."""
