@@ -10,6 +10,7 @@ from typing import Any
 
 from eyestream.cli import privatize_corpus
 from eyestream.cli.booking import booked
+from eyestream.cli.left import some
 from eyestream.cli.options import (
     RECORDING,
     add_own_options,
@@ -137,7 +138,7 @@ def main(options: argparse.Namespace) -> None:
         return
     with _releases(options, calibration, loaded, first) as releases:
         if replaced := sum(target.exists() for target in targets):
-            print(f"{replaced} earlier releases in {options.out} are replaced. What they told still counts")
+            print(f"{some(replaced, 'earlier release')} in {options.out} replaced. What was told still counts")
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

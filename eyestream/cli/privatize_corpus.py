@@ -93,8 +93,8 @@ def main(options: argparse.Namespace) -> None:
     corpus = open_folder(folder, _kind(entry, options))
     found = attacked(options.study, system.name, system.options) if options.study is not None else None
     print(f"{system.name}: {len(corpus.people)} people, {len(corpus.tasks)} tasks, {len(corpus.parts)} recordings")
-    for line in _of_calibration(options, corpus):
-        print(line)
+    for said in _of_calibration(options, corpus):
+        print(said)
     shown: list[Progress] = []
 
     def progress(done: int, units: int, unit: str) -> None:

@@ -229,7 +229,7 @@ def test_the_price_of_a_minute_is_said_and_so_is_a_release_that_is_replaced(
         run(folder, "a.npz", "everyday-cfpa-64", tmp_path, "--epsilon", "9.6", *options)
         said = capsys.readouterr().out
         assert f"epsilon 9.6 a chunk (all features together), so {minute} a minute, calibration" in said
-    assert f"1 earlier releases in {tmp_path} are replaced. What they told still counts" in said
+    assert f"1 earlier release in {tmp_path} replaced. What was told still counts" in said
 
 
 @pytest.mark.parametrize(("options", "mechanism", "chunks"), [((), "cfpa", 5), (("--whole",), "fpa", 1)])
