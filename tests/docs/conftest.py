@@ -12,7 +12,6 @@ from eyestream.privacy.calibration import Corpus
 from eyestream.privacy.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from tests.corpora.worlds import rows_corpus
 from tests.rigs.pages import ROOT
 
 
@@ -22,7 +21,9 @@ def supposed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("supposed")
     for name in ("config", "examples", "tests", "tools"):
         (folder / name).symlink_to(ROOT / name)
-    rows_corpus(folder / "people", rows=lambda i: 200)
+    simulated(folder / "people", "--people 10 --seconds 100 --seed 1")
+    lines = [f"P{at // 2}\tsim-00{at}.npz\t{('READ', 'PLAY')[at % 2]}" for at in range(10)]
+    (folder / "people" / "participants.tsv").write_text("\n".join(["participant_id\trecording\ttask", *lines, ""]))
     shutil.copy(folder / "people" / "participants.tsv", folder / "who.tsv")
     shutil.copytree(folder / "people", folder / "recordings")
     simulated(folder / "wearers", "--people 3 --seconds 200 --seed 2")
