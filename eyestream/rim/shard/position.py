@@ -1,4 +1,4 @@
-"""How far a shard has read its log, and whether that is still the log that was read. Pure.
+"""How far a shard has read its log, and whether that is still the log that was read.
 
 A log may lose its newest messages, and give their offsets again to others: as NATS does where servers go on from what
 they still have. Its name and its end do not say so once it is as long again. So the newest message that was read is

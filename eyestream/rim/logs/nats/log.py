@@ -234,7 +234,7 @@ class NatsLog:
         return entries
 
     async def _compare(self) -> None:
-        """Raise LinkError where the partition has messages since the last look, or has lost some that were read."""
+        """Raise LinkError where messages wait since the last look, or some are lost that were read."""
         end = (await self.bounds()).end
         if not self._end <= self._next <= end:
             raise LinkError("NATS: the consumer does not go on with its partition")
