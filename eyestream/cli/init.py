@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--broker",
         metavar="URL",
-        help="the broker of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default: as commented)",
+        help="of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default mqtt://localhost:1883)",
     )
     parser.add_argument(
         "--upgrade",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from eyestream.cli.main import main
 from tests.rigs.mosquitto import Mosquitto, free_port
 
 EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
@@ -55,3 +56,14 @@ def test_what_is_wrong_is_one_line() -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("eyestream monitor: cannot connect to the broker at")
+
+
+def test_the_demo_says_first_that_the_extra_of_its_page_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(SystemExit):
+        main(["demo", "--monitor", "--seconds", "4"])
+    said = capsys.readouterr()
+    assert "pip install 'eyestream[monitor]'" in said.err
+    assert said.out == ""
