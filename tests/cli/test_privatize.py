@@ -12,7 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.cli.main import main
+from eyestream.errors import CalibrationError
 from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream.offline.datasets.worth import refuse_own_people
 from eyestream.privacy.accountant import Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.files import calibrations, recordings
@@ -220,6 +222,18 @@ def test_what_is_missing_is_said_with_an_example(
     with pytest.raises(SystemExit):
         main(["privatize", str(folder / "a.npz"), "--out", str(tmp_path), *options])
     assert words in capsys.readouterr().err
+
+
+def test_people_whose_rows_are_the_same_few_categories_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    """Two people at three things: every row of the one is a row of the other."""
+    one, other = (np.eye(52)[np.random.default_rng(seed).integers(0, 3, 400)] for seed in (1, 2))
+    recordings.save(Recording(np.arange(400) / 2, one, NAMES), tmp_path / "one.npz")
+    calibrate(tmp_path / "one.npz", "cfpa", tmp_path / "own")
+    calibration = calibrations.load(str(tmp_path / "own"))
+    assert calibration.overlap(other) > 0.5
+    refuse_own_people(calibration, Recording(np.arange(400) / 2, other, NAMES), "other")
+    with pytest.raises(CalibrationError, match="one: the calibration was made from this recording"):
+        refuse_own_people(calibration, Recording(np.arange(400) / 2, one, NAMES), "one")
 
 
 def test_the_price_of_a_minute_is_said_and_so_is_a_release_that_is_replaced(

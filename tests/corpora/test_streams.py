@@ -47,7 +47,7 @@ def test_a_calibration_of_the_same_people_is_refused(tmp_path: Path, name: str) 
     others: dict[str, Any] = {"delta": 1e-4} if name == "marginals-noised" else {}
     whole = np.concatenate([np.ones((500, 52)), corpus.load(corpus.parts[-1]).features])  # of which one is a part
     known = replace(KLT, fingerprints=np.unique(row_fingerprints(whole)))
-    with pytest.raises(CalibrationError, match=r"was made from P4_PLAY\.npz"):
+    with pytest.raises(CalibrationError, match=r"P4_PLAY\.npz: the calibration was made from"):
         privatize_corpus(make_system(name, calibration=known, epsilon=4.0, **others), corpus, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 

@@ -7,6 +7,7 @@ of a new kind, one of these tests fails.
 import asyncio
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -137,12 +138,14 @@ def test_check_says_what_a_second_of_gaze_enters(config: Path, capsys: pytest.Ca
 def test_recordings_are_released_by_the_command(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = config.parent
     words = ("--mechanism", PLACE, "--calibration", folder / "mine.npz", "--epsilon", EPSILON, "--out", folder / "out")
-    run("privatize", folder / "flags.npz", *words)
-    found = recordings.load(folder / "out" / "flags.npz")
+    calibrating = recordings.load(folder / "flags.npz")
+    recordings.save(replace(calibrating, features=1.0 - calibrating.features), folder / "other.npz")
+    run("privatize", folder / "other.npz", *words)
+    found = recordings.load(folder / "out" / "other.npz")
     assert found.names == ("0 of 4", "1 of 4", "2 of 4", "3 of 4", "4 of 4")
     assert np.isnan(found.features[0]).all()
     assert np.isin(found.features[1:], (0.0, 1.0)).all()
-    claim = json.loads((folder / "out" / "flags.npz.claim.json").read_text())
+    claim = json.loads((folder / "out" / "other.npz.claim.json").read_text())
     assert (claim["chunks"], claim["epsilon"], claim["claim"]["bits"]) == (29, 29 * EPSILON, N + 1)
     assert "29 spells, epsilon 174 for the recording" in capsys.readouterr().out
 

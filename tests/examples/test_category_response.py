@@ -149,6 +149,7 @@ def test_the_commands_take_it_from_its_place(tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         run("calibrate", path, *place, "--chunk", 4, "--option", f"categories={K}", "--out", tmp_path / "no.npz")
     assert "--chunk must be 1, not 4" in capsys.readouterr().err
+    recordings.save(recording(seed=1), path)  # somebody else's
     run("privatize", path, *place, "--calibration", tmp_path / "mine.npz", "--epsilon", 2, "--out", tmp_path / "out")
     claim = json.loads((tmp_path / "out" / "p.npz.claim.json").read_text())
     assert (claim["chunks"], claim["epsilon"], claim["claim"]["promise"]["variant"]) == (20, 40.0, "pure")

@@ -173,17 +173,27 @@ def refused(*words: object) -> None:
 def test_the_commands_take_it_from_its_place(corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Calibrate, release a recording into a ledger, and ask for the guarantee of a configuration that names it."""
     rng = np.random.default_rng(1)
-    for name in "pq":
+    for name in "pqr":
         rows = np.column_stack([rng.normal(size=(40, 2)), np.zeros(40)])
         recordings.save(Recording(np.arange(40) / 2.0, rows, NAMES, name), tmp_path / f"{name}.npz")
-    files, place = (tmp_path / "p.npz", tmp_path / "q.npz"), ("--mechanism", "gaussian_mean:ENTRY")
+    files, place = (tmp_path / "q.npz", tmp_path / "r.npz"), ("--mechanism", "gaussian_mean:ENTRY")
     mine = tmp_path / "mine.npz"
     run("calibrate", *files, *place, "--chunk", N, "--constant", "still", "--out", mine)
     assert "mine.npz: gaussian-mean, chunks of 8 rows, 2 of 3 features released" in capsys.readouterr().out
     ledger = tmp_path / "spent.ledger"
     run("budget", "--new", "--ledger", ledger)
     booked = ("--ledger", ledger, "--device", "p")
-    release = ("privatize", files[0], *place, "--calibration", mine, "--epsilon", 2, "--out", tmp_path / "out")
+    release = (
+        "privatize",
+        tmp_path / "p.npz",
+        *place,
+        "--calibration",
+        mine,
+        "--epsilon",
+        2,
+        "--out",
+        tmp_path / "out",
+    )
     run(*release, "--option", "delta=1e-4", *booked)
     said = capsys.readouterr().out
     assert "5 chunks, epsilon 10, delta 0.0005 for the recording" in said

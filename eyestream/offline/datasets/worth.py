@@ -27,14 +27,21 @@ __all__ = ["better_start", "obstacles", "refuse_own_people", "without_values"]
 _MOST_SHARED = 0.1
 """Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
 
+_LEAST_DISTINCT = 0.5
+"""Of a recording's rows, for one of them to tell whose it is. Where rows are categories, everybody has the same few."""
+
 
 def refuse_own_people(calibration: Calibration, recording: Recording, name: str) -> None:
     """Raise CalibrationError where the calibration was made from rows of the recording `name`.
 
     Its figures are public, and without noise: nothing could be claimed of a release of the people it was made from.
-    Rows are known again by their fingerprints, also where a recording was cut. Rows of another profile are not.
+    Rows are known again by their fingerprints, also where a recording was cut. Rows of another profile are not. Where
+    most rows are alike, only the whole recording is known again.
     """
-    if calibration.overlap(recording.features) > _MOST_SHARED:
+    rows = np.nan_to_num(recording.features[np.isfinite(recording.features).any(axis=1)])
+    distinct = len(np.unique(rows, axis=0)) >= _LEAST_DISTINCT * len(rows)
+    shared = calibration.overlap(recording.features) if distinct else float(calibration.made_from(recording.features))
+    if shared > _MOST_SHARED:
         raise CalibrationError(
             f"{name}: the calibration was made from this recording, so nothing could be claimed of its release: take a "
             "calibration of other people"

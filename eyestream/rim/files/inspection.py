@@ -100,9 +100,8 @@ def inspect_table(path: Path) -> Proposal:
     for known in fitting(header)[:1]:
         lens = known.camera
         wide = f", a camera of {lens.field_of_view_x_deg:g} x {lens.field_of_view_y_deg:g} degrees" if lens else ""
-        proposal.reasons.append(
-            f"shipped profile {known.name} has these columns{wide}: if it is your tracker's, take it"
-        )
+        said = f"shipped profile {known.name} has these columns{wide}"
+        proposal.reasons.append(f"{said}: try --profile {known.name} if that is your tracker")
     return proposal
 
 
