@@ -14,7 +14,6 @@ from eyestream.gaze.slots import slot_rows
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.streams import StreamSpec
-from tests.drill.right import RIGHT
 
 RATE_HZ = 100.0
 PROFILE = load_profile("degrees").at_rate(RATE_HZ)
@@ -22,7 +21,7 @@ SHIPPED = {
     "slots": slot_rows(calibrations.load("everyday-tile")),
     "places": place_rows(calibrations.load("kaleido-r2")),
 }
-ENTRIES = {**SHIPPED, "thirds": THIRDS, "right": RIGHT}
+ENTRIES = {**SHIPPED, "thirds": THIRDS}
 
 
 @pytest.fixture(params=ENTRIES)
