@@ -34,10 +34,11 @@ def another_detector(folder: Path) -> str:
 def test_the_detector_of_the_calibration_is_taken_on_another_tracker(tmp_path: Path) -> None:
     settings = with_source(settings_for(NO_BROKER, tmp_path))
     assert resolved(settings).mechanisms["features"].n == 32
-    *_, finding = configuration_findings(settings, tmp_path / "sidecar.toml").findings
-    assert finding.passed
-    assert "its detector, on another tracker" in str(finding)
-    assert "so one second of gaze enters up to 3 chunks, epsilon 14.4" in str(finding)
+    *_, known, price = configuration_findings(settings, tmp_path / "sidecar.toml").findings
+    assert known.passed
+    assert price.passed
+    assert "made with its detector and another tracker" in str(known)
+    assert "one second of gaze enters up to 3 chunks of features, epsilon 14.4" in str(price)
 
 
 def test_another_detector_is_refused_by_run_and_check(tmp_path: Path) -> None:
