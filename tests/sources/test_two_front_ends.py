@@ -140,6 +140,9 @@ async def test_two_streams_of_one_tracker_go_all_the_way_under_one_budget(
             async with subscribe(mosquitto.url, DEVICE, stream="third") as chunks:
                 async with asyncio.timeout(60):
                     async for chunk in chunks:
+                        heard = [
+                            one for one in heard if one.session == chunk.session
+                        ]  # it may end where a machine pauses
                         heard.append(chunk)
                         if len(spy.leaf("private")) >= 1 and len(heard) >= 92:
                             break
