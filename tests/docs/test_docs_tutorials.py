@@ -16,7 +16,7 @@ from eyestream.gaze.features import NAMES
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from tests.rigs.mosquitto import free_port, program
-from tests.rigs.pages import ROOT, blocks
+from tests.rigs.pages import ROOT, blocks, code_of
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted(DOCS.glob("tutorial-*.md"))
@@ -89,6 +89,6 @@ def test_rows_that_begin_at_30_s_are_compared_with_their_own_release(tmp_path: P
     target = tmp_path / "released" / "sim-000.npz"
     released = recordings.load(target)
     recordings.save(replace(released, features=np.where(np.isnan(released.features), np.nan, rows)), target)
-    ((_, compare),) = [block for block in blocks(DOCS / "tutorial-recording.md") if block[0] == "python"]
+    compare = code_of("docs/tutorial-recording.md")
     done = subprocess.run([sys.executable, "-c", compare], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.count("correlation 1.00") == 3
