@@ -87,5 +87,8 @@ def test_the_page_names_the_stronger_attacker_and_the_chance() -> None:
     text = page({"raw": raw | {"traits": {"sex": {"a": weak, "b": strong}}}})
     assert "Chance is 0.50 for sex." in text
     assert "| raw | 0.75 ± 0.25 | 0.50 ± 0.50 |" in text
+    assert "within two standard errors of chance for sex." in text
+    told = {"raw": [1.0] * 8, "released": [0.0, 1.0] * 4}
+    assert "two standard errors of chance" not in page({"raw": raw | {"traits": {"sex": {"a": told}}}})
     without = page({"raw": raw | {"chance_traits": {}, "traits": {}}})
     assert "What is told of people" not in without

@@ -102,6 +102,12 @@ def _traits(cells: Mapping[str, Cell]) -> Iterator[str]:
         f"Chance is {', '.join(f'{chance:.2f} for {name}' for name, chance in chances.items())}. The stronger of two "
         "attackers is shown."
     )
+    silent = [name for name, chance in chances.items() if _by_chance(cells["raw"]["traits"][name], chance)]
+    if silent:
+        yield (
+            f"Raw recordings are within two standard errors of chance for {' and '.join(silent)}. So this corpus "
+            "cannot show what a release hides of it, and larger values below are those of many tries."
+        )
     yield ""
     yield f"| system | {' | '.join(f'{name}, {tested} tested' for name in chances for tested in ('raw', 'released'))} |"
     yield "|---|" + "---|" * (2 * len(chances))
@@ -109,6 +115,12 @@ def _traits(cells: Mapping[str, Cell]) -> Iterator[str]:
         if "traits" in cell:
             both = [_strongest(cell["traits"][name], (one,)) for name in chances for one in ("raw", "released")]
             yield f"| {key} | {' | '.join(both)} |"
+
+
+def _by_chance(attackers: Mapping[str, Any], chance: float) -> bool:
+    """Whether no attacker on raw recordings is two standard errors above chance."""
+    found = [values for both in attackers.values() if (values := _array(both["raw"])) is not None]
+    return all(values.mean() <= chance + 2 * values.std(ddof=1) / np.sqrt(len(values)) for values in found)
 
 
 def _useful(cells: Mapping[str, Cell]) -> Iterator[str]:
