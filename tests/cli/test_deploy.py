@@ -283,7 +283,6 @@ def test_units_files_and_users_agree() -> None:
     assert "listener 9999\n" in layout.conf_text("private", 9999)
 
 
-@needs_root
 def test_columns_of_the_list_stand_apart() -> None:
     listed = layout.places(("raw", "private"))
     lines = layout.readme_text(listed).splitlines()[2:]
@@ -292,6 +291,7 @@ def test_columns_of_the_list_stand_apart() -> None:
         assert line.partition(f"{place.user}:{place.group}")[2].startswith("  ")
 
 
+@needs_root
 def test_without_names_nothing_listens_on_a_network(tmp_path: Path) -> None:
     """And each name opens its own broker, and no other."""
     for number, outside in enumerate(({}, {"raw": BOTH["raw"]}, {"private": BOTH["private"]}, BOTH)):

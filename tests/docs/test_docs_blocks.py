@@ -87,7 +87,8 @@ def programs(folder: Path) -> Path:
     for path in folder.iterdir():
         path.chmod(0o755)
     for name in ("cut", "head", "sed", "sha256sum"):
-        (folder / name).symlink_to(shutil.which(name) or "")
+        if (program := shutil.which(name)) is not None:
+            (folder / name).symlink_to(program)
     return folder
 
 

@@ -132,7 +132,7 @@ def test_check_says_what_a_second_of_gaze_enters(config: Path, capsys: pytest.Ca
         run("check", "--config", config)
     said = capsys.readouterr().out
     assert "calibration, epsilon, budget and sources fit" in said
-    assert "one second of gaze that enters no usual side enters up to 3 chunks, epsilon 18" in said
+    assert "one second of gaze that enters no usual side enters up to 3 chunks of spells, epsilon 18 (the front" in said
 
 
 def test_recordings_are_released_by_the_command(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,7 @@ def test_a_ledger_is_never_overwritten(path):
 
 def test_a_missing_ledger_says_how_to_make_one(tmp_path):
     for attempt in (use, read_ledger):
-        with pytest.raises(LedgerError, match=r"eyestream init.*eyestream budget --new"):
+        with pytest.raises(LedgerError, match=r"put it back.*eyestream budget --new.*eyestream init"):
             attempt(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
