@@ -175,4 +175,4 @@ def _error_words(rival: Mechanism) -> str:
     """How wide the error of the rival is, where it is wider than a feature's range; else nothing."""
     width = np.asarray(rival.calibration.hi) - np.asarray(rival.calibration.lo)
     times = float(np.median(rival.noise_sd[width > 0] / width[width > 0]))
-    return f": its error is {times:.0f} times a feature's range" if times > 1 else ""
+    return f": error {times:.0f} times a feature's range" if times > 1 else ""

@@ -31,6 +31,7 @@ BY_OTHERS = {
 NO_CODE = {
     ("docs/api.md", "{eval-rst}"): "directives of the site, which test_docs_site.py builds",
     ("docs/audit.md", "text"): "outlines of options",
+    ("docs/bridge.md", "text"): "lines of the configuration of NATS' own servers",
     ("docs/scale.md", "text"): "lines of the configuration of NATS' own servers",
     ("docs/tasks.md", "text"): "the head of a table",
 }
@@ -45,6 +46,7 @@ PARSED = {
 STILL = {
     "apt cp dpkg ln mkdir mosquitto mosquitto_passwd mv rm systemctl systemd-tmpfiles": "change the machine",
     "pip sleep": "the environment is there",
+    "fakeroot": "tests/cli/test_deploy.py deploys into a folder",
     "make mcs mono node": "tests/examples runs them",
 }
 """Programs that pages name and that do nothing here. Any other program is an error of the page."""
@@ -52,6 +54,7 @@ STILL = {
 STANDS_FOR = {
     r"\bFILES\b|\bGAZE\.\.\.": "viewers/*.csv",
     r"\bROWS\b|\bRECORDING\.\.\.": "people/*.npz",
+    r"\bOTHERS\.\.\.": "wearers/*.npz",
     r"profile P\b": "profile degrees",
     r"(?<![\w:/.])/(?=(etc|tmp|var)/)": "",
     r"[\w./]*/bin/(?=\w)": "",

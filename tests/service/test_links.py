@@ -134,7 +134,7 @@ async def test_who_falls_over_says_no_goodbye_so_that_the_will_is_said(ending: s
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("largest", "what"), [(6400, "a chunk"), (1000, "the description")])
+@pytest.mark.parametrize(("largest", "what"), [(8000, "a chunk"), (1000, "the description")])
 async def test_a_message_that_the_broker_never_takes_is_named_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, largest: int, what: str
 ) -> None:
@@ -149,13 +149,13 @@ async def test_a_message_that_the_broker_never_takes_is_named_once(
         async with running(settings) as sidecar:
             if what == "a chunk":
                 await until(lambda: sidecar.private_stands)
-                sidecar._sender.post("eyestream/v1/hmd-1/features/private", bytes(7000))
+                sidecar._sender.post("eyestream/v1/hmd-1/features/private", bytes(9000))
             await until(lambda: sidecar._private.links == 2)
             assert named() == []
             await until(lambda: sidecar._private.links == 5)
             [line] = named()
     statements = sidecar._sender._retained._standing.values()
-    size = 7000 if what == "a chunk" else max(map(len, statements))
+    size = 9000 if what == "a chunk" else max(map(len, statements))
     assert f"the same message of {size} bytes" in line
     assert "max_packet_size" in line
     assert size > largest

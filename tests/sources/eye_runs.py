@@ -95,7 +95,7 @@ def said(spy: Spy) -> list[Read]:
     topics = [topic for topic, _, _ in spy.messages]
     last = list(itertools.accumulate(topic.endswith("/private") for topic in topics)).index(CHUNKS)
     for published, payload, _ in spy.messages[: last + 1]:
-        topic = re.sub(r"/look-[0-9a-f]+/", "/look/", published)
+        topic = re.sub(r"/look-[0-9a-f-]+/", "/look/", published)
         content: dict[str, Any] = msgpack.unpackb(payload) if payload else {}
         if topic.endswith("/raw"):  # no application may read it
             continue
