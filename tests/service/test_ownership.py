@@ -45,6 +45,15 @@ def named(name: str, url: str, folder: Path, *devices: str) -> Settings:
     return msgspec.structs.replace(settings, sidecar=msgspec.structs.replace(settings.sidecar, name=name))
 
 
+def copied(url: str, folders: tuple[Path, Path]) -> Settings:
+    """Of a sidecar "a" in the first folder, whose whole folder is copied into the second one."""
+    settings = named("a", url, folders[0])
+    with opened(settings):
+        pass
+    shutil.copytree(*folders, dirs_exist_ok=True)
+    return settings
+
+
 async def stands(sidecar: Sidecar) -> None:
     await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
 
@@ -121,11 +130,7 @@ async def test_a_copy_of_a_ledger_at_work_is_another_s_and_one_that_has_stopped_
     mosquitto: Mosquitto, folders: tuple[Path, Path]
 ) -> None:
     """A sidecar's folder is copied, and given another name: each ledger would know of half of what is spent."""
-    first, second = folders
-    settings = named("a", mosquitto.url, first)
-    with opened(settings):
-        pass
-    shutil.copytree(first, second, dirs_exist_ok=True)
+    settings, second = copied(mosquitto.url, folders), folders[1]
     copy = named("b", mosquitto.url, second)
     async with running(settings) as sidecar:
         await stands(sidecar)
@@ -133,7 +138,7 @@ async def test_a_copy_of_a_ledger_at_work_is_another_s_and_one_that_has_stopped_
         finding = await owner_finding(Endpoint.of(copy.private), copy)
         assert finding.fault is not None
         assert "copy of this ledger" in finding.fault
-    async with running(named("renamed", mosquitto.url, first)) as sidecar:
+    async with running(named("renamed", mosquitto.url, folders[0])) as sidecar:
         await stands(sidecar)
         assert sidecar.pipeline.disputed == frozenset()
 
@@ -142,11 +147,7 @@ async def test_a_copy_of_a_whole_folder_does_not_start_beside_the_first(
     mosquitto: Mosquitto, folders: tuple[Path, Path]
 ) -> None:
     """Name, ledger and client id are the same; the first one is asked, and keeps its link."""
-    first, second = folders
-    settings = named("a", mosquitto.url, first)
-    with opened(settings):
-        pass
-    shutil.copytree(first, second, dirs_exist_ok=True)
+    settings, second = copied(mosquitto.url, folders), folders[1]
     async with running(settings) as sidecar:
         await stands(sidecar)
         assert "a is at work already, with a copy of this ledger" in await refusal(named("a", mosquitto.url, second))
@@ -158,11 +159,7 @@ async def test_of_two_copies_that_began_together_one_ends(
     mosquitto: Mosquitto, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither was there when the other one looked; then each takes the other's place at the broker."""
-    first, second = folders
-    settings = named("a", mosquitto.url, first)
-    with opened(settings):
-        pass
-    shutil.copytree(first, second, dirs_exist_ok=True)
+    settings, second = copied(mosquitto.url, folders), folders[1]
     stop, ends, find_copy = asyncio.Event(), [], Ownership.find_copy
     began = set()
 

@@ -94,10 +94,14 @@ def _ended(rows: Array, length: int) -> Array:
     return np.concatenate((rows, np.repeat(rows[-1:], length - len(rows), axis=0)))
 
 
-def right(scores: Array) -> Array:
-    """(m,) 1 for rows whose own column is the largest; several that are as large share the guess."""
+def right(scores: Array, own: Sequence[int] | None = None) -> Array:
+    """(m,) 1 for rows whose own column is the largest; several that are as large share the guess.
+
+    `own` has a column for each row; by default row i has column i.
+    """
     largest = scores >= scores.max(axis=1, keepdims=True) - 1e-12 * np.abs(scores).max()
-    return np.asarray(np.diagonal(largest) / largest.sum(axis=1))
+    rows = np.arange(len(scores))
+    return np.asarray(largest[rows, rows if own is None else own] / largest.sum(axis=1))
 
 
 def activities(released: People, raw: People, seed: int) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.lab.releases.measures import People
+from eyestream.lab.releases.measures import People, right
 from eyestream.lab.study.classifiers import window_scores
 from eyestream.offline.corpora.corpus import Corpus
 
@@ -63,25 +63,20 @@ def told_of(attacker: str, classes: Classes, known: People, unknown: Sequence[Pe
     """
     mixed = np.random.default_rng(seed).permutation(sorted(classes)).tolist()
     members = {name: [person for person in mixed if classes[person] == name] for name in sorted(set(classes.values()))}
-    names, found = list(members), dict[str, list[float]]()
+    names, found = list(members), dict[str, Array]()
     for fold in range(FOLDS):
         others = {name: [person for i, person in enumerate(own) if i % FOLDS != fold] for name, own in members.items()}
         few = min(map(len, others.values()))
         train = [np.concatenate([_all_of(known[person]) for person in others[name][:few]]) for name in names]
         tested = [person for own in members.values() for person in own[fold::FOLDS]]
         scores = window_scores(attacker, train, [[_all_of(one[person]) for person in tested] for one in unknown], seed)
-        for i, person in enumerate(tested):
-            own = names.index(classes[person])
-            found[person] = [_shared(rows[i].mean(axis=0), own) for rows in scores]
+        means = [np.array([rows.mean(axis=0) for rows in one]) for one in scores]
+        columns = [names.index(classes[person]) for person in tested]
+        told = np.array([right(one, columns) for one in means])
+        found |= dict(zip(tested, told.T, strict=True))
     weights = [len(classes) / (len(names) * len(members[classes[person]])) for person in sorted(classes)]
     return np.array([found[person] for person in sorted(classes)]).T * weights
 
 
 def _all_of(tasks: Mapping[str, Array]) -> Array:
     return np.concatenate([tasks[task] for task in sorted(tasks)])
-
-
-def _shared(scores: Array, own: int) -> float:
-    """1 where its own score is the largest; several that are as large share the guess."""
-    largest = scores >= scores.max() - 1e-12 * np.abs(scores).max()
-    return float(largest[own] / largest.sum())
