@@ -18,7 +18,7 @@ from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.doubt import GAZE_DOUBTS
 from eyestream.gaze.profile import Profile
-from eyestream.offline.workers import done, workers
+from eyestream.offline.workers import workers
 from eyestream.rim.files import recordings
 from eyestream.rim.files.extraction import extract, stem
 from eyestream.rim.files.gaze import load_gaze
@@ -82,13 +82,13 @@ def main(options: argparse.Namespace) -> None:
 def _batch(options: argparse.Namespace, read: Callable[[Path], Recording], targets: list[Path]) -> None:
     """On processes or on a cluster. Rows are the same whenever they are made: one that is there is whole, and stays."""
     given = [
-        (read, path.absolute(), target.absolute())
+        (path.absolute(), target.absolute())
         for path, target in zip(options.gaze, targets, strict=True)
         if not target.exists()
     ]
     counted = Progress("extract", len(given), "files")
-    with workers(options.cluster, options.jobs or 1) as executor:
-        for count, (_, line) in enumerate(done(executor, _made, given), start=1):
+    with workers(options.cluster, options.jobs or 1, read) as several:
+        for count, (_, line) in enumerate(several.done(_made, given), start=1):
             counted(count)
             print(line)
     counted.clear()

@@ -39,10 +39,10 @@ def add_profile(parser: argparse.ArgumentParser, *, required: bool = False) -> N
     parser.add_argument("--profile", required=required, metavar="P", help=said)
 
 
-def add_workers(parser: argparse.ArgumentParser) -> None:
+def add_workers(parser: argparse.ArgumentParser, jobs: str = "work on N recordings at once, in processes") -> None:
     """``--jobs`` and ``--cluster``."""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--jobs", type=count, metavar="N", help="work on N recordings at once, in processes")
+    which.add_argument("--jobs", type=count, metavar="N", help=jobs)
     which.add_argument(
         "--cluster",
         metavar="URL",

@@ -1,16 +1,14 @@
 """`eyestream study`: what the mechanisms cost and what they stop, measured on recordings."""
 
 import argparse
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import RECORDING, add_profile, positive
+from eyestream.cli.options import RECORDING, add_profile, add_workers, positive
 from eyestream.cli.progress import Line, load_all
 from eyestream.errors import ConfigError, meant
-from eyestream.offline.workers import connected
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
@@ -64,12 +62,7 @@ def add_parser(subparsers: Any) -> None:
         "samples, which takes minutes for each release",
     )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
-    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="processes (default: one for each core)")
-    parser.add_argument(
-        "--cluster",
-        metavar="URL",
-        help="in their place a Dask cluster (extra 'cluster'): its scheduler, tcp://host:8786",
-    )
+    add_workers(parser, "do N cells at once, in processes (default: one for each core)")
     group = parser.add_argument_group(
         "attacks on people",
         "With one of these options only these attacks are made, on calibrations and on people who did not calibrate "
@@ -128,28 +121,14 @@ def main(options: argparse.Namespace) -> None:
     name, file = _table(options.table, attacking, tables)
     profile = load_profile(options.profile) if options.profile else None
     loaded = load_all(_files(options.recordings), profile)
-    with _where(options):
-        if attacking or name == tables.ATTACKS:
-            page = _attack(options, loaded, file)
-        elif name is not None:
-            page = _one_table(options, loaded, name, file)
-        else:
-            page = _study(options, loaded)
+    if attacking or name == tables.ATTACKS:
+        page = _attack(options, loaded, file)
+    elif name is not None:
+        page = _one_table(options, loaded, name, file)
+    else:
+        page = _study(options, loaded)
     Line().clear()
     print(f"{len(loaded)} recordings: {page}")
-
-
-@contextlib.contextmanager
-def _where(options: argparse.Namespace) -> Iterator[None]:
-    """Let joblib use the cluster, where one is named."""
-    if options.cluster is None:
-        yield
-        return
-    from joblib import parallel_config  # noqa: PLC0415  an extra
-
-    options.jobs = 0
-    with connected(options.cluster), parallel_config(backend="dask"):
-        yield
 
 
 def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None, Path | None]:
@@ -185,7 +164,8 @@ def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, 
         target=file,
         labels=read_labels(options.labels) if options.labels is not None else None,
         published=options.published,
-        jobs=options.jobs or None,
+        jobs=options.jobs,
+        cluster=options.cluster,
         progress=Line(),
     )
 
@@ -199,7 +179,14 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
     plan = QUICK if options.quick else FULL
     if options.only:
         return run_only(
-            loaded, options.out, plan, options.only, labels=labels, jobs=options.jobs or None, progress=Line()
+            loaded,
+            options.out,
+            plan,
+            options.only,
+            labels=labels,
+            jobs=options.jobs,
+            cluster=options.cluster,
+            progress=Line(),
         )
 
     return run(
@@ -208,7 +195,8 @@ def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
         plan,
         labels=labels,
         published=options.published,
-        jobs=options.jobs or None,
+        jobs=options.jobs,
+        cluster=options.cluster,
         progress=Line(),
     )
 
@@ -231,6 +219,8 @@ def _datasets(options: argparse.Namespace) -> Path:
         splits=options.splits or 8,
         quick=options.quick,
         deep=options.attack is not None,
+        jobs=options.jobs,
+        cluster=options.cluster,
         progress=Line(),
     )
 
@@ -264,7 +254,8 @@ def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | 
         + f"{len(loaded)} recordings{', simulated' if any(r.simulated for r in loaded) else ''}, "
         f"{sum(len(r.t) for r in loaded)} rows" + (f", made from gaze by {options.profile}" if options.profile else ""),
         labels=read_labels(options.labels) if options.labels is not None else None,
-        jobs=options.jobs or None,
+        jobs=options.jobs,
+        cluster=options.cluster,
         table=table,
         progress=Line(),
     )

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from eyestream.cli.main import main
+from eyestream.errors import ConfigError
 from eyestream.lab.corpus.simulation import load_statistics, simulate_person
+from eyestream.offline.workers import workers
 from eyestream.offline.workshop import once
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
@@ -219,6 +222,39 @@ def test_three_workers_of_a_cluster_are_killed_and_each_recording_is_released_on
     assert len(kills) == 3
     assert {len(payloads) for payloads in seen.values()} == {1}
     assert read_ledger(ledger).odometers["d"].released == 4 * len(paths)
+
+
+@pytest.mark.needs("dask")
+@pytest.mark.long
+def test_what_tasks_share_comes_once_and_again_after_all_who_had_it_are_killed(cluster: Cluster) -> None:
+    shared = np.zeros(1_500_000)
+    with workers(cluster.url, 1, shared) as several:
+        answers = several.done(slow, [(number,) for number in range(12)])
+        found = dict([next(answers)])
+        for number in range(2):
+            cluster.kill(number)
+        found |= dict(answers)
+    assert found == {number: (len(shared), number) for number in range(12)}
+
+
+def slow(shared: NDArray[np.float64], number: int) -> tuple[int, int]:
+    time.sleep(0.2)
+    return len(shared), number
+
+
+def ends_its_process(shared: int) -> None:
+    os._exit(shared)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_give_what_is_shared_first(jobs: int) -> None:
+    with workers(None, jobs, np.zeros(5)) as several:
+        assert dict(several.done(slow, [(3,), (4,)])) == {0: (5, 3), 1: (5, 4)}
+
+
+def test_a_process_that_is_ended_is_told() -> None:
+    with pytest.raises(ConfigError, match="a process was ended from outside"), workers(None, 2, 3) as several:
+        list(several.done(ends_its_process, [()]))
 
 
 @pytest.mark.needs("dask")

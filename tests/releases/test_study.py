@@ -59,7 +59,7 @@ def test_a_page_and_cells_that_are_not_made_again(
     def twice(*given: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(study, "_judged", twice)
+    monkeypatch.setattr(study, "_prepared", twice)
     main([*words, "--only", "k-same-select", "saliency-gaussian", "gaussian"])
     assert (tmp_path / "datasets.md").read_text() == page
 

@@ -1,6 +1,6 @@
 """Systems that release whole corpora, on real recordings: who and what is recognised, and how long it takes.
 
-OMP_NUM_THREADS=1 python -m tools.verification.release_systems DATA OUT [--corpus NAME] [--only SYSTEM]
+python -m tools.verification.release_systems DATA OUT [--corpus NAME] [--only SYSTEM]
 
 DATA has `gazegraph/DesktopActivity.zip`, `nlgem/` and `hoppe2018/` (docs/releases-of-corpora.md says where they are
 from). OUT/CORPUS gets the corpus as a folder with `participants.tsv`. Then follows what `eyestream study --datasets`
@@ -114,6 +114,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=8)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--jobs", type=int, help="processes; one for each core without it")
     options = parser.parse_args()
     folder = options.out / options.corpus
     if not folder.exists():
@@ -126,6 +127,7 @@ def main() -> None:
         name=options.corpus,
         splits=options.splits,
         quick=options.quick,
+        jobs=options.jobs,
         progress=lambda text: print(text, file=sys.stderr, flush=True),
     )
 

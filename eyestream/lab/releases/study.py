@@ -1,7 +1,7 @@
 """A study of the systems that release corpora: every system on one corpus of gaze, each cell kept when it is done.
 
-The first set of parameters of every system comes first, then the second of each, and so on. The page is written again
-after each cell, so a study that is interrupted has a page of what is done.
+The first set of parameters of every system comes first, then the second of each, and so on. Cells are made side by
+side. The page is written again after each, so a study that is interrupted has a page of what is done.
 """
 
 import datetime
@@ -9,13 +9,15 @@ import json
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.lab.releases.gaze import (
@@ -41,6 +43,7 @@ from eyestream.offline.corpora.kinds import MAPS, ROWS
 from eyestream.offline.corpora.layouts import open_folder
 from eyestream.offline.corpora.registry import SYSTEMS, make_system
 from eyestream.offline.corpora.run import privatize_corpus
+from eyestream.offline.workers import workers
 from eyestream.rim.files import recordings
 from eyestream.rim.files.calibrations import load
 from eyestream.rim.files.extraction import extract
@@ -79,6 +82,8 @@ def study_datasets(
     splits: int = 8,
     quick: bool = False,
     deep: bool = False,
+    jobs: int | None = None,
+    cluster: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Release a corpus of gaze by every system and judge each release; the page `out`/datasets.md.
@@ -95,38 +100,55 @@ def study_datasets(
         One set of parameters of each system, and two splits.
     deep
         Attack released gaze with a dense network too. Needs the extra `deep`.
+    jobs, cluster
+        Processes, None: one for each core; or the URL of a Dask scheduler, whose workers see the same files.
 
     Raises
     ------
     ConfigError
-        when a system of `only` is not known, or the corpus has a single task.
+        A system of `only` is not known, or the corpus has a single task.
+    LinkError
+        There is no scheduler.
     """
     gaze.check_cohort(2)
     if len(gaze.tasks) < 2:
         raise ConfigError(f"{gaze.folder}: has one task; expected two or more, to learn from and to test")
-    wanted = _wanted(only, quick)
-    cells_at, target = out / "cells", out / "datasets.md"
+    cells_at, target = out.resolve() / "cells", out / "datasets.md"
     cells_at.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Cell] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        raw = _prepared(gaze, Path(scratch), 2 if quick else splits, name, deep)
-        for done, (key, one) in enumerate([("raw", None), *((key_of(*one), one) for one in wanted)]):
-            progress(f"{done} of {len(wanted) + 1} cells done, next {key}")
-            told = f"{key}-{len(raw.splits)}{'-deep' if deep else ''}"
-            path = cells_at / f"{told.replace(' ', '').replace('=', '-')}{CELLS}"
-            found[key] = _kept(path) or _made(path, raw, key, one)
-            target.write_text(page(found), encoding="utf-8")
+    ways = halves(sorted(gaze.tasks), 2 if quick else splits, 0)
+    lines = [("raw", None), *((key_of(*one), one) for one in _wanted(only, quick))]
+    given = [(_place(cells_at, key, len(ways), deep), key, one) for key, one in lines]
+    found = {key: json.loads(path.read_text(encoding="utf-8")) for path, key, _ in given if path.exists()}
+    given = [one for one in given if one[1] not in found]
+    _write(target, found, lines)
+    if given:
+        progress(f"{len(found)} of {len(lines)} cells done")
+        with tempfile.TemporaryDirectory(dir=out.resolve()) as scratch:
+            raw = _prepared(gaze, Path(scratch), ways, name, deep)
+            with workers(cluster, min(jobs or cpu_count(), len(given)), raw) as several:
+                for number, cell in several.done(_made, given):
+                    found[given[number][1]] = cell
+                    _write(target, found, lines)
+                    progress(f"{len(found)} of {len(lines)} cells done, {given[number][1]} last")
     return target
 
 
-def _kept(path: Path) -> Cell | None:
-    cell: Cell | None = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-    return cell
+def _place(folder: Path, key: str, splits: int, deep: bool) -> Path:
+    """Of a cell."""
+    told = f"{key}-{splits}{'-deep' if deep else ''}"
+    return folder / f"{told.replace(' ', '').replace('=', '-')}{CELLS}"
 
 
-def _made(path: Path, raw: _Raw, line: str, one: Wanted | None) -> Cell:
+def _write(target: Path, found: dict[str, Cell], lines: Sequence[tuple[str, Wanted | None]]) -> None:
+    """The page of what is there; everything stands beside raw gaze."""
+    if "raw" in found:
+        target.write_text(page({key: found[key] for key, _ in lines if key in found}), encoding="utf-8")
+
+
+def _made(raw: _Raw, path: Path, line: str, one: Wanted | None) -> Cell:
     """A cell, kept unless it is a refusal: what was missing may be there the next time."""
-    told = _judged(raw, raw.gaze) if one is None else _measured(raw, *one)
+    with threadpool_limits(1):  # others are made beside it
+        told = _judged(raw, raw.gaze) if one is None else _measured(raw, *one)
     made_on = str(datetime.datetime.now(datetime.UTC).date())
     cell = raw.about | {"line": line, "made_on": made_on} | told
     if "refused" not in cell:
@@ -144,9 +166,11 @@ def _wanted(only: list[str] | None, quick: bool) -> list[Wanted]:
     return [one for at, one in enumerate(chosen) if not quick or one[0] not in dict(chosen[:at])]
 
 
-def _prepared(gaze: Corpus[GazeRecording], scratch: Path, splits: int, name: str, deep: bool) -> _Raw:
+def _prepared(
+    gaze: Corpus[GazeRecording], scratch: Path, ways: list[tuple[list[str], list[str]]], name: str, deep: bool
+) -> _Raw:
     """Rows of the 52 features as a corpus beside it."""
-    recorded, ways, parts = _loaded(gaze), halves(sorted(gaze.tasks), splits, 0), []
+    recorded, parts = _loaded(gaze), []
     for part in gaze.parts:
         own = Part(part.person, f"{part.person}_{part.task}.npz", part.task)
         recordings.save(extract(recorded[part.person][part.task]), scratch / own.recording)

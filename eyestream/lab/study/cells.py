@@ -5,15 +5,16 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 from eyestream.lab.study.sources import World
+from eyestream.offline.workers import workers
 
 __all__ = ["Cell", "Pace", "Record", "compute", "how_far", "key_of"]
 
@@ -56,6 +57,7 @@ def compute(
     measures: dict[str, Measure],
     folder: Path,
     jobs: int | None,
+    cluster: str | None = None,
     progress: Callable[[int, int, float | None], None],
 ) -> dict[str, list[Record]]:
     """Records of every part, from `folder` where they lie there already.
@@ -69,8 +71,8 @@ def compute(
         For each part's name the function that computes a cell; picklable.
     folder
         Where each cell's records are kept as soon as they are there: an interrupted study goes on from them.
-    jobs
-        Processes; None: as the caller's `joblib.parallel_config` says, which is how a cluster is plugged in.
+    jobs, cluster
+        Processes, None: one for each core; or the URL of a Dask scheduler in their place.
     progress
         Called with (cells done, cells, seconds left), None as long as nothing can be said.
     """
@@ -80,26 +82,26 @@ def compute(
     todo = _in_turn(cells, [i for i in range(len(cells)) if i not in found])
     pace = Pace(Counter(cells[i].part for i in todo))
     progress(len(found), len(cells), None)
-    work = (delayed(_one)(measures[cells[i].part], world, cells[i].settings, i) for i in todo)
-    results: Iterable[_Done] = Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
-    for index, records, took in results if todo else ():
-        _write(paths[index], records)
-        found[index] = records
-        pace.done(cells[index].part, took)
-        progress(len(found), len(cells), pace.left())
+    work = [(measures[cells[i].part], cells[i].settings) for i in todo]
+    if work:
+        with workers(cluster, min(jobs or cpu_count(), len(work)), world) as several:
+            for place, (records, took) in several.done(_one, work):
+                index = todo[place]
+                _write(paths[index], records)
+                found[index] = records
+                pace.done(cells[index].part, took)
+                progress(len(found), len(cells), pace.left())
     by_part: dict[str, list[Record]] = {part: [] for part in measures}
     for index, cell in enumerate(cells):
         by_part[cell.part] += [_plain(cell.settings) | record for record in found[index]]
     return by_part
 
 
-_Done = tuple[int, list[Record], float]
-
-
-def _one(measure: Measure, world: World, settings: dict[str, Any], index: int) -> _Done:
+def _one(world: World, measure: Measure, settings: dict[str, Any]) -> tuple[list[Record], float]:
+    """Records of a cell, and the seconds that it took."""
     began = time.perf_counter()
     with threadpool_limits(1):
-        return index, measure(world, **settings), time.perf_counter() - began
+        return measure(world, **settings), time.perf_counter() - began
 
 
 def _in_turn(cells: Sequence[Cell], todo: Sequence[int]) -> list[int]:

@@ -99,6 +99,7 @@ def make_table(
     labels: dict[str, dict[str, str]] | None = None,
     published: Path | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Write one table (Markdown, and CSV beside it) or one figure (PNG), or both.
@@ -124,7 +125,9 @@ def make_table(
     parts = TABLES[name][0] if name in TABLES else ("classification",)
     values = utility.published_values(published) if published is not None else []
     try:
-        world, records = computed(recordings, out, plan, parts, labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(
+            recordings, out, plan, parts, labels=labels, jobs=jobs, cluster=cluster, progress=progress
+        )
         rate, place = world.population.rate_hz, target if target is not None else out / "tables" / f"{name}.md"
         if name in PAGES:
             return _page(records[name], name, place)

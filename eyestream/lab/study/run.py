@@ -78,12 +78,17 @@ def run(
     labels: dict[str, dict[str, str]] | None = None,
     published: Path | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Run a study and write its report.
 
-    Calibrations lie in `out`/calibrations, finished cells in `out`/cells; neither is computed again. To spread the
-    cells over a cluster, call this inside `joblib.parallel_config(backend=...)` with `jobs` None.
+    Calibrations lie in `out`/calibrations, finished cells in `out`/cells; neither is computed again.
+
+    Parameters
+    ----------
+    jobs, cluster
+        Processes, None: one for each core; or the URL of a Dask scheduler in their place.
 
     Returns
     -------
@@ -96,7 +101,9 @@ def run(
     """
     values = utility.published_values(published) if published is not None else []
     try:
-        world, records = computed(recordings, out, plan, _of_report(), labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(
+            recordings, out, plan, _of_report(), labels=labels, jobs=jobs, cluster=cluster, progress=progress
+        )
         tables = tables_of(records, world) | ({"published": values} if values else {})
         write_tables(out / "csv", tables)
         settings = _settings(plan, world, recordings)
@@ -116,6 +123,7 @@ def run_only(
     *,
     labels: dict[str, dict[str, str]] | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Compute some parts of a study, as `run` does and with the same cells, and write their tables.
@@ -138,7 +146,9 @@ def run_only(
     if unknown:
         raise ConfigError(f"the study has no part {unknown[0]!r}: {', '.join(PARTS)}")
     try:
-        world, records = computed(recordings, out, plan, only, labels=labels, jobs=jobs, progress=progress)
+        world, records = computed(
+            recordings, out, plan, only, labels=labels, jobs=jobs, cluster=cluster, progress=progress
+        )
         write_tables(out / "csv", tables_of(records, world))
         _write_pages(out, records)
         (out / "csv" / "settings.json").write_text(json.dumps(_settings(plan, world, recordings), indent=1))
@@ -171,6 +181,7 @@ def computed(
     *,
     labels: dict[str, dict[str, str]] | None,
     jobs: int | None,
+    cluster: str | None,
     progress: Callable[[str], None],
 ) -> tuple[World, dict[str, list[Record]]]:
     """The people, and the records of some parts."""
@@ -188,7 +199,9 @@ def computed(
         world = prepare(population, plan.chunks, progress, out / "calibrations", _calibrators(parts))
     cells = [cell for part in chosen.values() for cell in part.cells(plan, world)]
     measures = {name: part.measure for name, part in chosen.items()}
-    return world, compute(world, cells, measures=measures, folder=out / "cells", jobs=jobs, progress=count)
+    return world, compute(
+        world, cells, measures=measures, folder=out / "cells", jobs=jobs, cluster=cluster, progress=count
+    )
 
 
 def tables_of(records: dict[str, list[Record]], world: World) -> dict[str, list[Record]]:

@@ -22,7 +22,7 @@ from eyestream.offline.corpora.corpus import PARTICIPANTS, Corpus, Part, Survey,
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import Kind
 from eyestream.offline.corpora.system import System, Unit
-from eyestream.offline.workers import done, workers
+from eyestream.offline.workers import workers
 from eyestream.offline.workshop import once, sync, sync_all, workshop, write_whole
 from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.version import VERSION
@@ -82,7 +82,7 @@ def privatize_corpus(
     with workshop(out, _run_mark(system, survey)) as folder:
         whole = folder / "whole"
         if spread:
-            _make_units(system, corpus, survey, units, folder, cluster=cluster, jobs=jobs or 1)
+            _make_units(system, corpus, survey, units, folder, cluster=cluster, jobs=jobs or 1, progress=progress)
         released = _release_units(system, corpus, survey, units, folder, draws=draws, progress=progress)
         _describe(whole, corpus, system, promise, released)
         progress(len(units), len(units), "")
@@ -145,16 +145,17 @@ def _make_units(
     *,
     cluster: str | None,
     jobs: int,
+    progress: Progress,
 ) -> None:
     """Every unit that nobody has made yet, by workers, each in a folder of its own."""
     given = [
-        (system, corpus, survey, unit, _made(folder, index))
+        (unit, _made(folder, index))
         for index, unit in enumerate(units)
         if not (folder / f"unit-{index:05}.json").exists()
     ]
-    with workers(cluster, jobs) as executor:
-        for _ in done(executor, _make_unit, given):
-            pass
+    with workers(cluster, jobs, system, corpus, survey) as several:
+        for count, (index, _) in enumerate(several.done(_make_unit, given)):
+            progress(len(units) - len(given) + count, len(units), given[index][0].name)
 
 
 def _make_unit(system: System[Data], corpus: Corpus[Data], survey: Survey, unit: Unit, place: Path) -> None:

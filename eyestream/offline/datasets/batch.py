@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eyestream.offline.datasets.privatize import Booking, book, release_one
-from eyestream.offline.workers import done, workers
+from eyestream.offline.workers import workers
 from eyestream.offline.workshop import once, sync, workshop
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.claims.facts import Correlated
@@ -108,11 +108,11 @@ def privatize_batch(
             )
             key = _RECORDING if booking is None else booking.key
             given = [
-                (how, loaded[number], _Task(key, session + place, own, places[number], targets[number].name))
+                (loaded[number], _Task(key, session + place, own, places[number], targets[number].name))
                 for place, (number, own) in enumerate(zip(todo, answers, strict=True))
             ]
-            with workers(cluster, jobs) as executor:
-                for count, _ in enumerate(done(executor, _release, given), start=len(loaded) - len(todo) + 1):
+            with workers(cluster, jobs, how) as several:
+                for count, _ in enumerate(several.done(_release, given), start=len(loaded) - len(todo) + 1):
                     progress(count)
             (folder / "moving").touch()  # from here on what is missing in the folder is at its target
             sync(folder)

@@ -76,6 +76,7 @@ def attack_people(
     corpus: str,
     labels: dict[str, dict[str, str]] | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     table: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Path:
@@ -106,7 +107,9 @@ def attack_people(
 
     try:
         work = cells(subjects, scope.epsilons, scope.attackers, scope.splits, scope.deep_splits)
-        records = compute(world, work, measures={PART: measure}, folder=out / "cells", jobs=jobs, progress=count)
+        records = compute(
+            world, work, measures={PART: measure}, folder=out / "cells", jobs=jobs, cluster=cluster, progress=count
+        )
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_suffix(".json")
         known = knowing(world, subjects)
