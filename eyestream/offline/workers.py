@@ -6,6 +6,7 @@ lost: tasks must bear that (`eyestream.offline.workshop`).
 
 import contextlib
 import multiprocessing
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -104,14 +105,12 @@ def workers(cluster: str | None, jobs: int, *shared: Any) -> Iterator[Workers]:
         yield Workers(shared)
     else:
         context = multiprocessing.get_context("spawn")
-        given = (
-            context.Queue()
-        )  # in memory, and not as arguments of a start: writing those to a process that fails blocks
+        given, told = context.Queue(), pickle.dumps(shared)
+        given.cancel_join_thread()  # where processes fail, nobody reads it
         for _ in range(jobs):
-            given.put(shared)
+            given.put(told)  # not as an argument of their start, which blocks where a process fails
         with ProcessPoolExecutor(jobs, context, _keep, (given,)) as pool:
             yield Workers(shared, lambda task, *one: pool.submit(_with_kept, task, *one))
-        given.cancel_join_thread()
 
 
 def _itself(value: Answer) -> Answer:
@@ -122,9 +121,9 @@ _kept: tuple[Any, ...] = ()
 """What the tasks of this process share, in a process of `workers`."""
 
 
-def _keep(given: "Queue[tuple[Any, ...]]") -> None:
+def _keep(given: "Queue[bytes]") -> None:
     global _kept  # noqa: PLW0603  a process of a pool has no other place
-    _kept = given.get()
+    _kept = pickle.loads(given.get())
 
 
 def _with_kept(task: Callable[..., Answer], *one: Any) -> Answer:

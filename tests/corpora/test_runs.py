@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import pickle
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,14 @@ import pytest
 from eyestream.datasets import ROWS, Part, make_system, open_corpus, privatize_corpus
 from eyestream.errors import ConfigError, OperatorError, RecordingError
 from eyestream.lab.corpus.simulation import NAMES
+from eyestream.lab.releases.plans import systems
+from eyestream.offline.corpora.kinds import MAPS, rows_of_gaze
 from eyestream.offline.corpora.ksame import KSameSelect
 from eyestream.offline.workshop import workshop
 from eyestream.rim.files import recordings
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from tests.corpora.worlds import participants, rows_corpus, seeded
+from tests.corpora.worlds import gaze_corpus, participants, rows_corpus, seeded
 
 
 def test_the_same_layout_with_a_claim_beside_it(tmp_path: Path) -> None:
@@ -278,3 +282,22 @@ def test_units_that_processes_release_are_each_there_once(tmp_path: Path) -> Non
     assert told[0] == told[1]
     with pytest.raises(ConfigError, match="draws: a test source"):
         privatize_corpus(system, corpus, tmp_path / "other", jobs=2, draws=seeded(1))
+
+
+def test_gaze_of_a_corpus_is_released_by_processes(tmp_path: Path) -> None:
+    corpus = gaze_corpus(tmp_path / "in", 2, seconds=lambda person: 20.0)
+    told: list[int] = []
+    system = make_system("gaussian", sd_deg=1.0)
+    privatize_corpus(system, corpus, tmp_path / "out", jobs=2, progress=lambda done, units, name: told.append(done))
+    assert open_corpus(tmp_path / "out", corpus.kind).parts == corpus.parts
+    assert told == [1, 2, 2]
+
+
+def test_every_system_can_be_given_to_a_process() -> None:
+    """With what reads the recordings."""
+    for name, options in dict(reversed(systems())).items():
+        if name != "event-synth-pd-vae":  # needs an extra
+            sent = pickle.loads(
+                pickle.dumps((make_system(name, **options), rows_of_gaze(load_profile("degrees")), MAPS))
+            )
+            assert sent[0].name == name

@@ -44,6 +44,10 @@ _SHORT_S = 0.3
 """Shorter ones are no gaps, and chunks may still be heard so long after a kill."""
 
 _LONG_S = 2.0
+_PATIENCE_S = 300.0
+_EVERY = 100
+"""Kills of workers after which it is told how far it is."""
+
 _AHEAD = 100
 """Chunks that the trackers of one partition may be ahead of another's: in the end all have sent as many."""
 
@@ -98,7 +102,7 @@ def note(seen: Seen, message: Msg) -> None:
 async def send(client: Client, key: StreamKey, payload: bytes) -> None:
     """As a tracker that sends again until the log has it; some partitions have no leader for a while."""
     jetstream = client.jetstream(timeout=0.5)
-    await patiently(lambda: jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload))
+    await patiently(lambda: jetstream.publish(f"eyestream.v1.{key.device}.{key.stream}.raw", payload), _PATIENCE_S)
 
 
 async def whole(servers: list[NatsServer]) -> None:
@@ -182,6 +186,10 @@ class Trial:
             dead = self._workers.gone(own)
             self._gaps.happens(point if dead and point is not None else _ANY, own)
             await asyncio.to_thread(self._workers.end, own)
+            if self._workers.kills % _EVERY == 0:
+                nodes = sum(event.kind == _NODE for event in self._gaps.events) // 2
+                heard = f"{len(self._seen.payloads)} chunks heard"
+                print(f"{self._workers.kills} workers and {nodes} nodes killed, {heard}", file=sys.stderr, flush=True)
             point = self._luck.choice([*POINTS]) if self._luck.random() < 0.5 else None
             self._workers.start(own, None if point is None else (point, self._luck.randint(2, 20)))
         if point is not None:  # the last life is one that stays

@@ -87,7 +87,7 @@ def saliency(people: GazePeople) -> Maps:
         for task, recording in tasks.items():
             xy = places(recording)
             found[task] += _FIELD.counts(xy[np.isfinite(xy).all(axis=1)])
-    return found
+    return dict(found)
 
 
 def shares_on_cells(found: Map) -> Array:

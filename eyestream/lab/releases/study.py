@@ -209,11 +209,11 @@ def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
             promise = privatize_corpus(system, corpus, out)
             cell: Cell = {"mechanism": system.name, "options": dict(system.options), "claim": promise.facts()}
             cell["processor_s"] = round(time.process_time() - begun, 2)
-            if system.released_kind is MAPS:
+            if system.released_kind == MAPS:
                 maps = open_folder(out, MAPS)
                 own = {part.task: shares_on_cells(maps.load(part)) for part in maps.parts}
                 return cell | {"kl": round(saliency_kl(raw.maps, own), 5)}
-            kind = corpus.kind if corpus.kind is ROWS else raw.gaze.kind
+            kind = corpus.kind if corpus.kind == ROWS else raw.gaze.kind
             return cell | _judged(raw, open_folder(out, kind))
         except OperatorError as error:
             return {"refused": str(error).partition(": ")[2]}
@@ -223,7 +223,7 @@ def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
     """What attackers and applications find; lists have a value for each person."""
     cell: Cell = {"recognised": {}}
     found = _loaded(released)
-    if released.kind is not ROWS:
+    if released.kind != ROWS:
         gaze: GazePeople = found
         cell["statistics"] = {name: _told(own) for name, own in statistics(gaze).items()}
         cell["kl"] = round(saliency_kl(raw.maps, saliency(gaze)), 5)

@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -29,7 +30,7 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class Kind(Generic[Data]):
-    """How one recording is read and written.
+    """How one recording is read and written, by functions that processes can be given.
 
     Attributes
     ----------
@@ -89,11 +90,7 @@ ROWS: Kind[Recording] = Kind("rows", recordings.load, recordings.save, str, _row
 def rows_of_gaze(profile: Profile) -> Kind[Recording]:
     """Rows of the 52 features, made of gaze as `profile` declares it. What is released are rows, as `.npz`."""
     return Kind(
-        "rows",
-        lambda path: load_rows(path, profile),
-        recordings.save,
-        lambda name: f"{stem(Path(name))}.npz",
-        _rows_extent,
+        "rows", partial(load_rows, profile=profile), recordings.save, partial(_with_suffix, ".npz"), _rows_extent
     )
 
 
@@ -101,17 +98,23 @@ def gaze_kind(profile: Profile) -> Kind[GazeRecording]:
     """Gaze as `profile` declares it. What is released is a table in degrees, of the profile `degrees`, without
     pupils."""
 
-    def load(path: Path) -> GazeRecording:
-        recording = load_gaze(path, profile)
-        if len(recording.samples) > 1 and not (np.diff(recording.samples.t) > 0).all():
-            raise RecordingError(f"{path}: the time of a sample does not go forward")
-        return recording
+    return Kind("gaze", partial(_load_gaze, profile), _save_gaze, partial(_with_suffix, ".csv.gz"), _gaze_extent)
 
-    def save(recording: GazeRecording, path: Path) -> None:
-        labels = recording.labels if recording.labels is not None else np.full(len(recording.samples), "-")
-        save_gaze(recording.samples, labels, path)
 
-    return Kind("gaze", load, save, lambda name: f"{stem(Path(name))}.csv.gz", _gaze_extent)
+def _load_gaze(profile: Profile, path: Path) -> GazeRecording:
+    recording = load_gaze(path, profile)
+    if len(recording.samples) > 1 and not (np.diff(recording.samples.t) > 0).all():
+        raise RecordingError(f"{path}: the time of a sample does not go forward")
+    return recording
+
+
+def _save_gaze(recording: GazeRecording, path: Path) -> None:
+    labels = recording.labels if recording.labels is not None else np.full(len(recording.samples), "-")
+    save_gaze(recording.samples, labels, path)
+
+
+def _with_suffix(suffix: str, name: str) -> str:
+    return f"{stem(Path(name))}{suffix}"
 
 
 def _gaze_extent(recording: GazeRecording) -> Extent:
@@ -136,6 +139,10 @@ def _save_fixations(found: Fixations, path: Path) -> None:
     np.savetxt(path, found.places, "%.4f", ",", header=",".join(_PLACE), comments="")
 
 
+def _fixations_extent(found: Fixations) -> Extent:
+    return Extent(len(found.places), int(np.isfinite(found.places).all(axis=1).sum()), 1.0, tuple(_PLACE))
+
+
 _PLACE = ["x_deg", "y_deg"]
 
 FIXATIONS: Kind[Fixations] = Kind(
@@ -143,7 +150,7 @@ FIXATIONS: Kind[Fixations] = Kind(
     _load_fixations,
     _save_fixations,
     str,
-    lambda found: Extent(len(found.places), int(np.isfinite(found.places).all(axis=1).sum()), 1.0, tuple(_PLACE)),
+    _fixations_extent,
 )
 """Tables of fixations with commas, `x_deg,y_deg` among their columns; they have no rate."""
 
@@ -178,11 +185,19 @@ def _png(grey: NDArray[np.uint8]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(piece(kind, data) for kind, data in pieces)
 
 
+def _map_extent(found: Map) -> Extent:
+    return Extent(len(found.density), int((found.density > 0).any(axis=1).sum()), 0.0, ("density",))
+
+
+def _map_name(task: str) -> str:
+    return f"{task}.npz"
+
+
 MAPS: Kind[Map] = Kind(
     "maps",
     _load_map,
     _save_map,
-    lambda name: f"{name}.npz",
-    lambda found: Extent(len(found.density), int((found.density > 0).any(axis=1).sum()), 0.0, ("density",)),
+    _map_name,
+    _map_extent,
 )
 """Maps, as `.npz` with a `.png` beside each."""

@@ -33,6 +33,10 @@ Data = TypeVar("Data")
 Progress = Callable[[int, int, str], None]
 
 
+def _silent(done: int, units: int, name: str) -> None:
+    """Nobody is told."""
+
+
 def privatize_corpus(
     system: System[Data],
     corpus: Corpus[Data],
@@ -40,7 +44,7 @@ def privatize_corpus(
     *,
     attackers: Attacked | None = None,
     draws: Draws | None = None,
-    progress: Progress = lambda done, units, name: None,
+    progress: Progress = _silent,
     cluster: str | None = None,
     jobs: int | None = None,
 ) -> Promise:
@@ -53,7 +57,8 @@ def privatize_corpus(
     draws
         Tests alone pass another source than the operating system. Then nothing is claimed.
     progress
-        Called before each unit and at the end with units done, units in all, and the name of the next one.
+        Called before each unit and at the end with units done, units in all, and the name of the next one; with
+        several processes after each, with its name.
     cluster, jobs
         URL of a Dask scheduler whose workers see the same files, or how many processes; neither: this process alone.
         They take their own numbers from the operating system: not with `draws`.
@@ -83,7 +88,8 @@ def privatize_corpus(
         whole = folder / "whole"
         if spread:
             _make_units(system, corpus, survey, units, folder, cluster=cluster, jobs=jobs or 1, progress=progress)
-        released = _release_units(system, corpus, survey, units, folder, draws=draws, progress=progress)
+        said = progress if not spread else _silent  # all that it does then is to put them into place
+        released = _release_units(system, corpus, survey, units, folder, draws=draws, progress=said)
         _describe(whole, corpus, system, promise, released)
         progress(len(units), len(units), "")
         os.rename(whole, out)
@@ -155,7 +161,7 @@ def _make_units(
     ]
     with workers(cluster, jobs, system, corpus, survey) as several:
         for count, (index, _) in enumerate(several.done(_make_unit, given)):
-            progress(len(units) - len(given) + count, len(units), given[index][0].name)
+            progress(len(units) - len(given) + count + 1, len(units), given[index][0].name)
 
 
 def _make_unit(system: System[Data], corpus: Corpus[Data], survey: Survey, unit: Unit, place: Path) -> None:

@@ -33,7 +33,7 @@ from eyestream.privacy.claims.kinds import NoClaim
 from eyestream.privacy.kaleido import Kaleido, Settings
 from eyestream.privacy.mechanisms.kaleido.tables import NAME
 from eyestream.privacy.mechanisms.tile.tables import tiles_of
-from eyestream.privacy.tiles import TileResponse
+from eyestream.privacy.tiles import TileCalibration, TileResponse
 from eyestream.rim.files.gaze import GazeRecording
 
 __all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_published", "tile"]
@@ -45,7 +45,7 @@ Treatment = Callable[[GazeRecording, Draws], Array]
 
 @dataclass(frozen=True)
 class Samplewise:
-    """A system that treats each recording by itself.
+    """A system that treats each recording by itself, by functions that processes can be given.
 
     Attributes
     ----------
@@ -88,23 +88,30 @@ class Samplewise:
 def kaleido(epsilon: float, **given: Any) -> Samplewise:
     """Kaleido, corrected; options of `eyestream.privacy.kaleido.Settings`."""
     settings = Settings(**given)
+    Kaleido(epsilon, settings)
+    return Samplewise(
+        NAME,
+        {"epsilon": epsilon, **given},
+        partial(_by_kaleido, epsilon, settings),
+        partial(_promised_by_kaleido, epsilon, settings),
+    )
+
+
+def _by_kaleido(epsilon: float, settings: Settings, recording: GazeRecording, draws: Draws) -> Array:
+    samples = recording.samples
+    session = Kaleido(epsilon, settings, noise=draws).session()
+    steps = session.release(samples.x, samples.y, samples.valid)
+    return np.array([(step.x_deg, step.y_deg) for step in steps])
+
+
+def _promised_by_kaleido(epsilon: float, settings: Settings, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
     mechanism = Kaleido(epsilon, settings)
-
-    def treat(recording: GazeRecording, draws: Draws) -> Array:
-        samples = recording.samples
-        session = Kaleido(epsilon, settings, noise=draws).session()
-        steps = session.release(samples.x, samples.y, samples.valid)
-        return np.array([(step.x_deg, step.y_deg) for step in steps])
-
-    def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
-        windows = corpus.most(lambda part: -(-survey.extents[part].rows // settings.w))
-        return Promise(
-            of_person(mechanism.worst, windows, NAME),
-            (PUBLIC, f"A movement of more than {settings.r_deg:g} degrees is covered by the larger figures only."),
-            (mechanism.loss, mechanism.worst),
-        )
-
-    return Samplewise(NAME, {"epsilon": epsilon, **given}, treat, promised)
+    windows = corpus.most(lambda part: -(-survey.extents[part].rows // settings.w))
+    return Promise(
+        of_person(mechanism.worst, windows, NAME),
+        (PUBLIC, f"A movement of more than {settings.r_deg:g} degrees is covered by the larger figures only."),
+        (mechanism.loss, mechanism.worst),
+    )
 
 
 def kaleido_as_published(epsilon: float, as_published: bool = False, **given: Any) -> Samplewise:
@@ -114,44 +121,62 @@ def kaleido_as_published(epsilon: float, as_published: bool = False, **given: An
         raise ConfigError(f"{name}: spends more than epsilon. Take kaleido, or as_published to compare with the paper")
     settings = Settings(**given)
     Kaleido(epsilon, settings)
-
-    def treat(recording: GazeRecording, draws: Draws) -> Array:
-        samples = recording.samples
-        xy = np.where(samples.valid, (samples.x, samples.y), np.nan).T
-        moments = samples.t * recording.profile.fixed_rate_hz
-        return published_kaleido(moments, xy, epsilon, settings, _generator(draws))
-
     reason = "the printed pseudocode spends more than epsilon on its tests, as their noise is not scaled by r"
-    options = {"epsilon": epsilon, **given, "as_published": True}
-    return Samplewise(name, options, treat, lambda corpus, survey: Promise(NoClaim(reason), (PUBLIC,)))
+    return Samplewise(
+        name,
+        {"epsilon": epsilon, **given, "as_published": True},
+        partial(_by_published_kaleido, epsilon, settings),
+        partial(_nothing, NoClaim(reason)),
+    )
+
+
+def _by_published_kaleido(epsilon: float, settings: Settings, recording: GazeRecording, draws: Draws) -> Array:
+    moments = recording.samples.t * recording.profile.fixed_rate_hz
+    return published_kaleido(moments, _places(recording), epsilon, settings, _generator(draws))
+
+
+def _nothing(claim: NoClaim, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+    return Promise(claim, (PUBLIC,))
+
+
+def _places(recording: GazeRecording) -> Array:
+    samples = recording.samples
+    return np.where(samples.valid, (samples.x, samples.y), np.nan).T
 
 
 def tile(calibration: Calibration, epsilon: float) -> Samplewise:
     """The tile response; epsilon is of one slot."""
     tiles = tiles_of(calibration)
     TileResponse(tiles, epsilon)
-
-    def slots(rows: int, rate_hz: float) -> NDArray[np.intp]:
-        """The slot of each sample; all slots of a recording of so many samples have one."""
-        return np.asarray(np.arange(rows) * 1e6 / rate_hz // tiles.slot_us, dtype=np.intp)
-
-    def treat(recording: GazeRecording, draws: Draws) -> Array:
-        samples, field = recording.samples, tiles.field
-        mechanism = TileResponse(tiles, epsilon, noise=draws)
-        session, slot = mechanism.session(), slots(len(samples), recording.profile.fixed_rate_hz)
-        own = (samples[part[0] : part[-1] + 1] for part in np.split(np.arange(len(slot)), _edges(slot)))
-        words = [session.release(field.occupancy(one.x, one.y, one.valid))[0] for one in own]
-        return np.array([(gaze.x_deg, gaze.y_deg) for gaze in mechanism.hindsight(words)])[slot]
-
-    def promised(corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
-        one = exact("slot", epsilon)
-        extents = survey.extents  # each with its own rate, which may be up to 1 % from the others'
-        most = corpus.most(lambda part: int(slots(extents[part].rows, extents[part].rate_hz)[-1]) + 1)
-        return Promise(of_person(one, most, calibration.mechanism), (PUBLIC,), (one,))
-
     return Samplewise(
-        calibration.mechanism, {"calibration": calibration.content_hash, "epsilon": epsilon}, treat, promised
+        calibration.mechanism,
+        {"calibration": calibration.content_hash, "epsilon": epsilon},
+        partial(_by_tiles, tiles, epsilon),
+        partial(_promised_by_tiles, tiles, epsilon, calibration.mechanism),
     )
+
+
+def _by_tiles(tiles: TileCalibration, epsilon: float, recording: GazeRecording, draws: Draws) -> Array:
+    samples, field = recording.samples, tiles.field
+    mechanism = TileResponse(tiles, epsilon, noise=draws)
+    session, slot = mechanism.session(), _slots(tiles, len(samples), recording.profile.fixed_rate_hz)
+    own = (samples[part[0] : part[-1] + 1] for part in np.split(np.arange(len(slot)), _edges(slot)))
+    words = [session.release(field.occupancy(one.x, one.y, one.valid))[0] for one in own]
+    return np.array([(gaze.x_deg, gaze.y_deg) for gaze in mechanism.hindsight(words)])[slot]
+
+
+def _promised_by_tiles(
+    tiles: TileCalibration, epsilon: float, name: str, corpus: Corpus[GazeRecording], survey: Survey
+) -> Promise:
+    one = exact("slot", epsilon)
+    extents = survey.extents  # each with its own rate, which may be up to 1 % from the others'
+    most = corpus.most(lambda part: int(_slots(tiles, extents[part].rows, extents[part].rate_hz)[-1]) + 1)
+    return Promise(of_person(one, most, name), (PUBLIC,), (one,))
+
+
+def _slots(tiles: TileCalibration, rows: int, rate_hz: float) -> NDArray[np.intp]:
+    """The slot of each sample; all slots of a recording of so many samples have one."""
+    return np.asarray(np.arange(rows) * 1e6 / rate_hz // tiles.slot_us, dtype=np.intp)
 
 
 def _edges(slot: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -178,19 +203,18 @@ _PLAIN: Mapping[str, Plain] = {
 
 def _baseline(name: str, **given: Any) -> Samplewise:
     """A baseline; ConfigError where an option makes no sense."""
-    plain = _PLAIN[name]
     try:
-        plain(np.zeros((0, 2)), 100.0, np.random.default_rng(0), **given)
+        _PLAIN[name](np.zeros((0, 2)), 100.0, np.random.default_rng(0), **given)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
 
-    def treat(recording: GazeRecording, draws: Draws) -> Array:
-        samples = recording.samples
-        xy = np.where(samples.valid, (samples.x, samples.y), np.nan).T
-        return np.asarray(plain(xy, recording.profile.fixed_rate_hz, _generator(draws), **given), np.float64)
-
     keeps = int(given["k"]) if name == "temporal" else 1
-    return Samplewise(name, given, treat, lambda corpus, survey: Promise(NoClaim(), (PUBLIC,)), keeps)
+    return Samplewise(name, given, partial(_plainly, name, given), partial(_nothing, NoClaim()), keeps)
+
+
+def _plainly(name: str, given: Mapping[str, Any], recording: GazeRecording, draws: Draws) -> Array:
+    rate_hz = recording.profile.fixed_rate_hz
+    return np.asarray(_PLAIN[name](_places(recording), rate_hz, _generator(draws), **given), np.float64)
 
 
 BASELINES: Mapping[str, tuple[Callable[..., Samplewise], tuple[str, ...]]] = {
