@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -215,17 +215,23 @@ class Seen:
         with contextlib.suppress(TimeoutError):
             await until(lambda: len(self.payloads) >= chunks, seconds)
 
-    def faults(self, devices: int, chunks: int, charged: int) -> list[str]:
-        """What is wrong when `devices` sent `chunks` each, and the ledgers have `charged`."""
+    def faults(self, sent: Mapping[str, int], charged: int) -> list[str]:
+        """What is wrong when each device sent so many chunks, and the ledgers have `charged`."""
         found = [f"{len(data)} byte strings for one chunk" for data in self.payloads.values() if len(data) > 1]
-        if len(self.payloads) != devices * chunks:
-            found.append(f"{len(self.payloads)} of {devices * chunks} chunks were seen")
+        if len(self.payloads) != sum(sent.values()):
+            found.append(f"{len(self.payloads)} of {sum(sent.values())} chunks were seen")
         if charged != len(self.payloads):
             found.append(f"{charged} chunks were charged, {len(self.payloads)} seen")
-        whole: dict[tuple[str, int], list[int]] = defaultdict(list)
+        whole: dict[str, list[list[int]]] = {device: [] for device in sent}
+        sessions: dict[tuple[str, int], list[int]] = defaultdict(list)
         for name, data in self.payloads.items():
             chunk = decode_private(min(data))
-            whole[self.devices[name], chunk.session].append(chunk.chunk)
-        if len(whole) != devices or any(sorted(own) != list(range(chunks)) for own in whole.values()):
-            found.append(f"{len(whole)} sessions of {devices} devices")
+            sessions[self.devices[name], chunk.session].append(chunk.chunk)
+        for (device, _), numbers in sessions.items():
+            whole[device].append(sorted(numbers))
+        found += [
+            f"{device}: not one session of {sent[device]} chunks"
+            for device, own in whole.items()
+            if own != [list(range(sent[device]))]
+        ]
         return found

@@ -68,7 +68,7 @@ class NatsServer:
         lines = [
             f"server_name: {name}",
             f"listen: 127.0.0.1:{self.port}",
-            f"jetstream {{ store_dir: '{folder / name}', max_mem: {memory}, max_file: 1G }}",
+            f"jetstream {{ store_dir: '{folder / name}', max_mem: {memory}, max_file: 8G }}",
             f"pid_file: '{folder / name}.pid'",
             f"http: 127.0.0.1:{self._page_port}",
             *_drain_lines(),

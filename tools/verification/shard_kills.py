@@ -140,7 +140,7 @@ class Trial:
             for own in range(PARTITIONS):
                 group.create_task(self._track(own, lambda: all(kill.done() for kill in kills)))
             await asyncio.gather(*kills)
-        before, chunks = -1, self._options.devices * self._counts[0]
+        before, chunks = -1, sum(self._sent().values())
         while before < len(self._seen.payloads):  # something comes
             before = len(self._seen.payloads)
             await self._seen.wait_for(chunks, 120.0)
@@ -218,10 +218,15 @@ class Trial:
             await asyncio.sleep(1.0)
             await patiently(lambda: whole(self._servers), 120.0)
 
+    def _sent(self) -> dict[str, int]:
+        """Chunks of each device."""
+        return {name: self._counts[partition_of(name, PARTITIONS)] for name in names(self._options)}
+
     def _sum_up(self, seconds: float) -> list[str]:
         seen, events = self._seen, self._gaps.events
         waiting = len(self._workers.waiting() - seen.payloads.keys())
-        found = seen.faults(self._options.devices, self._counts[0], self._workers.released() - waiting)
+        sent = self._sent()
+        found = seen.faults(sent, self._workers.released() - waiting)
         ended = Counter(event.kind for event in events)
         print(f"{'interrupted after' if self._stop.is_set() else 'in'} {seconds:.0f} s")
         print(
@@ -233,8 +238,9 @@ class Trial:
             print(f"{kind}: longest time of a partition without a chunk {own[0]:.2f} s; {late} of {len(own)} over 2 s")
         for words, count in self._workers.losses().items():
             print(f"{count} times a worker said that {words}")
-        chunks = self._options.devices * self._counts[0]
-        print(f"{len(seen.payloads)} of {chunks} chunks, heard {seen.messages} times; {waiting} wait in outboxes")
+        print(
+            f"{len(seen.payloads)} of {sum(sent.values())} chunks, heard {seen.messages} times; {waiting} wait in outboxes"
+        )
         print(f"{len(found)} faults", flush=True)
         return found
 
@@ -245,7 +251,7 @@ def names(options: argparse.Namespace) -> list[str]:
 
 async def run(options: argparse.Namespace, folder: Path) -> list[str]:
     """What went wrong."""
-    servers = cluster(folder / "nats", PARTITIONS)
+    servers = cluster(folder / "nats", PARTITIONS, ("4G", "4G", "4G"))
     for server in servers:
         await asyncio.to_thread(server.start, wait=False)
     try:
