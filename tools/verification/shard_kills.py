@@ -238,9 +238,8 @@ class Trial:
             print(f"{kind}: longest time of a partition without a chunk {own[0]:.2f} s; {late} of {len(own)} over 2 s")
         for words, count in self._workers.losses().items():
             print(f"{count} times a worker said that {words}")
-        print(
-            f"{len(seen.payloads)} of {sum(sent.values())} chunks, heard {seen.messages} times; {waiting} wait in outboxes"
-        )
+        print(f"{len(seen.payloads)} of {sum(sent.values())} chunks, heard {seen.messages} times", end="")
+        print(f"; {waiting} wait in outboxes")
         print(f"{len(found)} faults", flush=True)
         return found
 
