@@ -10,7 +10,7 @@ from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_o
 from eyestream.cli.progress import busy, load_all
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.privacy.calibration import Calibration, PerFeatureTables
-from eyestream.privacy.calibration.corpus import Corpus
+from eyestream.privacy.calibration.corpus import Corpus, refuse_twice
 from eyestream.privacy.mechanisms.entry import Entry, referred
 from eyestream.privacy.mechanisms.registry import declared_range, entries, entry_of, names
 from eyestream.privacy.release_type import Rows
@@ -20,6 +20,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.labels import load_labels
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.recordings import Recording
 
 __all__ = ["add_parser", "main"]
 
@@ -109,7 +110,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_own_options(parser)
     parser.add_argument("--about", default="recordings given by the user", help="what the recordings are, in words")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write; must not exist")
 
 
 def main(options: argparse.Namespace) -> None:
@@ -118,10 +119,12 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        The chunk length is no power of two, a constant is no feature, or FILE cannot be written.
+        The chunk length is no power of two, a constant is no feature, or FILE is there already or cannot be written.
     CalibrationError
-        There is no such mechanism, the recordings do not fit together, or hold no whole chunk.
+        There is no such mechanism, a recording was given twice, or they do not fit together, or hold no whole chunk.
     """
+    if options.out.exists():
+        raise ConfigError(f"{options.out}: exists already; nothing was written")
     if options.adapt is not None:
         _adapt(options)
         return
@@ -133,8 +136,7 @@ def main(options: argparse.Namespace) -> None:
     entry = _entry(options.mechanism)
     if not entry.mechanism.domain.takes(options.chunk):
         raise ConfigError(f"--chunk must be {entry.mechanism.domain.length}, not {options.chunk}")
-    profile = load_profile(options.profile) if options.profile else None
-    loaded = load_all(options.recordings, profile)
+    loaded = _loaded(options)
     names = loaded[0].names
     unknown = [name for name in options.constant or () if name not in names]
     if unknown:
@@ -154,6 +156,14 @@ def main(options: argparse.Namespace) -> None:
     if isinstance(tables, PerFeatureTables) and not options.range:
         covered = np.median(tables.diameter[active] / (2 * tables.radius[active]))
         print(f"largest distance of two chunks over the sensitivity, median feature: {covered:.2f}")
+
+
+def _loaded(options: argparse.Namespace) -> list[Recording]:
+    """The recordings, each of which must be there once."""
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = load_all(options.recordings, profile)
+    refuse_twice(loaded)
+    return loaded
 
 
 def _save(calibration: Calibration, path: Path) -> None:
@@ -176,8 +186,7 @@ def _adapt(options: argparse.Namespace) -> None:
         raise CalibrationError(
             f"--adapt: the calibration to adapt has no maps of features; it is one of {base.mechanism}"
         )
-    profile = load_profile(options.profile) if options.profile else None
-    loaded = load_all(options.recordings, profile)
+    loaded = _loaded(options)
     with busy(f"adapting to {len(loaded)} recordings"):
         calibration, kept = adapt(base, Corpus.of(loaded, base.n), options.about)
     _save(calibration, options.out)
@@ -207,9 +216,8 @@ def _label(options: argparse.Namespace) -> None:
     if not Rows().takes(options.chunk):
         raise ConfigError(f"--chunk must be {Rows().length}, not {options.chunk}")
     known = load_labels(options.labels, options.task, options.recordings)
-    profile = load_profile(options.profile) if options.profile else None
     people: dict[str, list[LabelledSession]] = {}
-    for recording, one in zip(load_all(options.recordings, profile), known, strict=True):
+    for recording, one in zip(_loaded(options), known, strict=True):
         people.setdefault(one.person, []).append(LabelledSession(one.label, recording))
     entry = next(entry for entry in entries() if entry.labelled is not None)
     given = {"sessions": options.pseudonym, "declared": options.constant, "description": options.about}

@@ -1,12 +1,15 @@
-"""``eyestream guarantee``: what a privacy officer needs to know of a configuration."""
+"""``eyestream guarantee``: what a privacy officer needs to know of a configuration, or of a released recording."""
 
 import argparse
 import json
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from eyestream.errors import ConfigError
+from eyestream.rim.files.claims import load_claim
 from eyestream.rim.plan import load
 from eyestream.rim.plan.summary import summary
 
@@ -17,11 +20,15 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "guarantee",
-        help="say in words what a configuration guarantees",
+        help="say in words what a configuration guarantees, or a released recording",
         description="Print what a configuration guarantees and what it does not: per chunk, gaze event, window, "
-        "session, hour and day. Ten lines come first. Applications receive the full text in `meta`.",
+        "session, hour and day. Ten lines come first. Applications receive the full text in `meta`. With CLAIM: "
+        "what is claimed of a recording that somebody has released.",
     )
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
+    parser.add_argument(
+        "claim", nargs="?", type=Path, metavar="CLAIM", help="NAME.claim.json, which lies beside a released recording"
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration")
     parser.add_argument("--json", action="store_true", help="the claim of each stream for machines, one JSON object")
 
 
@@ -32,7 +39,16 @@ def main(options: argparse.Namespace) -> None:
     ------
     ConfigError, CalibrationError
         The configuration or its calibration cannot be used.
+    RecordingError
+        CLAIM is no claim of a released recording.
     """
+    if (options.claim is None) == (options.config is None):
+        raise ConfigError("expected --config FILE, or the CLAIM of a released recording")
+    if options.claim is not None:
+        if options.json:
+            raise ConfigError("--json goes with --config: a CLAIM is JSON already")
+        _say(load_claim(options.claim))
+        return
     streams = load(options.config).streams
     for name, stream in streams.items():
         for line in stream.warnings:
@@ -44,8 +60,11 @@ def main(options: argparse.Namespace) -> None:
     for name, guarantee in guarantees.items():
         if len(guarantees) > 1:
             print(f"stream {name}")
-        for topic, sentence in summary(streams[name]):
-            print(textwrap.fill(f"{topic + ' ':<16}{sentence}", width=100, subsequent_indent=" " * 16))
+        _say(summary(streams[name]))
         print("\nThe full text, which applications receive in `meta`:\n")
-        for topic, sentence in guarantee.sentences():
-            print(textwrap.fill(f"{topic + ' ':<16}{sentence}", width=100, subsequent_indent=" " * 16))
+        _say(guarantee.sentences())
+
+
+def _say(sentences: Iterable[tuple[str, str]]) -> None:
+    for topic, sentence in sentences:
+        print(textwrap.fill(f"{topic + ' ':<16}{sentence}", width=100, subsequent_indent=" " * 16))

@@ -38,7 +38,7 @@ COMMANDS = {
     "study": "utility of the mechanisms and attacks on them, as a report",
     "audit": "attack a mechanism from outside: a Python function, a program, or one of ours",
     "budget": "show what a ledger says was spent",
-    "guarantee": "say in words what a configuration guarantees",
+    "guarantee": "say in words what a configuration guarantees, or a released recording",
 }
 
 _ABOUT = "Differentially private release of eye-movement feature streams over MQTT."

@@ -35,22 +35,24 @@ class Wish:
     epsilon_per_minute : of the stream, on average over rows without a pause.
     delay_s : at most so long from a row to the release of its chunk.
     hide_identity : whether it must be hard to find out who it is.
-    hours_a_day : for the ceilings.
+    hours_a_day, hours_a_session : for the ceilings; a session may last the whole day where nothing else is said.
     """
 
     epsilon_per_minute: float
     delay_s: float
     hide_identity: bool = False
     hours_a_day: float = 8.0
+    hours_a_session: float | None = None
 
 
 PURPOSES = {
     "adapt": Wish(18.0, 20.0),
     "trends": Wish(18.0, 70.0),
-    "unrecognised": Wish(9.0, 40.0, hide_identity=True),
+    "unrecognised": Wish(9.0, 40.0, hide_identity=True, hours_a_day=256 / 60, hours_a_session=128 / 60),
 }
 """What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
-known anyway; the same of people whom the application must not recognise, at the price at which fewest were found."""
+known anyway; the same of people whom the application must not recognise, at the price at which fewest were found, and
+under the ceilings of the default configuration, which is for the same."""
 
 _WORDS = {
     "adapt": "to adapt to what the wearer does now",

@@ -29,7 +29,10 @@ from eyestream.wire.messages import PrivateChunk, RawRows, encode_private
 __all__ = ["ChunkCounters", "Condition", "Outcome", "Settled", "StreamRelease"]
 
 Condition = Literal["ready", "mechanism"] | Obstacle
-"""What became of the last due chunk: it was released, its mechanism failed, or what withheld it."""
+"""What became of the last due chunk: it was released, its mechanism failed, or what withheld it.
+
+Applications read it. A session that begins does not change it: one that releases nothing shows nowhere.
+"""
 
 
 @dataclass(slots=True)

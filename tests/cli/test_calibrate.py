@@ -67,9 +67,9 @@ def four_people(folder: Path) -> list[str]:
 
 def test_klt_is_given_the_shipped_books_and_what_is_linear_is_not(tmp_path: Path) -> None:
     paths = four_people(tmp_path)
-    for words, count in (([], len(shipped_books())), (["--linear"], 0)):
-        main(["calibrate", *paths, "--mechanism", "klt", "--chunk", "32", *words, "--out", str(tmp_path / "made")])
-        tables = calibrations.load(tmp_path / "made").tables
+    for name, words, count in (("usual", [], len(shipped_books())), ("linear", ["--linear"], 0)):
+        main(["calibrate", *paths, "--mechanism", "klt", "--chunk", "32", *words, "--out", str(tmp_path / name)])
+        tables = calibrations.load(tmp_path / name).tables
         assert isinstance(tables, JointTables)
         assert len(books_of(tables)) == count
 
@@ -77,9 +77,9 @@ def test_klt_is_given_the_shipped_books_and_what_is_linear_is_not(tmp_path: Path
 def test_one_score_by_its_name_and_by_that_of_0_1_0(tmp_path: Path) -> None:
     paths, hashes = four_people(tmp_path), []
     for option in ("--one-score", "--shed-identity"):
-        words = ["--mechanism", "klt", "--chunk", "32", option, "1", "--out", str(tmp_path / "one")]
+        words = ["--mechanism", "klt", "--chunk", "32", option, "1", "--out", str(tmp_path / option)]
         main(["calibrate", *paths, *words])
-        made = calibrations.load(tmp_path / "one")
+        made = calibrations.load(tmp_path / option)
         assert isinstance(made.tables, JointTables)
         assert made.tables.basis.shape[1] == 1
         hashes.append(made.content_hash)
@@ -143,3 +143,34 @@ def test_recordings_that_do_not_fit_are_one_line(
     assert "c.csv: line 4: time does not increase" in refused(["calibrate", str(tmp_path / "c.csv"), *rest], capsys)
     assert "other features" in refused(["calibrate", people[0], str(tmp_path / "d.csv"), *rest], capsys)
     assert "no such file" in refused(["calibrate", str(tmp_path / "e.csv"), *rest], capsys)
+
+
+def test_a_recording_that_comes_twice_is_refused(
+    people: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its rows, whatever it is called and however it is written; where nothing varies two people may be alike."""
+    rows, still = tmp_path / "again.csv", recordings.load(people[0])
+    recordings.save(still, rows)
+    copy = tmp_path / "link.npz"
+    copy.symlink_to(people[0])
+    rest = ["--mechanism", "cfpa", "--chunk", "32", "--out", str(tmp_path / "out")]
+    for second in (people[0], rows, copy):
+        said = refused(["calibrate", *people, str(second), *rest], capsys)
+        assert f"{people[0]} and {second} hold the same rows: give each recording once" in said
+    assert not (tmp_path / "out").exists()
+    alike = []
+    for name in ("c.npz", "d.npz"):
+        alike.append(str(tmp_path / name))
+        recordings.save(Recording(still.t, np.ones_like(still.features), NAMES), Path(alike[-1]))
+    main(["calibrate", *people, *alike, *rest])
+    assert calibrations.load(tmp_path / "out").provenance.people == 4
+
+
+def test_what_is_there_is_never_overwritten(
+    people: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (out := tmp_path / "mine.npz").write_text("a year of work")
+    for words in (["--mechanism", "cfpa", "--chunk", "32"], ["--adapt", "everyday-klt-mapped-32"]):
+        said = refused(["calibrate", *people, *words, "--out", str(out)], capsys)
+        assert f"{out}: exists already; nothing was written" in said
+    assert out.read_text() == "a year of work"

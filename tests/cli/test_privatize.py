@@ -95,10 +95,11 @@ def relative_error(path: Path, mechanism: str, tmp_path: Path, epsilon: float) -
     """
     own = recordings.load(path)
     recordings.save(replace(own, features=own.features * (1.0 + 1e-5)), tmp_path / "near.npz")
-    calibrate(tmp_path / "near.npz", mechanism, tmp_path / "calibration")
-    words = ["--calibration", str(tmp_path / "calibration"), "--epsilon", f"{epsilon}", "--out", str(tmp_path / "out")]
+    made = tmp_path / f"calibration-{epsilon}"
+    calibrate(tmp_path / "near.npz", mechanism, made)
+    words = ["--calibration", str(made), "--epsilon", f"{epsilon}", "--out", str(tmp_path / "out")]
     main(["privatize", str(path), *words])
-    active = ~calibrations.load(tmp_path / "calibration").constant
+    active = ~calibrations.load(made).constant
     before, after = recordings.load(path).features, recordings.load(tmp_path / "out" / path.name).features
     rows = len(before) // 32 * 32
     before, after = before[:rows, active], after[:rows, active]

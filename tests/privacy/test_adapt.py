@@ -162,5 +162,5 @@ def test_the_command(base: Calibration, tmp_path: Path, capsys: pytest.CaptureFi
         (["--chunk", "32"], "expected --mechanism and --chunk, or --adapt BASE"),
     ):
         with pytest.raises(SystemExit):
-            main(["calibrate", *paths, *words, "--out", str(out)])
+            main(["calibrate", *paths, *words, "--out", str(tmp_path / "no.npz")])
         assert said in capsys.readouterr().err

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.mechanisms import build
-from eyestream.privacy.reservation import Granted, Request
+from eyestream.privacy.reservation import Granted, Request, Withheld
 from eyestream.release.stream import Outcome, StreamRelease
 from eyestream.rim.files import calibrations
 from eyestream.rim.sdk.publisher import Publisher
@@ -88,6 +88,27 @@ def test_a_baseline_without_any_value_changes_noisy_values_alone(rows: Array, ca
         )
         assert np.isfinite(here.values).all()
     assert not caplog.records
+
+
+def test_a_session_after_a_spent_one_shows_with_its_first_released_chunk(rows: Array) -> None:
+    """Applications read the condition: a session too short to release anything, and a first row, are not in it."""
+    stream = StreamRelease(SETTINGS, build(CALIBRATION, 4.8, noise=SeededNoise(3)), lambda: 7)
+
+    def live(session: int, rows: Array) -> list[tuple[str, int]]:
+        """What is said after each message, and how many chunks were released until then; the first session is spent."""
+        said = list[tuple[str, int]]()
+        for begin in range(0, len(rows), 16):
+            message = RawRows(session, begin, rows[begin : begin + 16], end=begin + 16 == len(rows))
+            outcome = stream.feed(message, 1000 * session + begin / 2)
+            spent = [one.session == 1 and not one.unreleased for one in outcome.requests]
+            asked = zip(outcome.requests, spent, strict=True)
+            stream.answer([Withheld(one, "session") if withheld else Granted(one) for one, withheld in asked])
+            said.append((stream.condition, stream.counters.released))
+        return said
+
+    assert live(1, rows[: 3 * N])[-1] == ("session", 0)
+    assert live(2, rows[:BASELINE]) == [("session", 0)] * 8
+    assert live(3, rows[: 3 * N]) == [("session", 0)] * 11 + [("ready", 1)]
 
 
 async def test_the_tracker_knows_by_itself(rows: Array) -> None:

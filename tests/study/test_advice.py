@@ -216,6 +216,16 @@ def test_a_purpose_becomes_a_configuration_that_is_what_was_advised(
     assert "neither is ever overwritten" in capsys.readouterr().err
 
 
+def test_the_default_and_its_purpose_have_one_budget(tmp_path: Path) -> None:
+    """Whoever names the purpose that the default is the answer to gets what the default gets."""
+    for name, words in (("default", []), ("named", ["--purpose", "unrecognised"])):
+        main(["init", str(tmp_path / name), *words])
+    default, named = (config.load(tmp_path / name / "sidecar.toml") for name in ("default", "named"))
+    assert named.budget == default.budget
+    for key in ("calibration", "epsilon"):
+        assert getattr(named.stream[0].privacy, key) == getattr(default.stream[0].privacy, key)
+
+
 def test_advice_is_written_where_it_is_asked_for(
     table: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

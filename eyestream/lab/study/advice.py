@@ -63,8 +63,8 @@ class Advice:
     delay_s : length of a chunk.
     expected : utility, live and of whole recordings, by name, and of each feature.
     identity : the strongest attacker of those that were tried, and how sure.
-    price : epsilon of a chunk, of a minute on average and at worst, of a second of gaze, and of a day; where a baseline
-        is taken off, of gaze that lies behind its reach.
+    price : epsilon of a chunk, of a minute on average and at worst, of a second of gaze, of a session and of a day;
+        where a baseline is taken off, of gaze that lies behind its reach.
     withheld_s : of each session, for its baseline; what lies in there costs up to the sum over the session.
     guess_factor : by which a chunk raises the chance of a right guess about it, at most, on average.
     """
@@ -86,7 +86,7 @@ class Advice:
 
     def configuration(self) -> str:
         """The tables of a sidecar's configuration that do what is advised."""
-        touched, day = self._touched, self.price["day"]
+        touched = self._touched
         return (
             "[stream.privacy]\n"
             f'calibration = "{self.calibration}"\n'
@@ -95,8 +95,8 @@ class Advice:
             "[budget]\n"
             f"window_chunks = {touched}\n"
             f"window_epsilon = {touched * self.epsilon:g}\n"
-            f"session_epsilon = {day:g}\n"
-            f"day_epsilon = {day:g}\n"
+            f"session_epsilon = {self.price['session']:g}\n"
+            f"day_epsilon = {self.price['day']:g}\n"
         )
 
     def into(self, text: str) -> str:
@@ -163,6 +163,7 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
             "minute": costs.minute,
             "worst_minute": costs.worst_minute,
             "second": costs.second,
+            "session": costs.minute * 60 * (wish.hours_a_session or wish.hours_a_day),
             "day": costs.minute * 60 * wish.hours_a_day,
         },
         guess_factor=float(mechanism.gain),

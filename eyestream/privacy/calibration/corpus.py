@@ -14,7 +14,7 @@ from eyestream.privacy.calibration.tables import Tables
 from eyestream.privacy.frame import Domain
 from eyestream.streams import FrontEndMark, same_rate
 
-__all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "whole_chunks"]
+__all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "refuse_twice", "whole_chunks"]
 
 Array = NDArray[np.float64]
 
@@ -60,6 +60,22 @@ def whole_chunks(features: Array, n: int) -> Array:
     """Chunks (C, F, n) of a recording's rows (m, F): whole ones without overlap, the tail left out."""
     count = len(features) // n
     return features[: count * n].reshape(count, n, features.shape[1]).transpose(0, 2, 1)
+
+
+def refuse_twice(recordings: Sequence[Rows]) -> None:
+    """Raise CalibrationError where two recordings hold the same rows, under whatever names: one would count twice.
+
+    Where nothing varies, recordings of two people may be alike.
+    """
+    known: dict[str, str] = {}
+    for recording in recordings:
+        if np.diff(np.nan_to_num(recording.features), axis=0).any():
+            rows = recording_hash(recording.features)
+            if rows in known:
+                raise CalibrationError(
+                    f"{known[rows]} and {recording.path} hold the same rows: give each recording once"
+                )
+            known[rows] = recording.path
 
 
 @dataclass(frozen=True, eq=False)

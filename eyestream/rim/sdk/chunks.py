@@ -83,7 +83,7 @@ class Chunks:
         """The chunks as they arrive, until the budget is spent; `budget` says when there is more.
 
         It ends when `exhausted` holds and what has arrived is taken. What a session had stays exhausted until the
-        first chunk of the next one: who begins in between ends at once. Wait for what comes later with a plain
+        next one releases a chunk: who begins in between ends at once. Wait for what comes later with a plain
         ``async for chunk in chunks``.
 
         Examples

@@ -11,7 +11,7 @@ let feature = 0;
 const STATES = {
   ready: "online: private chunks come",
   window: "paused: the window's ceiling is reached",
-  session: "the session's budget is spent, until the next session",
+  session: "the session's budget is spent, until the next session releases a chunk",
   day: "the day's budget is spent, until midnight UTC",
   lifetime: "the whole budget is spent: no more releases",
   ledger: "the ledger cannot be used: nothing is released",
