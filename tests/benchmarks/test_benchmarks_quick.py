@@ -17,7 +17,8 @@ BROKER = pytest.mark.needs("mosquitto")
 @pytest.mark.parametrize(
     "name",
     [
-        *(pytest.param(name, marks=pytest.mark.alone) for name in ("kernel", "offline", "ledger")),
+        pytest.param("kernel", marks=pytest.mark.alone),
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("offline", "ledger")),  # they only compute
         *(
             pytest.param(name, marks=[pytest.mark.alone, BROKER])
             for name in ("hop", "clients", "ingest", "fleet", "footprint")

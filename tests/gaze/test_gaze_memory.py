@@ -55,7 +55,7 @@ def test_no_event_is_left_in_rows_after_the_memory(algorithm: Algorithm) -> None
 @BOTH
 @pytest.mark.long
 def test_no_event_of_many_is_left_in_rows_after_the_memory(algorithm: Algorithm) -> None:
-    check(times=150, seed=2, algorithm=algorithm)
+    check(times=50, seed=2, algorithm=algorithm)
 
 
 @BOTH

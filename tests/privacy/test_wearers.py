@@ -276,10 +276,16 @@ def test_no_prefix_passes_a_ceiling_of_either_subject() -> None:
     assert list(violations(1500, seed=3)) == []
 
 
-@pytest.mark.long
-@pytest.mark.timeout(600)
-def test_no_prefix_of_many_more_lives_does() -> None:
-    assert list(violations(60_000, seed=4)) == []
+@pytest.mark.parametrize(
+    "lives",
+    [
+        pytest.param(6_000, marks=pytest.mark.long),
+        pytest.param(60_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+    ],
+)
+def test_no_prefix_of_many_more_lives_does(lives: int) -> None:
+    """The rarest fault of `FAULTS` shows within 400 lives of this seed and of the other one."""
+    assert list(violations(lives, seed=4)) == []
 
 
 def test_the_lives_name_wearers_and_both_subjects_withhold() -> None:

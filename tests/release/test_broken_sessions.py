@@ -152,7 +152,14 @@ def found(
     return faults, stretches
 
 
-@pytest.mark.parametrize("lives", [120, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize(
+    "lives",
+    [
+        120,
+        pytest.param(400, marks=pytest.mark.long),
+        pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
+    ],
+)
 def test_no_gaze_reaches_further_than_is_claimed(tmp_path: Path, lives: int) -> None:
     """Without baselines too, where `apart` is 0: a break changes nothing there, as each row is in one chunk."""
     faults, stretches = found(tmp_path, lives)

@@ -1,4 +1,4 @@
-"""What configurations decide, as digests: `python -m tests.tape.decided [FEW|ALL]` prints them, for a subprocess.
+"""What configurations decide, as digests: `python -m tests.tape.decided [FEW|ALL|2/5]` prints them, for a subprocess.
 
 Law, code, directions, gains, expected errors, gains of looking back and the claim are digests of every bit. The words
 are those that one noise tape gives for fixed chunks, before the release is made of them: scores come from BLAS, so a
@@ -38,9 +38,15 @@ _FEW = ("everyday-klt-anchored-64 4", "everyday-klt-one-32 9.6", "everyday-cfpa-
 
 
 def configurations(which: str) -> dict[str, tuple[str, float, dict[str, Any]]]:
-    """Calibration, epsilon and options by name: of every shipped calibration, or of a few."""
+    """Calibration, epsilon and options by name: of every shipped calibration, or of a few.
+
+    Or, for "2/5", every fifth of all: a calibration has three or four, so these are of all mechanisms and epsilons.
+    """
     found = {f"{one} {epsilon:g}{_said(own)}": (one, epsilon, own) for one, epsilon, own in _every()}
-    return found if which == ALL else {name: found[name] for name in _FEW}
+    if which in (ALL, FEW):
+        return found if which == ALL else {name: found[name] for name in _FEW}
+    first, _, each = which.partition("/")
+    return {name: found[name] for name in list(found)[int(first) :: int(each)]}
 
 
 def _every() -> Iterator[tuple[str, float, dict[str, Any]]]:

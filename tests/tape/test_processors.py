@@ -47,11 +47,16 @@ def test_so_do_other_kernels(name: str) -> None:
     assert_the_same(answer(ENVIRONMENTS[name], "-m", "tests.tape.decided", FEW)["decided"])
 
 
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_so_do_all_kernels_for_every_shipped_calibration(name: str) -> None:
-    assert_the_same(answer(ENVIRONMENTS[name], "-m", "tests.tape.decided", ALL)["decided"])
+@pytest.mark.parametrize(
+    ("name", "which"),
+    [
+        *(pytest.param(name, f"{turn % 5}/5", marks=pytest.mark.long) for turn, name in enumerate(ENVIRONMENTS)),
+        *(pytest.param(name, ALL, marks=[pytest.mark.slow, pytest.mark.timeout(600)]) for name in ENVIRONMENTS),
+    ],
+)
+def test_so_do_all_kernels_for_every_shipped_calibration(name: str, which: str) -> None:
+    """In turns: each configuration under every fifth kernel."""
+    assert_the_same(answer(ENVIRONMENTS[name], "-m", "tests.tape.decided", which)["decided"])
 
 
 @pytest.mark.long

@@ -17,9 +17,15 @@ Check = Callable[[], Finding]
 Part = tuple[bool, str]
 
 
-def first_failure(*parts: Part) -> Finding:
-    """The first part that does not hold; when all do, what the first one measured, and how many there are."""
-    for holds, figure in parts:
+def first_failure(*parts: Part | Callable[[], Part]) -> Finding:
+    """The first part that does not hold; when all do, what the first one measured, and how many there are.
+
+    A part that takes long to measure is given as a function, which is called when those before it hold.
+    """
+    figures = []
+    for part in parts:
+        holds, figure = part() if callable(part) else part
         if not holds:
             return Finding(False, figure)
-    return Finding(True, f"{parts[0][1]} ({len(parts)} figures)")
+        figures.append(figure)
+    return Finding(True, f"{figures[0]} ({len(figures)} figures)")

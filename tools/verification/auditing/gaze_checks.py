@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tests.rigs.gaze_memory import border, degrees, glimpses, hunt, lived, reports, switched_off, trace
 from tests.rigs.gaze_streams import Event, Sent, more_data, ordinary, shorter_way
-from tools.verification.auditing.findings import Finding, first_failure
+from tools.verification.auditing.findings import Finding, Part, first_failure
 
 __all__ = ["borders", "memory"]
 
@@ -35,15 +35,27 @@ def memory() -> Finding:
 
 def borders() -> Finding:
     """Sender reports of Neon's in a blink; late glimpses in silence; events before a border; a tracker switched off."""
-    told = [one.escape or f"{one.rows} rows differ" for one in reports() if one.escape or one.rows]
-    seen = [one.escape for one in glimpses(_GLIMPSES, 1) if one.escape]
-    after = border(_GLIMPSES, 1)
     return first_failure(
-        (not told, f"a sender report in a blink: {told[:1]}"),
-        (not seen, f"{len(seen)} of {_GLIMPSES} glimpses in silence: {seen[:1]}"),
-        (not after, f"{len(after)} of {_GLIMPSES} events before a border: {after[:1]}"),
+        _reports,
         (switched_off(46.0) == switched_off(44.9), "the last second of gaze decides when a tracker is off"),
+        _glimpses,
+        _before_a_border,
     )
+
+
+def _reports() -> Part:
+    told = [one.escape or f"{one.rows} rows differ" for one in reports() if one.escape or one.rows]
+    return not told, f"a sender report in a blink: {told[:1]}"
+
+
+def _glimpses() -> Part:
+    seen = [one.escape for one in glimpses(_GLIMPSES, 1) if one.escape]
+    return not seen, f"{len(seen)} of {_GLIMPSES} glimpses in silence: {seen[:1]}"
+
+
+def _before_a_border() -> Part:
+    after = border(_GLIMPSES, 1)
+    return not after, f"{len(after)} of {_GLIMPSES} events before a border: {after[:1]}"
 
 
 def _known() -> Iterator[tuple[str, Sent, Sent, Event, float]]:

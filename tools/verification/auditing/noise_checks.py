@@ -190,8 +190,10 @@ def _no_seed() -> Part:
     for path in sources:
         text = path.read_text(encoding="utf-8")
         apart = path.parent.name == "sources" and "eyestream.privacy" not in text and "default_rng" not in text
-        words = ("os.environ", "getenv", *(() if _makes_calibrations(path, root) else ("default_rng",)))
-        told += [path.name for word in words if word in text and not apart]
+        found = [word for word in ("os.environ", "getenv", "default_rng") if word in text]
+        if "default_rng" in found and _makes_calibrations(path, root):
+            found.remove("default_rng")
+        told += [path.name for _ in found if not apart]
     told += sorted(_keys(Settings) & {"seed", "noise", "key", "random", "rng", "entropy", "mode"})
     return not told, f"randomness can be chosen: {', '.join(told)}"
 
