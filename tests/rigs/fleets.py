@@ -222,16 +222,16 @@ class Seen:
             found.append(f"{len(self.payloads)} of {sum(sent.values())} chunks were seen")
         if charged != len(self.payloads):
             found.append(f"{charged} chunks were charged, {len(self.payloads)} seen")
-        whole: dict[str, list[list[int]]] = {device: [] for device in sent}
         sessions: dict[tuple[str, int], list[int]] = defaultdict(list)
         for name, data in self.payloads.items():
             chunk = decode_private(min(data))
             sessions[self.devices[name], chunk.session].append(chunk.chunk)
-        for (device, _), numbers in sessions.items():
-            whole[device].append(sorted(numbers))
-        found += [
-            f"{device}: not one session of {sent[device]} chunks"
-            for device, own in whole.items()
-            if own != [list(range(sent[device]))]
-        ]
+        for device, count in sent.items():
+            own = [Counter(numbers) for (whose, _), numbers in sessions.items() if whose == device]
+            if own != [Counter(range(count))]:
+                told = (
+                    f"{min(one)} to {max(one)} without {max(one) + 1 - len(one)}, {one.total() - len(one)} twice"
+                    for one in own
+                )
+                found.append(f"{device} sent {count} chunks; its sessions have {'; '.join(told)}")
         return found

@@ -262,6 +262,7 @@ class World:
         self.today = DAY
         self.key: bytes | None = secrets.token_bytes(32)
         self.shard: Shard | None = None
+        self.guarded = True
 
     def live(self, points: Points | None = None) -> bool:
         """One life, to the end of the log unless it is killed; says whether it came there."""
@@ -284,7 +285,14 @@ class World:
         with (
             mock.patch("eyestream.rim.shard.directory.Shard", self.kind),
             opened_shard(
-                self.folder, 0, 1, self.streams, ceilings=self.ceilings, today=lambda: self.today, key=self.key
+                self.folder,
+                0,
+                1,
+                self.streams,
+                ceilings=self.ceilings,
+                today=lambda: self.today,
+                key=self.key,
+                guarded=self.guarded,
             ) as self.shard,
         ):
             yield self.shard

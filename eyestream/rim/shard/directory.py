@@ -66,6 +66,7 @@ def opened_shard(
     today: Callable[[], int],
     levels: int = 1,
     key: bytes | None = None,
+    guarded: bool = False,
 ) -> Iterator[Shard]:
     """The shard in `folder`, held by this process alone.
 
@@ -73,7 +74,7 @@ def opened_shard(
     ----------
     folder, partition, partitions
         As for `create_shard`, and the same as then: devices would meet a ledger that does not know them.
-    streams, today, levels
+    streams, today, levels, guarded
         As for `Shard`.
     ceilings
         As for `Ledger`.
@@ -102,4 +103,5 @@ def opened_shard(
                 f"{folder}: was made for partition {made[0]} of {made[1]}, not {partition} of {partitions}; the number "
                 "of partitions is fixed for the life of the ledgers"
             )
-        yield Shard(streams, ledger, outbox, today=today, levels=levels, seal=None if key is None else Seal(key))
+        seal = None if key is None else Seal(key)
+        yield Shard(streams, ledger, outbox, today=today, levels=levels, seal=seal, guarded=guarded)

@@ -91,6 +91,7 @@ async def run_shard(
                 today=today,
                 levels=plan.settings.budget.levels,
                 key=key,
+                guarded=True,
             )
         )
         worker = ShardWorker(shard, log, place)

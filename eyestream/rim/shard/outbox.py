@@ -7,9 +7,11 @@ same reservation.
 **Opening** writes the file again, and puts it durably into place by one `rename`: a page that a failed `fdatasync` has
 left in memory alone would otherwise be read, published, and lost with the power.
 
-**Damage.** The last append may be torn. It may also have been published, and damaged by the disk afterwards; nobody can
-tell. So with a frame that cannot be read, all that was reserved and is not in the frames before is given up: it counts
-as spent and is never computed again. Nothing leaves twice, and such a chunk may be lost.
+**Damage.** The last append may be torn. It may also have been published, and damaged by the disk afterwards. A second
+place knows which: it is told how many frames there are before any of the last one is published. A file with fewer is
+refused. With as many, a frame that cannot be read was never sent, and what it held is computed again under its
+reservation. Without a second place nobody can tell. Then all that was reserved and is not in the frames before is given
+up: it counts as spent and is never computed again. Nothing leaves twice, and such a chunk may be lost.
 
 **Failure.** A write or `fdatasync` that fails ends the outbox's life in this process; it is never retried.
 """
