@@ -89,6 +89,7 @@ def test_the_first_session_of_every_wearer_and_pseudonym_is_withheld_and_free() 
 def test_control_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from eyestream.privacy.tasks.history import History, OverHistory
 
+    calibration()  # without the fault, also where this test is the first to ask for it
     if fault == "history of nobody":
         monkeypatch.setattr(OverHistory, "off", lambda self, chunk: chunk)
     elif fault == "history counts its own session":
