@@ -19,7 +19,8 @@ CORPORA = ("gazegraph", "nlgem", "everyday")
 
 def cells_of(study: Path) -> list[dict[str, Any]]:
     """Cells of one study, all lines of a system together; of a claim the loss alone."""
-    order = ["raw", *(key_of(*one) for name in dict(systems()) for one in systems() if one[0] == name)]
+    every = systems()
+    order = ["raw", *(key_of(*one) for name in dict(every) for one in every if one[0] == name)]
     found = {}
     for path in sorted((study / "cells").glob(f"*{CELLS}")):
         cell = json.loads(path.read_text(encoding="utf-8"))
