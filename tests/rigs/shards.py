@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.second_place import Lengths
+from eyestream.rim.ledger.records import RELEASED
+from eyestream.rim.ledger.second_place import Lengths, recalled
 from eyestream.rim.logs.log import Bounds, Entry, Publication
-from eyestream.rim.shard.directory import LEDGER, create_shard, opened_shard
+from eyestream.rim.shard.directory import LEDGER, create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.shard import Shard
 from eyestream.rim.shard.worker import ShardWorker
 from eyestream.streams import StreamKey
@@ -37,6 +39,7 @@ __all__ = [
     "MemoryPlace",
     "Points",
     "World",
+    "damage_from_last_reservation",
     "raw_log",
     "shard_settings",
 ]
@@ -284,15 +287,15 @@ class World:
         """The shard, not at work."""
         with (
             mock.patch("eyestream.rim.shard.directory.Shard", self.kind),
+            held_outbox(self.folder, 0, 1) as outbox,
             opened_shard(
                 self.folder,
-                0,
-                1,
+                outbox,
                 self.streams,
                 ceilings=self.ceilings,
                 today=lambda: self.today,
                 key=self.key,
-                guarded=self.guarded,
+                remembered=asyncio.run(recalled(self.place, outbox.contents.ledger)) if self.guarded else None,
             ) as self.shard,
         ):
             yield self.shard
@@ -318,6 +321,16 @@ class World:
         with self.opened() as shard:
             odometer = shard._ledger.odometer(device)
         return 0 if odometer is None else odometer.epsilon
+
+
+def damage_from_last_reservation(path: Path) -> None:
+    """Of a ledger without a snapshot: no record from there on can be read."""
+    data = bytearray(path.read_bytes())
+    places = range(RECORD_BYTES, len(data), RECORD_BYTES)
+    last = max(place for place in places if int.from_bytes(data[place : place + 2], "little") == RELEASED)
+    for place in range(last, len(data), RECORD_BYTES):
+        data[place + 9] ^= 1
+    path.write_bytes(data)
 
 
 @contextmanager

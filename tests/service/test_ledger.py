@@ -609,6 +609,38 @@ def test_a_long_stretch_of_damage_is_no_torn_tail(path):
         use(path)
 
 
+def damage(path: Path, record: int) -> None:
+    """One byte of a record, counted from the end: -1 is the last."""
+    data = bytearray(path.read_bytes())
+    data[len(data) + 64 * record + 9] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(("known", "spent", "unreadable"), [(1, 5, 0), (2, 10, 1)])
+def test_a_damaged_end_under_which_nothing_was_released_is_cut_off(path, known, spent, unreadable):
+    """So says who was told of `known` chunks; of more, the damage counts as before."""
+    for index in range(2):
+        with use(path) as ledger:
+            ledger.reserve([ask(index)], 100)
+    damage(path, -1)
+    with Ledger(path, ceilings=FREE, suffices=lambda book: book.released >= known) as ledger:
+        odometer = ledger.odometer("d")
+        again = ledger.reserve([ask(1)], 100)
+    assert (odometer.epsilon, odometer.unreadable) == (spent, unreadable)
+    assert isinstance(again[0], Withheld if unreadable else Granted)
+    assert epsilon(path) == spent + (0 if unreadable else 5), "and for every later reading"
+
+
+def test_damage_before_a_whole_record_is_never_cut_off(path):
+    """What the whole one says may rest on it."""
+    with use(path) as ledger:
+        ledger.reserve([ask(0), ask(1)], 100)
+    damage(path, -2)
+    with Ledger(path, ceilings=FREE, suffices=lambda book: True) as ledger:
+        odometer = ledger.odometer("d")
+    assert (odometer.epsilon, odometer.unreadable) == (10, 1)
+
+
 def test_a_withheld_slot_waits_for_no_sync_and_a_released_one_does(path, monkeypatch):
     syncs = []
     monkeypatch.setattr(LedgerFile, "sync", lambda self: syncs.append(1))

@@ -17,10 +17,10 @@ from eyestream.privacy.charge import Ceilings
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, refuse_shorter
 from eyestream.rim.logs.log import Entry
-from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, opened_shard
+from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack, unpack
 from eyestream.rim.shard.worker import ShardWorker
-from tests.rigs.shards import CountingMechanism, Points, World, raw_log, shard_settings
+from tests.rigs.shards import CountingMechanism, Points, World, damage_from_last_reservation, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
 
 
@@ -119,7 +119,7 @@ def test_another_number_of_partitions_is_refused(tmp_path: Path, partition: int,
     one = world(tmp_path / "shard")
     with (
         pytest.raises(ShardError, match=r"partition 0 of 1, not \d of 2; the number of partitions is fixed"),
-        opened_shard(one.folder, partition, partitions, [], ceilings=Ceilings(), today=lambda: 0),
+        held_outbox(one.folder, partition, partitions),
     ):
         pass
 
@@ -129,7 +129,10 @@ def test_rows_of_another_partition_are_refused(tmp_path: Path) -> None:
     (folder := tmp_path / "shard").mkdir()
     create_shard(folder, 1, 2, created=0)
     streams = [(shard_settings(device), CountingMechanism()) for device in ("d", "e")]
-    with opened_shard(folder, 1, 2, streams, ceilings=Ceilings(), today=lambda: 0) as shard:
+    with (
+        held_outbox(folder, 1, 2) as outbox,
+        opened_shard(folder, outbox, streams, ceilings=Ceilings(), today=lambda: 0) as shard,
+    ):
         (served,) = shard.streams
         shard.take(raw_log(("d", "e"), 2))
         assert shard.rejected == {"partition": sum(entry.key != served for entry in raw_log(("d", "e"), 2))}
@@ -147,7 +150,7 @@ def test_a_shard_that_is_half_made_is_not_there(tmp_path: Path) -> None:
 def test_a_shard_that_is_not_there_is_made_by_a_person(tmp_path: Path) -> None:
     with (
         pytest.raises(ShardError, match=r"there is no shard; put its directory back.*`eyestream shard --new`"),
-        opened_shard(tmp_path, 0, 1, [], ceilings=Ceilings(), today=lambda: 0),
+        held_outbox(tmp_path, 0, 1),
     ):
         pass
 
@@ -156,6 +159,12 @@ def test_a_foreign_ledger_is_refused(tmp_path: Path) -> None:
     one, other = world(tmp_path / "one"), world(tmp_path / "other")
     shutil.copy(other.folder / LEDGER, one.folder / LEDGER)
     assert "belong together" in str(raised(one))
+    assert other.live()
+    damage_from_last_reservation(other.folder / LEDGER)
+    shutil.copy(other.folder / LEDGER, one.folder / LEDGER)
+    assert "belong together" in str(raised(one))
+    data = (other.folder / LEDGER).read_bytes()
+    assert (one.folder / LEDGER).read_bytes().startswith(data), "nothing of it is cut off"
 
 
 @pytest.mark.parametrize("lost", [1, 5, None])
@@ -446,7 +455,10 @@ def test_a_change_of_condition_is_noticed_once(tmp_path: Path, most: int, change
     create_shard(folder, 0, 1, created=0)
     streams = [(shard_settings("d"), CountingMechanism())]
     ceilings = Ceilings(lifetime=most * COST)
-    with opened_shard(folder, 0, 1, streams, ceilings=ceilings, today=lambda: 0) as shard:
+    with (
+        held_outbox(folder, 0, 1) as outbox,
+        opened_shard(folder, outbox, streams, ceilings=ceilings, today=lambda: 0) as shard,
+    ):
         for entry in raw_log(("d",), CHUNKS):
             shard.take([entry])
         assert shard.changes == changes

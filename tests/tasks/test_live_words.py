@@ -24,7 +24,7 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
-from eyestream.rim.shard.directory import create_shard, opened_shard
+from eyestream.rim.shard.directory import create_shard, held_outbox, opened_shard
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.testing.clocks import until
 from eyestream.testing.noise import FixedNoise
@@ -296,6 +296,7 @@ def test_a_shard_keeps_no_history(tmp_path: Path) -> None:
     streams = [(SETTINGS, build(calibration(), EPSILON))]
     with (
         pytest.raises(ShardError, match="hmd-1/features: a shard keeps no history of wearers"),
-        opened_shard(tmp_path, 0, 1, streams, ceilings=Ceilings(), today=lambda: 1),
+        held_outbox(tmp_path, 0, 1) as outbox,
+        opened_shard(tmp_path, outbox, streams, ceilings=Ceilings(), today=lambda: 1),
     ):
         raise AssertionError("it was let in")

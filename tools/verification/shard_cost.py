@@ -25,7 +25,7 @@ from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.second_place import FilePlace, Lengths
 from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 from eyestream.rim.plan import resolved
-from eyestream.rim.shard.directory import create_shard, opened_shard
+from eyestream.rim.shard.directory import create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.frames import Step
 from eyestream.rim.shard.outbox import DurableOutbox
 from eyestream.rim.shard.worker import ShardWorker
@@ -96,7 +96,8 @@ async def worker(folder: Path, rows: int) -> float:
         async with connected([server.url]) as client:
             await make_streams(client, [0], replicas=1, raw_age_s=600.0, released_age_s=600.0)
             with (
-                opened_shard(folder / "nats", 0, 1, streams, ceilings=Ceilings(), today=lambda: 20_000) as shard,
+                held_outbox(folder / "nats", 0, 1) as outbox,
+                opened_shard(folder / "nats", outbox, streams, ceilings=Ceilings(), today=lambda: 20_000) as shard,
                 contextlib.closing(FilePlace(folder / "place")) as place,
             ):
                 made, stop = ShardWorker(shard, NatsLog(client, 0), place), asyncio.Event()

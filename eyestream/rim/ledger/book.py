@@ -14,17 +14,22 @@ border of a record or with a damaged rest of one, which then counts as one; and,
 damaged, what an announcement among them said: a device or a wearer that was new, a session that had just begun, a
 charge higher than any before. The day of a damaged record is not known either: it counts on the account's last day and
 on the next one that has a slot. If the host's clock was also set back over midnight, that may be a day too early.
+
+**Who knows better.** A second place is told how many chunks the ledger has reserved before anything is released under
+them. Where there are as many in front of a damaged end, nothing was released under that: it counts for nothing, and the
+writer cuts it off. Damage in front of a whole record always counts.
 """
 
 import dataclasses
 import gc
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Account
+from eyestream.privacy.reservation import RowMark
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.checksum import Checksum, Header, Source, Tail, read_header, write_header
 from eyestream.rim.ledger.records import NamePiece, SlotFields
@@ -69,10 +74,13 @@ class Book:
     ----------
     pieces
         The bytes of the file from its beginning, cut anywhere.
+    suffices
+        Of the book of all records before a damaged end: whether nothing was released under more than these.
 
     Attributes
     ----------
     header : as it stands in the file.
+    cut : damaged records at the end that count for nothing.
     accounts, entries : by device, by stream.
     tail : the records after the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
@@ -85,7 +93,7 @@ class Book:
         Not a ledger, or damaged other than at its end; the message begins after the file's name.
     """
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes], suffices: "Callable[[Book], bool]" = lambda book: False) -> None:
         source = Source(pieces)
         self.header: Header = read_header(source.take(64))
         self.accounts: dict[str, Account] = {}
@@ -97,6 +105,7 @@ class Book:
         self._by_number: list[LedgerStream] = []
         self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
+        self.cut = 0
         if self.header.legacy is not None:
             self._read_legacy(source, self.header.legacy)
             return
@@ -110,8 +119,16 @@ class Book:
                 self._read(record)
             else:
                 damaged += 1
-        self._count_as_spent(damaged)
         self.tail.check_end()
+        if damaged and suffices(self):
+            self.cut = damaged
+        else:
+            self._count_as_spent(damaged)
+
+    @property
+    def released(self) -> int:
+        """Chunks that were reserved for a release, of all devices."""
+        return sum(account.odometer().released for account in self.accounts.values())
 
     def add(self, key: StreamKey) -> LedgerStream:
         """Open a stream that is new to the ledger."""
@@ -121,6 +138,11 @@ class Book:
         self._by_device.setdefault(key.device, []).append(known)
         self.streams[key] = known
         return known
+
+    def mark(self, key: StreamKey) -> RowMark | None:
+        """Up to where the rows of the stream are refused for ever; None: it has none."""
+        known = self.streams.get(key)
+        return None if known is None else known.account.mark(key.stream)
 
     def see_day(self, day: int) -> None:
         """Days never go backwards."""
@@ -247,11 +269,11 @@ class Book:
             self.add(StreamKey(device, stream))
 
 
-def read_book(path: Path, pieces: Iterable[bytes]) -> Book:
+def read_book(path: Path, pieces: Iterable[bytes], suffices: Callable[[Book], bool] = lambda book: False) -> Book:
     """The book of the file's bytes; its name, and the way out, stand in what is raised about its contents."""
     try:
         with no_collection():
-            return Book(pieces)
+            return Book(pieces, suffices)
     except LedgerError as error:
         if str(error).startswith(str(path)):
             raise

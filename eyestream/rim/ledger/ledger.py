@@ -27,7 +27,7 @@ can reset the budget: one that others than its owner can write is not opened.
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
+from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.checksum import Header
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, check_name
@@ -63,6 +64,8 @@ class Ledger:
         A file made by `create_ledger`, or by 0.1.0.
     ceilings
         The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
+    suffices
+        As for `Book`, from who asked a second place; without one a damaged end counts as spent.
 
     Raises
     ------
@@ -70,11 +73,13 @@ class Ledger:
         Missing, unreadable, foreign, in use by another process, not writable, or writable for others.
     """
 
-    def __init__(self, path: Path, *, ceilings: Ceilings) -> None:
+    def __init__(
+        self, path: Path, *, ceilings: Ceilings, suffices: Callable[[Book], bool] = lambda book: False
+    ) -> None:
         self._path, self._ceilings = path, ceilings
         self._lock = threading.Lock()
         self._pid, self._usable = os.getpid(), True
-        self._writer = Writer(path)
+        self._writer = Writer(path, suffices)
         self._book = self._writer.book
         try:
             with self._lock, self._writing():
@@ -105,7 +110,7 @@ class Ledger:
     def released(self) -> int:
         """Chunks that were reserved for a release, of all devices: it never falls, so a ledger with fewer is older."""
         with self._lock:
-            return sum(account.odometer().released for account in self._book.accounts.values())
+            return self._book.released
 
     @property
     def keys(self) -> list[StreamKey]:
@@ -123,8 +128,7 @@ class Ledger:
     def mark(self, key: StreamKey) -> RowMark | None:
         """Up to where the rows of the stream are refused for ever; None: it has none."""
         with self._lock:
-            known = self._book.streams.get(check_name(key))
-            return None if known is None else known.account.mark(key.stream)
+            return self._book.mark(check_name(key))
 
     def odometer(self, device: str) -> Odometer | None:
         """What the device has spent, over all streams and in each; None: the ledger does not know it."""

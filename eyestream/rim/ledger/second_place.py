@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from eyestream.errors import LedgerError
+from eyestream.errors import LedgerError, ShardError
 from eyestream.privacy.meter import Odometer
 from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger.file import LedgerFile, create_file
@@ -24,7 +24,7 @@ from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.streams import StreamKey
 
-__all__ = ["FilePlace", "GuardedLedger", "Lengths", "SecondPlace", "accept", "guarded", "refuse_shorter"]
+__all__ = ["FilePlace", "GuardedLedger", "Lengths", "SecondPlace", "accept", "guarded", "recalled", "refuse_shorter"]
 
 _RECORD = struct.Struct("<16sQQ16s")
 _MOST_BYTES = 1 << 20
@@ -63,6 +63,17 @@ def refuse_shorter(where: str, now: Lengths, remembered: Lengths) -> None:
                 f"{where}: the {what} is older than what was released: {has} of {had}. It was rolled back, or is a "
                 "copy; put the newest one in its place"
             )
+
+
+async def recalled(place: SecondPlace, shard: str) -> Lengths:
+    """What the second place remembers of a shard. Raises LinkError, LedgerError; ShardError: nothing."""
+    remembered = await place.read(shard)
+    if remembered is None:
+        raise ShardError(
+            f"shard {shard}: the second place knows nothing of it; `eyestream shard --new` makes both, and one that "
+            "was lost must be put back"
+        )
+    return remembered
 
 
 class FilePlace:

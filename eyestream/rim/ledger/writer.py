@@ -5,6 +5,7 @@ after that can be counted (`eyestream.rim.ledger.book`). There must be one calle
 """
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from eyestream.errors import LedgerError
@@ -12,7 +13,7 @@ from eyestream.privacy.charge import Charge
 from eyestream.privacy.reservation import Request
 from eyestream.privacy.stream_account import Announcement
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.book import LedgerStream, no_collection, read_book
+from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
 from eyestream.rim.ledger.checksum import VERSION
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.records import SlotFields
@@ -30,7 +31,7 @@ _LOG = logging.getLogger("eyestream.ledger")
 
 
 class Writer:
-    """The file at `path`, held by this process alone, and its book.
+    """The file at `path`, held by this process alone, and its book; `suffices` as for `Book`.
 
     Raises
     ------
@@ -38,11 +39,11 @@ class Writer:
         As `LedgerFile` and `Book`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, suffices: Callable[[Book], bool]) -> None:
         self._path = path
         self._file = LedgerFile(path)
         try:
-            self.book = read_book(path, self._file.pieces())
+            self.book = read_book(path, self._file.pieces(), suffices)
         except LedgerError:
             self._file.close()
             raise
@@ -62,6 +63,10 @@ class Writer:
         if self.book.header.legacy is not None:
             self._rewrite(required=True)
             _LOG.info("%s: a ledger of 0.1.0, rewritten in format %d with every spend", self._path, VERSION)
+            return
+        if self.book.cut:
+            _LOG.warning("%s: its end cannot be read, and nothing was released under it; it is cut off", self._path)
+            self._rewrite(required=True)
             return
         self._repair()
         if self.book.tail.records >= _MANY_RECORDS:

@@ -2,23 +2,26 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, ShardError
 from eyestream.privacy.charge import Ceilings
 from eyestream.release.ports import Mechanism
+from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.second_place import Lengths, refuse_shorter
 from eyestream.rim.shard.frames import Contents
 from eyestream.rim.shard.outbox import DurableOutbox, create_outbox
 from eyestream.rim.shard.resuming import Seal
 from eyestream.rim.shard.shard import Shard
+from eyestream.streams import StreamKey
 
-__all__ = ["LEDGER", "OUTBOX", "create_shard", "opened_shard"]
+__all__ = ["LEDGER", "OUTBOX", "create_shard", "held_outbox", "opened_shard"]
 
 LEDGER, OUTBOX = "ledger", "outbox"
 
@@ -56,52 +59,93 @@ def create_shard(folder: Path, partition: int, partitions: int, *, created: int)
 
 
 @contextmanager
-def opened_shard(
-    folder: Path,
-    partition: int,
-    partitions: int,
-    streams: Iterable[tuple[DeviceSettings, Mechanism]],
-    *,
-    ceilings: Ceilings,
-    today: Callable[[], int],
-    levels: int = 1,
-    key: bytes | None = None,
-    guarded: bool = False,
-) -> Iterator[Shard]:
-    """The shard in `folder`, held by this process alone.
+def held_outbox(folder: Path, partition: int, partitions: int) -> Iterator[DurableOutbox]:
+    """The outbox of the shard in `folder`: whoever holds it may ask the second place, and open the shard.
 
     Parameters
     ----------
     folder, partition, partitions
         As for `create_shard`, and the same as then: devices would meet a ledger that does not know them.
-    streams, today, levels, guarded
-        As for `Shard`.
-    ceilings
-        As for `Ledger`.
-    key
-        For `Seal`; None: the log has none.
 
     Raises
     ------
     ShardError
-        It is missing, was made for another partition, or its files do not belong together, or are damaged.
+        The shard is missing, was made for another partition, or its outbox is damaged.
     LedgerError
-        Its files are in use by another process, or cannot be written.
+        It is in use by another process, or cannot be written.
     """
     if not (folder / LEDGER).exists():
         raise ShardError(
             f"{folder}: there is no shard; put its directory back if it had one, and else make it with "
             "`eyestream shard --new`"
         )
-    with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(folder / LEDGER, ceilings=ceilings))
-        outbox = DurableOutbox(folder / OUTBOX)
-        stack.callback(outbox.close)
+    with closing(DurableOutbox(folder / OUTBOX)) as outbox:
         made = outbox.contents.partition, outbox.contents.partitions
         if made != (partition, partitions):
             raise ShardError(
                 f"{folder}: was made for partition {made[0]} of {made[1]}, not {partition} of {partitions}; the number "
                 "of partitions is fixed for the life of the ledgers"
             )
-        seal = None if key is None else Seal(key)
+        yield outbox
+
+
+@contextmanager
+def opened_shard(
+    folder: Path,
+    outbox: DurableOutbox,
+    streams: Iterable[tuple[DeviceSettings, Mechanism]],
+    *,
+    ceilings: Ceilings,
+    today: Callable[[], int],
+    levels: int = 1,
+    key: bytes | None = None,
+    remembered: Lengths | None = None,
+) -> Iterator[Shard]:
+    """The shard in `folder`, held by this process alone.
+
+    What a process that was killed, or a disk that was full, left half written at the end of its files is told from what
+    was damaged later by what the second place was told. It is told of the ledger and of each step of the outbox before
+    anything of them is published. So an end that it was not told of has not left: it is cut off and computed again.
+
+    Parameters
+    ----------
+    folder, outbox
+        From `held_outbox`.
+    streams, today, levels
+        As for `Shard`.
+    ceilings
+        As for `Ledger`.
+    key
+        For `Seal`; None: the log has none.
+    remembered
+        What the second place says, asked while the outbox was held; None: there is none. Then what cannot be read at
+        the end of a file counts as spent, and is never computed again.
+
+    Raises
+    ------
+    ShardError
+        Its files do not belong together.
+    LedgerError
+        Its files are shorter than what is remembered, in use by another process, or cannot be written.
+    """
+
+    def suffices(book: Book) -> bool:
+        held = outbox.contents
+        if remembered is None or ledger_name(book.header.ledger_id) != held.ledger:
+            return False
+        if book.released < remembered.ledger or held.frames < remembered.outbox:
+            return False
+        for chunk in held.waiting:
+            mark = book.mark(StreamKey(chunk.device, chunk.stream))
+            if mark is None or (mark.session, mark.last_row) < (chunk.session, chunk.last_row):
+                return False
+        return True
+
+    with Ledger(folder / LEDGER, ceilings=ceilings, suffices=suffices) as ledger:
+        if ledger_name(ledger.header.ledger_id) != outbox.contents.ledger:
+            raise ShardError("the ledger and the outbox of a shard belong together; these do not")
+        if remembered is not None:
+            lengths = Lengths(ledger.released, outbox.contents.frames)
+            refuse_shorter(f"shard {outbox.contents.ledger}", lengths, remembered)
+        seal, guarded = None if key is None else Seal(key), remembered is not None
         yield Shard(streams, ledger, outbox, today=today, levels=levels, seal=seal, guarded=guarded)

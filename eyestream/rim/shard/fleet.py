@@ -3,25 +3,27 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.privacy.mechanisms.entry import referred
 from eyestream.rim.config import Settings
 from eyestream.rim.config.fleet import FleetSettings, log_of
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, SecondPlace
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, SecondPlace, recalled
 from eyestream.rim.logs.log import Log
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
-from eyestream.rim.shard.directory import create_shard, opened_shard
+from eyestream.rim.shard.directory import create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.status import ShardStatus
-from eyestream.rim.shard.worker import ShardWorker
+from eyestream.rim.shard.worker import PAUSE_S, ShardWorker
 
 __all__ = ["found_shard", "run_shard"]
 
 _LOG = logging.getLogger("eyestream.shard")
 
+Answer = TypeVar("Answer")
 Opened = contextlib.AbstractAsyncContextManager[tuple[Log, SecondPlace | None]]
 
 
@@ -79,19 +81,21 @@ async def run_shard(
     fleet = _fleet(plan.settings)
     streams = [(device, stream.mechanism) for device, stream in plan.served.values()]
     async with contextlib.AsyncExitStack() as stack:
-        log, bucket, key = await _joined(stack, fleet, partition, stop)
+        log, bucket, key = await _patiently("log", lambda: _joined(stack, fleet, partition), stop)
         place = stack.enter_context(_second_place(fleet, partition, bucket))
+        folder = _shard_in(fleet.folder, fleet, partition)
+        outbox = stack.enter_context(held_outbox(folder, partition, fleet.partitions))
+        remembered = await _patiently("second place", lambda: recalled(place, outbox.contents.ledger), stop)
         shard = stack.enter_context(
             opened_shard(
-                _shard_in(fleet.folder, fleet, partition),
-                partition,
-                fleet.partitions,
+                folder,
+                outbox,
                 streams,
                 ceilings=plan.ceilings,
                 today=today,
                 levels=plan.settings.budget.levels,
                 key=key,
-                guarded=True,
+                remembered=remembered,
             )
         )
         worker = ShardWorker(shard, log, place)
@@ -103,23 +107,28 @@ async def run_shard(
             return worker
 
 
-async def _joined(
-    stack: contextlib.AsyncExitStack, fleet: FleetSettings, partition: int, stop: asyncio.Event
-) -> tuple[Log, SecondPlace | None, bytes | None]:
-    """As `_log`, opened, with the log's secret; a log that is away is waited for until `stop` is set."""
-    backoff = Backoff()
+async def _patiently(whom: str, attempt: Callable[[], Awaitable[Answer]], stop: asyncio.Event) -> Answer:
+    """What `attempt` gives; a server that is away is waited for until `stop` is set. Raises LinkError then."""
+    backoff = Backoff(PAUSE_S)
     while True:
         try:
-            async with contextlib.AsyncExitStack() as attempt:
-                log, bucket = await attempt.enter_async_context(_log(fleet, partition))
-                key = await log.secret()
-                stack.push_async_exit(attempt.pop_all())
-                return log, bucket, key
+            return await attempt()
         except LinkError as error:
             if stop.is_set():
                 raise
-            _LOG.warning("log: %s; trying again until it is back", error)
+            _LOG.warning("%s: %s; trying again until it is back", whom, error)
             await backoff.wait()
+
+
+async def _joined(
+    stack: contextlib.AsyncExitStack, fleet: FleetSettings, partition: int
+) -> tuple[Log, SecondPlace | None, bytes | None]:
+    """As `_log`, opened on the stack, with the log's secret."""
+    async with contextlib.AsyncExitStack() as attempt:
+        log, bucket = await attempt.enter_async_context(_log(fleet, partition))
+        key = await log.secret()
+        stack.push_async_exit(attempt.pop_all())
+        return log, bucket, key
 
 
 def _log(fleet: FleetSettings, partition: int) -> Opened:

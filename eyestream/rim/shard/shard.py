@@ -61,8 +61,8 @@ class Shard:
     seal
         For sessions with a baseline, which begin again in each life without one.
     guarded
-        Nobody calls `begin` before a second place has refused what is shorter than it remembers. As it is told of each
-        step before anything of that is published, an end of the outbox that cannot be read has not left then.
+        A second place has refused what is shorter than it remembers. As it is told of each step before anything of that
+        is published, an end of the outbox that cannot be read has not left then.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Shard:
     Raises
     ------
     ShardError
-        The outbox belongs to another ledger; or a stream takes histories off.
+        A stream takes histories off.
     LedgerError
         The outbox cannot be written.
     """
@@ -93,15 +93,13 @@ class Shard:
         self._ledger, self._outbox, self._today, self._seal = ledger, outbox, today, seal
         self._secret, held = ledger.header.ledger_id, outbox.contents
         self.name = ledger_name(self._secret)
-        if held.ledger != self.name:
-            raise ShardError("the ledger and the outbox of a shard belong together; these do not")
         self._usable, self._released = True, ledger.released
-        self._torn = guarded and bool(outbox.torn)
-        if not self._torn:
-            if outbox.torn:
-                _LOG.error("the end of the outbox cannot be read: chunks that are reserved and not in it are withheld")
-            with self._writing():
-                outbox.begin(last_rows(ledger) if outbox.torn else {})
+        if outbox.torn and guarded:
+            _LOG.warning("the end of the outbox cannot be read, and nothing of it was sent; it is computed again")
+        elif outbox.torn:
+            _LOG.error("the end of the outbox cannot be read: chunks that are reserved and not in it are withheld")
+        with self._writing():
+            outbox.begin(last_rows(ledger) if outbox.torn and not guarded else {})
         self._open = reserved(ledger, held)
         unreleased = Counter[str]()
         for (key, _, _), request in self._open.items():
@@ -146,20 +144,7 @@ class Shard:
         return Lengths(self._released, self._outbox.contents.frames)
 
     def begin(self, bounds: Bounds) -> int:
-        """From which offset on the log is to be read: what it has lost is missing in the chunks.
-
-        Raises
-        ------
-        LedgerError
-            The outbox cannot be written.
-        """
-        if self._torn:
-            _LOG.warning(
-                "the end of the outbox cannot be read; the second place does not know it, so it was never sent"
-            )
-            with self._writing():
-                self._outbox.begin({})
-            self._torn = False
+        """From which offset on the log is to be read: what it has lost is missing in the chunks."""
         if self.position.begin(bounds):
             self._began = dict.fromkeys(self._began, bounds.first)
         return self.position.start

@@ -11,15 +11,15 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 
-from eyestream.errors import LinkError, ShardError
-from eyestream.rim.ledger.second_place import Lengths, SecondPlace, refuse_shorter
+from eyestream.errors import LinkError
+from eyestream.rim.ledger.second_place import Lengths, SecondPlace
 from eyestream.rim.logs.log import Entry, Log, Publication
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.shard.frames import ReleasedChunk
 from eyestream.rim.shard.shard import Shard
 from eyestream.streams import StreamKey
 
-__all__ = ["ShardWorker"]
+__all__ = ["PAUSE_S", "ShardWorker"]
 
 _AT_ONCE = 256
 """Messages that are read together, and chunks that are published together, at most."""
@@ -32,7 +32,7 @@ _WAIT_S = 0.1
 
 _GOODBYE_S = 3.0
 
-_PAUSE_S = 0.4
+PAUSE_S = 0.4
 """Between two attempts to reach the log, at most: many devices wait for one worker."""
 
 _LOG = logging.getLogger("eyestream.shard")
@@ -48,7 +48,7 @@ class ShardWorker:
     log
         Its partition.
     second_place
-        Remembers how long its files are; None: nobody does, and a shard that is rolled back is not noticed.
+        Remembers how long its files are, from `recalled` on; None: nobody does.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class ShardWorker:
         self.shard, self._log, self._second_place = shard, log, second_place
         self._waiting: deque[ReleasedChunk] = deque(shard.waiting)
         self._acknowledged: list[ReleasedChunk] = []
-        self._lengths = self._remembered = shard.lengths
+        self._lengths, self._remembered = shard.lengths, Lengths(-1, -1)
         self._wake, self._empty = asyncio.Event(), asyncio.Event()
         self._last: tuple[float, float] | None = None
         self.published = self.breaks = 0
@@ -81,21 +81,10 @@ class ShardWorker:
         Raises
         ------
         ShardError
-            The second place does not know the shard, or another worker is at work on a copy of it.
+            Another worker is at work on a copy of the shard.
         LedgerError
-            The shard is older than what the second place remembers, or cannot be written any more.
-        LinkError
-            The end came before the second place could be reached.
+            The shard, or its second place, cannot be written any more.
         """
-        if self._second_place is not None:
-            remembered, where = await self._recall(self._second_place, stop), f"shard {self.shard.name}"
-            if remembered is None:
-                raise ShardError(
-                    f"{where}: the second place knows nothing of it; `eyestream shard --new` makes both, and one that "
-                    "was lost must be put back"
-                )
-            refuse_shorter(where, self._lengths, remembered)
-        self._remembered = Lengths(-1, -1)
         async with asyncio.TaskGroup() as group:
             publishing = group.create_task(self._publish(), name="publish")
             await group.create_task(self._read(stop), name="log")
@@ -105,7 +94,7 @@ class ShardWorker:
             publishing.cancel()
 
     async def _read(self, stop: asyncio.Event) -> None:
-        backoff = Backoff(_PAUSE_S)
+        backoff = Backoff(PAUSE_S)
         while not stop.is_set():
             try:
                 await self._log.seek(self.shard.begin(await self._log.bounds()))
@@ -161,7 +150,7 @@ class ShardWorker:
         return at + loop.time() - heard
 
     async def _publish(self) -> None:
-        backoff = Backoff(_PAUSE_S)
+        backoff = Backoff(PAUSE_S)
         while True:
             while not self._waiting:
                 self._empty.set()
@@ -182,18 +171,6 @@ class ShardWorker:
                 self._waiting.popleft()
                 self._acknowledged.append(chunk)
             self.published += len(chunks)
-
-    async def _recall(self, place: SecondPlace, stop: asyncio.Event) -> Lengths | None:
-        """What the second place remembers; one that is away is waited for until `stop` is set."""
-        backoff = Backoff(_PAUSE_S)
-        while True:
-            try:
-                return await place.read(self.shard.name)
-            except LinkError as error:
-                if stop.is_set():
-                    raise
-                _LOG.warning("second place: %s; trying again until it is back", error)
-                await backoff.wait()
 
     async def _remember(self) -> None:
         """Before anything is published: let the second place know how long the shard's files are."""
