@@ -28,7 +28,7 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
 from eyestream.offline.datasets.gaze import front_end_of, save_released_gaze, write_claim
 from eyestream.offline.datasets.privatize import privatize, privatize_whole
-from eyestream.offline.datasets.released import Released
+from eyestream.offline.datasets.released import Released, claim_beside
 from eyestream.offline.datasets.worth import refuse_own_people
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.charge import LEVELS
@@ -128,7 +128,7 @@ def main(options: argparse.Namespace) -> None:
         raise ConfigError(f"{options.calibration} releases slots of gaze: expected --profile, and no --whole")
     targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
     check_targets(options.recordings, targets, what="release", plural="releases")
-    check_targets(options.recordings, [_beside(target) for target in targets], what="claim", plural="claims")
+    check_targets(options.recordings, [claim_beside(target) for target in targets], what="claim", plural="claims")
     loaded = _loaded(options, calibration, profile)
     for said in before(options, calibration, loaded):
         print(said)
@@ -154,7 +154,7 @@ def main(options: argparse.Namespace) -> None:
     counted.clear()
     if slots:
         write_claim(made, targets, options.out / "claim.json")
-    for said in after([] if slots else loaded):
+    for said in after([] if slots else loaded, claim_beside(targets[0])):
         print(said)
 
 
@@ -219,16 +219,12 @@ def _releases(
         yield (_under_class(released, correlated) for released in made)
 
 
-def _beside(target: Path) -> Path:
-    return target.with_name(f"{target.name}.claim.json")
-
-
 def _write(released: Released, target: Path, *, booked: bool) -> None:
     """A release, and what is claimed of it beside it."""
     try:
         save = save_released_gaze if set(GAZE) <= set(released.recording.names) else recordings.save
         save(released.recording, target)
-        _beside(target).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
+        claim_beside(target).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
         raise ConfigError(f"{said}; what was booked stays spent" if booked else said) from None

@@ -12,6 +12,7 @@ from eyestream.cli.options import own_options
 from eyestream.cli.privatize_words import after
 from eyestream.cli.progress import Progress
 from eyestream.cli.schedule import kept_low
+from eyestream.offline.datasets.released import claim_beside
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms import build
@@ -60,5 +61,5 @@ def batch(
     counted.clear()
     for target, claim in zip(targets, claims, strict=True):
         print(f"{target}: {some(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
-    for said in after(loaded):
+    for said in after(loaded, claim_beside(targets[0])):
         print(said)

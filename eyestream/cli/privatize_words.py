@@ -1,6 +1,7 @@
 """What ``eyestream privatize`` says: of the price, of the recordings, of each release."""
 
 import argparse
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -62,8 +63,8 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
     return f"{name}, {what}, epsilon {options.epsilon:g} {unit}, calibration {calibration.content_hash}"
 
 
-def after(loaded: Sequence[Recording]) -> Iterator[str]:
-    """When everything is released."""
+def after(loaded: Sequence[Recording], claim: Path) -> Iterator[str]:
+    """When everything is released; `claim` lies beside the first release."""
     begins = sorted({float(recording.t[0]) for recording in loaded} - {0.0})
     if begins:
         many = f" (or {begins[-1]:g})" if len(begins) > 1 else ""
@@ -72,6 +73,7 @@ def after(loaded: Sequence[Recording]) -> Iterator[str]:
             "row, not by t"
         )
     yield "This is one release. Another run on the same recordings adds as much again."
+    yield f"What is claimed of a release, in words for who receives it: eyestream guarantee {shlex.quote(str(claim))}"
 
 
 def line(released: Released, target: Path, *, fades: bool) -> str:

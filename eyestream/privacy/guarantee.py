@@ -11,7 +11,7 @@ from fractions import Fraction
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.calibration.calibration import product
 from eyestream.privacy.claims import machine, words
-from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts
+from eyestream.privacy.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, Standing
 from eyestream.privacy.claims.kinds import Loss
 from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.mechanisms.registry import entry_of, names
@@ -63,6 +63,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
         session_chunks=None if fades else chunks_within(mechanism.loss, ceilings.on("session")),
         seconds=seconds,
         correlated=correlated,
+        standing=Standing(),
         in_any={} if takes_off is not None else _in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
@@ -74,6 +75,7 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
     return Guarantee(
         promise=mechanism.promised,
         scopes=(),
+        standing=Standing.of_recording(),
         own=mechanism.facts(mechanism.n / calibration.rate_hz),
         gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,

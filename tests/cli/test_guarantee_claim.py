@@ -1,6 +1,7 @@
 """`eyestream guarantee CLAIM`: what is claimed of a recording that somebody has released."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 
+PRIVATIZE = ["privatize", "--calibration", "everyday-klt-anchored-64", "--epsilon", "4.8"]
+
 
 @pytest.fixture(scope="module")
 def claim(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -20,8 +23,7 @@ def claim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (rows,) = simulate(load_statistics(), 1, 200.0, 7)
     one = Recording(np.arange(len(rows)) / 2.0, rows.astype(np.float64), NAMES, simulated=True)
     recordings.save(one, folder / "a.npz")
-    words = ["--calibration", "everyday-klt-anchored-64", "--epsilon", "4.8", "--out", str(folder / "out")]
-    main(["privatize", str(folder / "a.npz"), *words])
+    main([*PRIVATIZE, "--out", str(folder / "out"), str(folder / "a.npz")])
     return folder / "out" / "a.npz.claim.json"
 
 
@@ -46,6 +48,20 @@ def test_it_says_all_that_is_claimed(claim: Path, capsys: pytest.CaptureFixture[
         assert sentence in text
     for sentence in made["not_protected"]:
         assert f"not protected {sentence}" in text
+    assert "sidecar" not in text, "it is of a file"
+    assert "another release of the same recording" in text
+
+
+def test_the_last_line_of_a_release_is_the_command_that_says_it(
+    claim: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([*PRIVATIZE, "--out", str(claim.parent / "its own"), str(claim.parents[1] / "a.npz")])
+    said, command = capsys.readouterr().out.splitlines()[-1].split(": ")
+    assert said == "What is claimed of a release, in words for who receives it"
+    program, *words = shlex.split(command)
+    main(words)
+    assert program == "eyestream"
+    assert "Another release of the same recording adds to that" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_claim_without_differential_privacy_names_no_epsilon(

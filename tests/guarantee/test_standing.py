@@ -31,6 +31,7 @@ def test_a_fleet_says_that_its_log_is_trusted_and_what_of_it(tmp_path: Path, ser
     assert f"The links to it {said}" in words["log"]
     assert "the log" in words["attacker"]
     assert made.claim()["log"] == words["log"]
+    assert "the noise is added in a worker of the fleet" in made.text()
     assert "the log" in made.claim()["trusted"]  # type: ignore[operator]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eyestream.offline.datasets.privatize import Booking, book, release_one
+from eyestream.offline.datasets.released import claim_beside
 from eyestream.offline.workers import workers
 from eyestream.offline.workshop import once, sync, workshop
 from eyestream.privacy.calibration import Calibration
@@ -28,7 +29,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.streams import StreamKey
 from eyestream.version import VERSION
 
-__all__ = ["How", "claim_beside", "privatize_batch"]
+__all__ = ["How", "privatize_batch"]
 
 _RECORDING = StreamKey("recording", "features")
 
@@ -122,11 +123,6 @@ def privatize_batch(
         sync(targets[0].parent)
     shutil.rmtree(folder)
     return [json.loads(claim_beside(target).read_text(encoding="utf-8")) for target in targets]
-
-
-def claim_beside(target: Path) -> Path:
-    """Where the claim of a release is."""
-    return target.with_name(f"{target.name}.claim.json")
 
 
 class _Task(NamedTuple):

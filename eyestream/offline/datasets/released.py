@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["Released", "Stretch", "released", "stretches_of"]
+__all__ = ["Released", "Stretch", "claim_beside", "released", "stretches_of"]
 
 _SLOT_TIMES = "the middle of the slot, or of each of its samples, in seconds of the recording's own clock"
 _ROW_TIMES = (
@@ -78,6 +79,11 @@ class Released:
             "epsilon_of_chunks": [asdict(stretch) for stretch in self.stretches],
             "claim": self.guarantee.claim(),
         }
+
+
+def claim_beside(target: Path) -> Path:
+    """Where the claim of a release is."""
+    return target.with_name(f"{target.name}.claim.json")
 
 
 def stretches_of(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> tuple[Stretch, ...]:

@@ -85,23 +85,32 @@ class Correlated:
         }
 
 
+_ROWS = "the recording's rows (they are of the moments that number and rate say)"
 _TRACKER = "the tracker (its rows are of the moments that number and rate say, and its sessions share no gaze)"
 TRUSTED = (_TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
 
 _ROLLBACK = (
     "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten"
 )
+_USE = "that a device is in use, when and for how long, and its pseudonym"
+_COPIES = (
+    "copies of this process that release the same chunk, each with fresh noise: that costs once for every copy and is "
+    "charged once"
+)
+_TWICE = "two sidecars, two pseudonyms or two replays for the same eyes: their losses add up, and no ledger sees both"
+_WHEN = (
+    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; with "
+    "on_row, the moment of a chunk has in it what its last row took"
+)
 
 NOT_PROTECTED = (
-    "that a device is in use, when and for how long, and its pseudonym",
+    _USE,
     "what several chunks tell together beyond the sums of their losses",
     "features declared constant say nothing, and cost nothing",
-    "copies of this process that release the same chunk, each with fresh noise: that costs once for every copy and is "
-    "charged once",
-    "two sidecars, two pseudonyms or two replays for the same eyes: their losses add up, and no ledger sees both",
+    _COPIES,
+    _TWICE,
     "recordings that the calibration was made from: it is published as it is",
-    "when rows come: a tracker that leaves rows out while the eye is lost, instead of sending NaN, tells when; with "
-    "on_row, the moment of a chunk has in it what its last row took",
+    _WHEN,
     _ROLLBACK,
     "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
     "takes fresh entropy when it is told of the copy",
@@ -116,12 +125,27 @@ class Standing:
     Attributes
     ----------
     trusted, not_protected : in words.
+    where : the noise is added.
     log : of a fleet: what of its log is trusted, and for how long it holds raw rows; None: there is no log.
     """
 
     trusted: tuple[str, ...] = TRUSTED
     not_protected: tuple[str, ...] = NOT_PROTECTED
+    where: str = "before anything leaves the device's sidecar"
     log: str | None = None
+
+    @classmethod
+    def of_recording(cls) -> "Standing":
+        """Of a recording that is released file to file."""
+        trusted = (_ROWS, "who released it, and on which computer", "its ledger file, where one counts")
+        own = {
+            _USE: "that there is a recording, how long it is, and the name of its file",
+            _COPIES: "another release of the same recording: it costs as much again",
+            _TWICE: "other releases of the same eyes, live or of other recordings: their losses add up",
+            _ROLLBACK: f"without a ledger nothing is counted. With one: {_ROLLBACK}",
+        }
+        kept = tuple(own.get(one, one) for one in NOT_PROTECTED if one != _WHEN)
+        return cls(trusted, kept, "before the released file is written")
 
     @classmethod
     def of_fleet(cls, name: str, raw: str, *, tls: bool) -> "Standing":
@@ -138,7 +162,8 @@ class Standing:
             "chunk twice"
         )
         trusted = (_TRACKER, "the workers", "their ledgers and outboxes", "the log", "the way from tracker to worker")
-        return replace(cls.guarded(), trusted=trusted, log=log)
+        where = "in a worker of the fleet, before anything is published"
+        return replace(cls.guarded(), trusted=trusted, where=where, log=log)
 
     @classmethod
     def guarded(cls) -> "Standing":

@@ -135,7 +135,7 @@ def _around(made: Facts) -> Said:
         ),
         (
             "threat model",
-            f"local: noise is added before anything leaves the device's sidecar. The attacker is anybody "
+            f"local: noise is added {made.standing.where}. The attacker is anybody "
             f"{made.protection.attacker}, who knows code, configuration, calibration and every release. Trusted: "
             f"{'; '.join(made.standing.trusted)}. Not protected: {'; '.join(made.standing.not_protected)}",
         ),

@@ -59,7 +59,7 @@ def _unit(made: Facts) -> str:
     return (
         f"one {unit}: {made.unit}. Two {unit}s are neighbours when they "
         "differ in any way inside the declared domain (replace-one), missing values included. Local model: the noise "
-        "is added before anything leaves the device's sidecar"
+        f"is added {made.standing.where}"
     )
 
 
