@@ -81,11 +81,16 @@ def fleet_config(
     return path
 
 
-def raw_messages(devices: Sequence[str], chunks: int, rows: int, first: int = 0) -> list[tuple[StreamKey, bytes]]:
-    """Messages of `rows` rows, device by device in turn, in the order of each, from chunk `first` on."""
-    shape, made = (rows, len(calibrations.load(_CALIBRATION).names)), []
-    for row in range(32 * first, 32 * (first + chunks), rows):
-        payload = encode_raw(1, row, np.full(shape, 0.5, np.float32), 1)
+def raw_messages(
+    devices: Sequence[str], chunks: int, rows: int, first: int = 0, *, end: bool = False
+) -> list[tuple[StreamKey, bytes]]:
+    """Messages of `rows` rows, device by device in turn, in the order of each, from chunk `first` on.
+
+    `end`: with the last one each session ends, so that the clock closes no chunk after it.
+    """
+    shape, made, last = (rows, len(calibrations.load(_CALIBRATION).names)), [], 32 * (first + chunks)
+    for row in range(32 * first, last, rows):
+        payload = encode_raw(1, row, np.full(shape, 0.5, np.float32), 1, end=end and row + rows >= last)
         made += [(StreamKey(device, "features"), payload) for device in devices]
     return made
 

@@ -160,8 +160,10 @@ class Trial:
     async def _track(self, own: int, done: Callable[[], bool]) -> None:
         """The trackers of a partition, which hardly wait for another one."""
         devices = [one for one in names(self._options) if partition_of(one, PARTITIONS) == own]
-        while not done() or self._counts[own] < max(self._counts.values()):
-            messages = raw_messages(devices, 1, ROWS, first=self._counts[own])
+        end = False
+        while not end:
+            end = done() and self._counts[own] >= max(self._counts.values())
+            messages = raw_messages(devices, 1, ROWS, first=self._counts[own], end=end)
             await asyncio.gather(*(send(self._client, *one) for one in messages))
             self._counts[own] += 1
             await asyncio.sleep(0.1)
