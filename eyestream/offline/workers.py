@@ -100,7 +100,8 @@ def workers(cluster: str | None, jobs: int, *shared: Any) -> Iterator[Workers]:
         with _connected(cluster) as client, client.get_executor(pure=False, retries=_LOSSES) as executor:
             # answers of tasks: what is only scattered is gone when all machines are lost that hold it
             held = [client.submit(_itself, value, pure=False, retries=_LOSSES) for value in shared]
-            yield Workers(shared, lambda task, *one: executor.submit(task, *held, *one))
+            # each in turn: those of one moment are else done in any order, and what neighbours share is made again
+            yield Workers(shared, lambda task, *one: executor.submit(task, *held, *one, fifo_timeout=0))
     elif jobs == 1:
         yield Workers(shared)
     else:

@@ -237,6 +237,24 @@ def test_what_tasks_share_comes_once_and_again_after_all_who_had_it_are_killed(c
     assert found == {number: (len(shared), number) for number in range(12)}
 
 
+@pytest.mark.needs("dask")
+@pytest.mark.long
+def test_a_cluster_does_tasks_in_their_order(tmp_path: Path) -> None:
+    """Neighbours share what is made for the first of them; and how long the rest takes is told early."""
+    one = Cluster(tmp_path, 1)
+    try:
+        with workers(one.url, 1, 0.0) as several:
+            began = dict(several.done(begins, [()] * 20))
+    finally:
+        one.stop()
+    assert sorted(began, key=began.__getitem__) == list(range(20))
+
+
+def begins(shared: float) -> float:
+    time.sleep(0.02)
+    return time.monotonic()
+
+
 def slow(shared: NDArray[np.float64], number: int) -> tuple[int, int]:
     time.sleep(0.2)
     return len(shared), number
