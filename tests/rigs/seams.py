@@ -132,7 +132,7 @@ SEAMS: dict[str, Seam] = {
     "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
     # The ledger
-    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings", ("_book",)),
+    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, suffices", ("_book",)),
     "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
     "ledger writing": Seam(_LEDGER, "_writing", "self"),
     "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
