@@ -7,7 +7,7 @@ import asyncio
 import random
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -39,7 +39,9 @@ __all__ = [
     "MemoryPlace",
     "Points",
     "World",
+    "damage",
     "damage_from_last_reservation",
+    "kinds",
     "raw_log",
     "shard_settings",
 ]
@@ -323,14 +325,24 @@ class World:
         return 0 if odometer is None else odometer.epsilon
 
 
-def damage_from_last_reservation(path: Path) -> None:
-    """Of a ledger without a snapshot: no record from there on can be read."""
+def kinds(path: Path) -> list[int]:
+    """Of the records of a ledger without a snapshot."""
+    data = path.read_bytes()
+    return [int.from_bytes(data[at : at + 2], "little") for at in range(RECORD_BYTES, len(data), RECORD_BYTES)]
+
+
+def damage(path: Path, numbers: Iterable[int]) -> None:
+    """Records with these numbers, of a ledger without a snapshot, cannot be read any more."""
     data = bytearray(path.read_bytes())
-    places = range(RECORD_BYTES, len(data), RECORD_BYTES)
-    last = max(place for place in places if int.from_bytes(data[place : place + 2], "little") == RELEASED)
-    for place in range(last, len(data), RECORD_BYTES):
-        data[place + 9] ^= 1
+    for number in numbers:
+        data[RECORD_BYTES * (1 + number) + 9] ^= 1
     path.write_bytes(data)
+
+
+def damage_from_last_reservation(path: Path) -> None:
+    """No record of a ledger without a snapshot can be read from there on."""
+    found = kinds(path)
+    damage(path, range(max(number for number, kind in enumerate(found) if kind == RELEASED), len(found)))
 
 
 @contextmanager

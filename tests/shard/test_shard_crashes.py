@@ -24,7 +24,6 @@ from tests.rigs.shards import (
     MemoryLog,
     Points,
     World,
-    damage_from_last_reservation,
     raw_log,
     shard_settings,
 )
@@ -188,36 +187,6 @@ def test_an_outbox_whose_end_was_damaged_after_it_was_sent_is_refused_and_stays_
             one.live()
         assert path.read_bytes() == cut, "what tells of the damage is there"
     assert one.payloads() == sent
-
-
-def test_a_ledger_whose_end_was_damaged_after_it_was_used_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
-    one = world(tmp_path / "shard")
-    assert one.live()
-    with one.opened() as shard:  # nothing waits there, so only the second place knows
-        shard.acknowledge(shard.waiting)
-        shard._outbox.begin({})
-    path = one.folder / "ledger"
-    damage_from_last_reservation(path)
-    damaged = path.read_bytes()
-    for _ in range(2):
-        with pytest.raises(LedgerError, match="the ledger is older than what was released"):
-            one.live()
-        assert path.read_bytes().startswith(damaged), "what tells of the damage is there"
-
-
-def test_a_ledger_whose_end_was_damaged_is_charged_for_what_the_outbox_has_of_it(tmp_path: Path) -> None:
-    """Not told to the second place, but durable in the outbox: it is sent, so it counts."""
-    whole, tried = Points(), 0
-    world(tmp_path / "whole").live(whole)
-    for kill, name in enumerate(whole.names):
-        if name == "second place":
-            one = world(tmp_path / str(kill))
-            assert not one.live(Points(kill))
-            damage_from_last_reservation(one.folder / "ledger")
-            assert one.live()
-            assert sum(one.spent(device) for device in DEVICES) >= len(chunks(one)) * COST
-            tried += 1
-    assert tried > 2
 
 
 def test_a_write_that_is_torn_loses_chunks_without_a_second_place_and_never_releases_one_twice(tmp_path: Path) -> None:

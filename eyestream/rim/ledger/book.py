@@ -15,9 +15,10 @@ damaged, what an announcement among them said: a device or a wearer that was new
 charge higher than any before. The day of a damaged record is not known either: it counts on the account's last day and
 on the next one that has a slot. If the host's clock was also set back over midnight, that may be a day too early.
 
-**Who knows better.** A second place is told how many chunks the ledger has reserved before anything is released under
-them. Where there are as many in front of a damaged end, nothing was released under that: it counts for nothing, and the
-writer cuts it off. Damage in front of a whole record always counts.
+**Who knows better.** A second place is told how many chunks the ledger has reserved, before anything is published under
+them. Where the records in front of a damaged end have as many, and every chunk that waits in the outbox, nothing was
+published under the damaged ones. They count for nothing, and the writer cuts them off. Damage in front of a whole
+record always counts. A second place that was itself rolled back knows too little: then a cut may forget what was spent.
 """
 
 import dataclasses
@@ -81,6 +82,7 @@ class Book:
     ----------
     header : as it stands in the file.
     cut : damaged records at the end that count for nothing.
+    unreadable : damaged records after the snapshot that count as spent.
     accounts, entries : by device, by stream.
     tail : the records after the snapshot.
     day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
@@ -105,7 +107,7 @@ class Book:
         self._by_number: list[LedgerStream] = []
         self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
-        self.cut = 0
+        self.cut = self.unreadable = 0
         if self.header.legacy is not None:
             self._read_legacy(source, self.header.legacy)
             return
@@ -120,7 +122,7 @@ class Book:
             else:
                 damaged += 1
         self.tail.check_end()
-        if damaged and suffices(self):
+        if damaged and damaged == self.tail.damaged and suffices(self):
             self.cut = damaged
         else:
             self._count_as_spent(damaged)
@@ -182,7 +184,7 @@ class Book:
         self._begin_tail()
 
     def _begin_tail(self) -> None:
-        self.checksum = Checksum(self.header.file_key)
+        self.unreadable, self.checksum = 0, Checksum(self.header.file_key)
         self.tail = Tail(self.checksum, MOST_UNSYNCED)
 
     def _streams_of(self, device: str) -> list[LedgerStream]:
@@ -219,6 +221,7 @@ class Book:
     def _count_as_spent(self, damaged: int) -> int:
         """Charge so many damaged records; gives how many are left to charge."""
         if damaged:
+            self.unreadable += damaged
             for account in self.accounts.values():
                 account.take_unreadable(damaged)
         return 0

@@ -28,7 +28,7 @@ can reset the budget: one that others than its owner can write is not opened.
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from eyestream.errors import ConfigError, LedgerError
@@ -65,7 +65,7 @@ class Ledger:
     ceilings
         The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
     suffices
-        As for `Book`, from who asked a second place; without one a damaged end counts as spent.
+        As for `Book`, from a caller that has asked a second place; without one a damaged end counts as spent.
 
     Raises
     ------
@@ -81,12 +81,11 @@ class Ledger:
         self._pid, self._usable = os.getpid(), True
         self._writer = Writer(path, suffices)
         self._book = self._writer.book
-        try:
+        with ExitStack() as stack:
+            stack.callback(self._writer.close)
             with self._lock, self._writing():
                 self._writer.settle_in()
-        except LedgerError:
-            self._writer.close()
-            raise
+            stack.pop_all()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -108,7 +107,7 @@ class Ledger:
 
     @property
     def released(self) -> int:
-        """Chunks that were reserved for a release, of all devices: it never falls, so a ledger with fewer is older."""
+        """Chunks that were reserved for a release, of all devices: a ledger with fewer is older, or damaged."""
         with self._lock:
             return self._book.released
 
@@ -167,6 +166,13 @@ class Ledger:
                     self._writer.flush()
                 self._writer.shorten()
                 return answers
+
+    def keep_damage(self) -> None:
+        """Put what damaged records were charged into the snapshot, whose own damage is refused. Raises LedgerError."""
+        with self._lock:
+            if self._book.unreadable:
+                with self._writing():
+                    self._writer.rewrite()
 
     def vouch_for(self, day: int) -> None:
         """Let it be `day`, which somebody has looked at: days go on from there. Raises LedgerError."""

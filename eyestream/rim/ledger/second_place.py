@@ -31,7 +31,9 @@ _MOST_BYTES = 1 << 20
 
 
 class Lengths(NamedTuple):
-    """Numbers that never fall: `Ledger.released`, and the steps of the outbox. A start alone raises neither."""
+    """`Ledger.released`, and the steps of the outbox. They never fall below what a second place was told, unless a file
+    is older or damaged; a start alone raises neither.
+    """
 
     ledger: int
     outbox: int

@@ -8,6 +8,7 @@ from pathlib import Path
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.errors import LedgerError, ShardError
 from eyestream.privacy.charge import Ceilings
+from eyestream.privacy.reservation import RowMark
 from eyestream.release.ports import Mechanism
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.checksum import Header, write_header
@@ -103,9 +104,10 @@ def opened_shard(
 ) -> Iterator[Shard]:
     """The shard in `folder`, held by this process alone.
 
-    What a process that was killed, or a disk that was full, left half written at the end of its files is told from what
-    was damaged later by what the second place was told. It is told of the ledger and of each step of the outbox before
-    anything of them is published. So an end that it was not told of has not left: it is cut off and computed again.
+    An end of its files that cannot be read was left half written, by a kill or a full disk, or was damaged later. The
+    second place shows which: it learns how long both files are before anything of them is published. What it does not
+    know has not left, so it is cut off and computed again. But bytes that are whole in the outbox will be sent: what
+    the ledger has lost of them counts as spent, and is kept in its snapshot.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def opened_shard(
     Raises
     ------
     ShardError
-        Its files do not belong together.
+        Its files do not belong together, or the outbox has a chunk of which the ledger knows nothing.
     LedgerError
         Its files are shorter than what is remembered, in use by another process, or cannot be written.
     """
@@ -133,13 +135,8 @@ def opened_shard(
         held = outbox.contents
         if remembered is None or ledger_name(book.header.ledger_id) != held.ledger:
             return False
-        if book.released < remembered.ledger or held.frames < remembered.outbox:
-            return False
-        for chunk in held.waiting:
-            mark = book.mark(StreamKey(chunk.device, chunk.stream))
-            if mark is None or (mark.session, mark.last_row) < (chunk.session, chunk.last_row):
-                return False
-        return True
+        long_enough = book.released >= remembered.ledger and held.frames >= remembered.outbox
+        return long_enough and _knows_all(book.mark, held)
 
     with Ledger(folder / LEDGER, ceilings=ceilings, suffices=suffices) as ledger:
         if ledger_name(ledger.header.ledger_id) != outbox.contents.ledger:
@@ -147,5 +144,20 @@ def opened_shard(
         if remembered is not None:
             lengths = Lengths(ledger.released, outbox.contents.frames)
             refuse_shorter(f"shard {outbox.contents.ledger}", lengths, remembered)
+        if not _knows_all(ledger.mark, outbox.contents):
+            raise ShardError(
+                f"{folder / LEDGER}: is damaged: chunks in the outbox are of rows that it does not know; put the "
+                "newest one in its place"
+            )
+        ledger.keep_damage()
         seal, guarded = None if key is None else Seal(key), remembered is not None
         yield Shard(streams, ledger, outbox, today=today, levels=levels, seal=seal, guarded=guarded)
+
+
+def _knows_all(mark_of: Callable[[StreamKey], RowMark | None], contents: Contents) -> bool:
+    """Whether every chunk that waits in the outbox is up to the mark of its stream."""
+    for chunk in contents.waiting:
+        mark = mark_of(StreamKey(chunk.device, chunk.stream))
+        if mark is None or (mark.session, mark.last_row) < (chunk.session, chunk.last_row):
+            return False
+    return True

@@ -45,7 +45,8 @@ class DurableOutbox:
     Attributes
     ----------
     contents : what it holds.
-    torn : bytes at the end that could not be read; `begin` must be given what they may have had.
+    torn : bytes at the end that could not be read; `begin` is given what they may have had, unless a second place shows
+        that they were never sent.
 
     Raises
     ------

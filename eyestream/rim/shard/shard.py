@@ -61,8 +61,8 @@ class Shard:
     seal
         For sessions with a baseline, which begin again in each life without one.
     guarded
-        A second place has refused what is shorter than it remembers. As it is told of each step before anything of that
-        is published, an end of the outbox that cannot be read has not left then.
+        Whether a second place was asked, and the files are no shorter than it remembers. Then a frame of the outbox
+        that cannot be read was never sent.
 
     Attributes
     ----------

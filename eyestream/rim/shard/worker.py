@@ -48,7 +48,7 @@ class ShardWorker:
     log
         Its partition.
     second_place
-        Remembers how long its files are, from `recalled` on; None: nobody does.
+        Learns how long the files are before anything is published; `recalled` has asked it. None: nobody does.
 
     Attributes
     ----------
