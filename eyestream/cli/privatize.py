@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -224,7 +223,7 @@ def _write(released: Released, target: Path, *, booked: bool) -> None:
     try:
         save = save_released_gaze if set(GAZE) <= set(released.recording.names) else recordings.save
         save(released.recording, target)
-        claim_beside(target).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
+        released.save_claim(target)
     except OSError as error:
         said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
         raise ConfigError(f"{said}; what was booked stays spent" if booked else said) from None

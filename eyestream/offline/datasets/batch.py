@@ -152,7 +152,7 @@ def _release(how: How, recording: Recording, task: _Task) -> None:
         )
         released = replace(released, guarantee=replace(released.guarantee, correlated=how.correlated))
         recordings.save(released.recording, folder / task.name)
-        claim_beside(folder / task.name).write_text(json.dumps(released.claim(), indent=1) + "\n", encoding="utf-8")
+        released.save_claim(folder / task.name)
 
     once(task.place, fill)
 

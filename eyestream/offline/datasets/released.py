@@ -1,5 +1,6 @@
 """What a release of a recording is, what its chunks cost, and what is claimed of it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
@@ -79,6 +80,10 @@ class Released:
             "epsilon_of_chunks": [asdict(stretch) for stretch in self.stretches],
             "claim": self.guarantee.claim(),
         }
+
+    def save_claim(self, target: Path) -> None:
+        """Write what is claimed beside the release at `target`. Raises OSError."""
+        claim_beside(target).write_text(json.dumps(self.claim(), indent=1) + "\n", encoding="utf-8")
 
 
 def claim_beside(target: Path) -> Path:
