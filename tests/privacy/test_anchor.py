@@ -75,6 +75,21 @@ def test_constants_cancel_to_the_last_bit(anchored: Calibration, count: int) -> 
             assert session_bytes(anchored, chunks + offset) == plain
 
 
+def test_constants_of_the_grid_cancel_from_values_that_lie_off_it(anchored: Calibration) -> None:
+    """Values come as a tracker says them: only the floor of each keeps what rounding left of its sum with a constant.
+
+    Each lies at least a quarter of a step from its grid, which no rounding of the sums here crosses.
+    """
+    anchor, rng = anchored.anchor, np.random.default_rng(2)
+    assert anchor is not None
+    chunks = on_grid(anchor, whole_chunks(person(99), N).transpose(1, 0, 2)).transpose(1, 0, 2)
+    chunks += np.ldexp(rng.uniform(0.25, 0.75, chunks.shape), -anchor.shift[:, None])
+    still, scale = coded(anchor, chunks), (anchored.hi - anchored.lo + 1.0)[:, None]
+    for _ in range(50):
+        offset = on_grid(anchor, scale * 10.0 ** rng.uniform(-4, 3) * rng.uniform(-1, 1, (5, 1)))
+        assert coded(anchor, chunks + offset) == still
+
+
 def test_a_mean_that_is_not_rounded_down_does_not_cancel(
     anchored: Calibration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
