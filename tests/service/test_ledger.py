@@ -146,14 +146,16 @@ def test_the_file_is_private_and_begins_with_its_name(path):
     assert path.read_bytes()[:8] == b"EYELEDGR"
 
 
-@pytest.mark.parametrize("mode", [0o660, 0o606, 0o666, 0o620, 0o602])
-def test_a_ledger_that_others_can_write_is_not_opened(path, mode):
+@pytest.mark.parametrize("mode", [0o660, 0o606, 0o666, 0o620, 0o602, 0o644, 0o640, 0o604, 0o610, 0o601])
+def test_a_ledger_that_others_can_read_or_write_is_not_opened(path, mode):
+    """Client ids follow from its id, and who knows one can take the link's place at the broker."""
     path.chmod(mode)
-    with pytest.raises(LedgerError, match=rf"others than its owner can write the ledger; chmod 600 {path}"):
+    with pytest.raises(LedgerError, match=rf"others than its owner can read or write the ledger; chmod 600 {path}"):
         use(path)
     assert read_ledger(path).odometers == {}
-    path.chmod(0o644)
-    use(path).close()
+    for private in (0o600, 0o700):
+        path.chmod(private)
+        use(path).close()
 
 
 def test_a_ledger_that_everybody_can_replace_is_not_opened(path):

@@ -100,6 +100,7 @@ def lives(path: Path, monkeypatch, seed: int) -> tuple[bytes, list]:
 def put(path: Path, image: bytes) -> None:
     """A new file: some file systems write one that is truncated and rewritten to the disk at once."""
     path.unlink()
+    path.touch(0o600)
     path.write_bytes(image)
 
 

@@ -143,9 +143,13 @@ def _pieces(path: Path, fd: int) -> Iterator[bytes]:
 
 
 def _check_rights(path: Path, fd: int) -> None:
-    """Refuse a ledger that others can write, or replace."""
-    if os.fstat(fd).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise LedgerError(f"{path}: others than its owner can write the ledger; chmod 600 {path}")
+    """Refuse a ledger that others can read, write or replace.
+
+    Who reads it knows the client ids of the sidecar's links, and which rows were reserved. A list of further users
+    (ACL) shows in the bits of the group.
+    """
+    if os.fstat(fd).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise LedgerError(f"{path}: others than its owner can read or write the ledger; chmod 600 {path}")
     mode = os.stat(path.parent).st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise LedgerError(f"{path}: everybody can replace the ledger in its directory; chmod o-w {path.parent}")
@@ -160,7 +164,7 @@ class LedgerFile:
     Raises
     ------
     LedgerError
-        Missing, unreadable, not writable, writable for others, or held by another process.
+        Missing, unreadable, not writable, open to others, or held by another process.
     """
 
     def __init__(self, path: Path) -> None:

@@ -22,7 +22,7 @@ the log. A ledger of format 2 is rewritten on opening or not used.
 stay the day until then, and the ceiling of a day one of all that time. `Ledger.vouch_for` says that it is right.
 
 **Limits.** What nobody can notice from the file alone is said in `eyestream.rim.ledger.book`. Who can write the ledger
-can reset the budget: one that others than its owner can write is not opened.
+can reset the budget, and who can read it learns its secret: one that is open to others is not opened.
 """
 
 import os
@@ -70,7 +70,7 @@ class Ledger:
     Raises
     ------
     LedgerError
-        Missing, unreadable, foreign, in use by another process, not writable, or writable for others.
+        Missing, unreadable, foreign, in use by another process, not writable, or open to others.
     """
 
     def __init__(

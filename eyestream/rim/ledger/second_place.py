@@ -84,7 +84,7 @@ class FilePlace:
     Raises
     ------
     LedgerError
-        Missing, in use, not writable, or writable for others.
+        Missing, in use, not writable, or open to others.
     """
 
     def __init__(self, path: Path) -> None:

@@ -211,14 +211,14 @@ def alone() -> Finding:
                 path.write_bytes(content)
                 path.chmod(0o600)
             opened += [name] if _opens(path) else []
-        for mode in (0o602, 0o620):
+        for mode in (0o602, 0o620, 0o604, 0o640):
             other.chmod(mode)
             opened += [f"one of mode {mode:o}"] if _opens(other) else []
         other.chmod(0o600)
         opened += [] if _opens(other) else ["nothing, not even a good one"]
         place.chmod(0o777)
         opened += ["one in everybody's directory"] if _opens(other) else []
-    return Finding(not opened, f"opened: {', '.join(opened) or 'none of 11'}")
+    return Finding(not opened, f"opened: {', '.join(opened) or 'none of 13'}")
 
 
 def _opens(path: Path) -> bool:
