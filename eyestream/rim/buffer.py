@@ -1,12 +1,13 @@
-"""A bounded queue that forgets its oldest item when it is full, and counts what it forgot."""
+"""Bounded queues that forget their oldest items when they are full, and count what they forgot."""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Generic, TypeVar
 
-__all__ = ["DropOldest"]
+__all__ = ["DropOldest", "FairQueue"]
 
 Item = TypeVar("Item")
+Sender = TypeVar("Sender")
 
 
 class DropOldest(Generic[Item]):
@@ -52,6 +53,72 @@ class DropOldest(Generic[Item]):
         """Take the oldest item, or None when there is none."""
         return self._items.popleft() if self._items else None
 
-    def take_most(self, count: int) -> list[Item]:
-        """Take the oldest items, `count` at most."""
-        return [self._items.popleft() for _ in range(min(count, len(self._items)))]
+
+class FairQueue(Generic[Sender, Item]):
+    """Items of many senders, one of each in turn; who sends too many loses their own oldest, and nobody else's.
+
+    Every call takes the same short time, however many wait, but one: to make room for a sender with few items, `put`
+    looks for the sender with the most.
+
+    Parameters
+    ----------
+    length
+        Items held at most, of all senders together.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._ready: OrderedDict[Sender, deque[Item]] = OrderedDict()  # whose turn it is comes first; none is empty
+        self._paused: dict[Sender, deque[Item]] = {}
+        self._length, self._held = length, 0
+        self.dropped = 0
+        """Items forgotten since the start."""
+
+    def __len__(self) -> int:
+        return self._held
+
+    @property
+    def next_sender(self) -> Sender | None:
+        """Whose item `take` gives; None when nothing waits but items of senders that are paused."""
+        return next(iter(self._ready), None)
+
+    def put(self, sender: Sender, item: Item) -> Sender | None:
+        """Append an item of `sender`; returns whose oldest item was dropped for it, None when there was room."""
+        dropped = self._make_room(sender) if self._held == self._length else None
+        items = self._paused.get(sender)
+        (self._ready.setdefault(sender, deque()) if items is None else items).append(item)
+        self._held += 1
+        return dropped
+
+    def take(self) -> Item:
+        """Take the oldest item of `next_sender`, whose next turn comes last; KeyError: none is ready."""
+        sender, items = self._ready.popitem(last=False)
+        if len(items) > 1:
+            self._ready[sender] = items
+        self._held -= 1
+        return items.popleft()
+
+    def pause(self, sender: Sender) -> None:
+        """Let what `sender` has sent and will send wait until `resume`."""
+        self._paused[sender] = self._ready.pop(sender, deque())
+
+    def resume(self, sender: Sender) -> None:
+        """Let a sender that was paused have turns again."""
+        items = self._paused.pop(sender)
+        if items:
+            self._ready[sender] = items
+
+    def _make_room(self, sender: Sender) -> Sender:
+        """Drop the oldest item of the sender with the most: of `sender`, when that has more than an equal share."""
+        most = sender
+        if len(self._items(sender)) * (len(self._ready) + len(self._paused)) <= self._held:
+            most = max((*self._ready, *self._paused), key=lambda other: len(self._items(other)))
+        items = self._items(most)
+        items.popleft()
+        if not items and most in self._ready:
+            del self._ready[most]
+        self._held -= 1
+        self.dropped += 1
+        return most
+
+    def _items(self, sender: Sender) -> deque[Item]:
+        return self._paused[sender] if sender in self._paused else self._ready.get(sender, deque())

@@ -143,6 +143,11 @@ class Pipeline:
             total.add(served.stream.counters)
         return total
 
+    @property
+    def settings(self) -> list[DeviceSettings]:
+        """Of every stream served."""
+        return [served.stream.settings for served in self._served.values()]
+
     def condition(self, key: StreamKey) -> Condition:
         """What became of the last due chunk of a stream; that its device has another owner goes before."""
         if key.device in self.disputed:

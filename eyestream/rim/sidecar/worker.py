@@ -3,17 +3,71 @@
 import asyncio
 import contextlib
 import math
+from collections.abc import Iterable, Iterator
 
-from eyestream.rim.buffer import DropOldest
+from eyestream.chunking.settings import DeviceSettings
+from eyestream.rim.buffer import FairQueue
 from eyestream.rim.mqtt.transport import Message
+from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, RowArrival
 from eyestream.streams import StreamKey
+from eyestream.wire.arrays import FLOAT32
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, ROWS, RawRows
+from eyestream.wire.topics import raw_topic
 
 __all__ = ["Worker"]
 
 _BATCH = 64
 """Messages that are treated together, at most: their reservations share one write to the disk."""
+
+_TIMES = 4
+"""A stream may send so many times the rows of its rate, and a burst besides. With more it counts as one that floods."""
+
+_SLICE_S = 0.002
+"""For so long the second and later messages of one stream are treated together, where a sidecar has several streams."""
+
+_REST = 4
+"""After a batch with messages of a stream that floods, that stream waits for so many times as long as the batch took:
+it has a fifth of the time at most, however dear its messages are."""
+
+_LONGEST_REST_S = 0.5
+"""A disk that stands still for a minute is nobody's flood."""
+
+_ROW_BYTES = 136
+"""Of a row in a message of its own, besides 4 for each value: the keys, and the row's time."""
+
+_FLOOD = {
+    "flood": "it sends far more than its rate_hz. Its messages wait for those of other streams, and the oldest are "
+    "dropped unread. Look for a sender in a loop, or for two senders at one topic"
+}
+
+
+class _Share:
+    """What a stream may send; a message counts for the rows that it has room for, one at least.
+
+    Parameters
+    ----------
+    settings
+        Of the stream.
+    burst
+        Rows that may come at once.
+    """
+
+    def __init__(self, settings: DeviceSettings, burst: int) -> None:
+        self.key = settings.key
+        self._row_bytes = _ROW_BYTES + FLOAT32.itemsize * settings.features
+        self._per_s, self._burst = _TIMES * settings.rate_hz, burst
+        self._left, self._at = float(burst), 0.0
+
+    def note(self, size: int, now: float) -> None:
+        """A message of so many bytes came in at `now`."""
+        left = min(self._burst, self._left + (now - self._at) * self._per_s)
+        self._left, self._at = max(0.0, left - max(1.0, size / self._row_bytes)), now
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether more came than there can be to say."""
+        return self._left == 0
 
 
 class Worker:
@@ -24,12 +78,17 @@ class Worker:
     pipeline
         What it feeds.
     length
-        Messages that wait at most; of more, the oldest are dropped and counted.
+        Messages that wait at most. Of more, the oldest of the stream with the most are dropped and counted.
     """
 
     def __init__(self, pipeline: Pipeline, length: int) -> None:
         self._pipeline = pipeline
-        self._inbox: DropOldest[Arrival | RowArrival] = DropOldest(length)
+        self._inbox: FairQueue[str | StreamKey, Arrival | RowArrival] = FairQueue(length)
+        self._shares: dict[str | StreamKey, _Share] = {
+            raw_topic(*settings.key): _Share(settings, length) for settings in pipeline.settings
+        }
+        self._alone = len(self._shares) == 1  # then nobody else waits
+        self._floods = Refusals(_FLOOD, event="flood", words="its tracker floods")
         self._wake = asyncio.Event()
         self._came_round = asyncio.Event()
         self._fed_in_this_turn = self._busy = False
@@ -52,26 +111,33 @@ class Worker:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
         self.received += 1
         now = asyncio.get_running_loop().time()
+        share = self._shares.get(message.topic)
+        if share is not None:
+            share.note(len(message.payload), now)
         if len(message.payload) > MAX_PAYLOAD_BYTES:
             self._pipeline.reject("oversize", message.topic, now)
         elif message.retain:
             self._pipeline.reject("retained", message.topic, now)
         else:
-            self._take(Arrival(message.topic, message.payload, now, dict(message.more.user).get(ROWS)))
+            rows = dict(message.more.user).get(ROWS)
+            self._take(message.topic, Arrival(message.topic, message.payload, now, rows), share)
 
     def receive_rows(self, key: StreamKey, rows: RawRows) -> None:
         """From a source in this process, in the event loop."""
         self.received += 1
-        self._take(RowArrival(key, rows, asyncio.get_running_loop().time()))
+        self._take(key, RowArrival(key, rows, asyncio.get_running_loop().time()))
 
-    def _take(self, arrival: Arrival | RowArrival) -> None:
+    def _take(self, sender: str | StreamKey, arrival: Arrival | RowArrival, share: _Share | None = None) -> None:
         """Treat it at once when nothing is before it.
 
         In a flood all but one in a turn of the loop queue up. So do all while the ledger is asked: what they complete
         would wait for its answer, without a bound if the disk does not come back.
         """
-        if self._inbox or self._fed_in_this_turn or self._busy:
-            self._inbox.put(arrival)
+        floods = share is not None and share.is_spent and not self._alone
+        if self._inbox.next_sender is not None or self._fed_in_this_turn or self._busy or floods:
+            dropped = self._shares.get(self._inbox.put(sender, arrival) or "")
+            if dropped is not None and dropped.is_spent:  # else it is the disk that is slow
+                self._floods.note(dropped.key, "flood", arrival.at)
             self._wake.set()
         else:
             self._fed_in_this_turn = True
@@ -82,16 +148,42 @@ class Worker:
         """Take what arrives and what falls due until `stop`; then end every session."""
         loop = asyncio.get_running_loop()
         while not self._stopping:
-            if not self._inbox and not self._pipeline.waits:
+            if self._inbox.next_sender is None and not self._pipeline.waits:
                 await self._sleep(self._pipeline.next_due())
             self._wake.clear()  # who wakes us from here on is heard before the next sleep
             self._busy = True
-            await self._pipeline.take(self._inbox.take_most(_BATCH), loop.time())
+            began, senders = loop.time(), set[str | StreamKey]()
+            await self._pipeline.take(self._batch(senders), began)
+            self._rest(senders, loop.time() - began)
             self._busy = False
             self._came_round.set()
-            if self._inbox:
+            if self._inbox.next_sender is not None:
                 await asyncio.sleep(0)  # a flood must not hold up the links
         self._pipeline.close(loop.time())
+
+    def _batch(self, senders: set[str | StreamKey]) -> Iterator[Arrival | RowArrival]:
+        """What is treated together: of each stream a message in turn, and more of one while there is time."""
+        clock = asyncio.get_running_loop().time
+        until = math.inf if self._alone else clock() + _SLICE_S
+        for _ in range(_BATCH):
+            sender = self._inbox.next_sender
+            if sender is None or (sender in senders and clock() >= until):
+                return
+            senders.add(sender)
+            yield self._inbox.take()
+
+    def _rest(self, senders: Iterable[str | StreamKey], took_s: float) -> None:
+        """Let those of them that flood wait: what others send in this time is treated as it comes."""
+        rest_s = min(_REST * took_s, _LONGEST_REST_S)
+        for sender in senders:
+            share = self._shares.get(sender)
+            if share is not None and share.is_spent and not self._alone:
+                self._inbox.pause(sender)
+                asyncio.get_running_loop().call_later(rest_s, self._resume, sender)
+
+    def _resume(self, sender: str | StreamKey) -> None:
+        self._inbox.resume(sender)
+        self._wake.set()
 
     def stop(self) -> None:
         """Let `run` come to its end."""
@@ -115,5 +207,5 @@ class Worker:
         """After a message that was treated as it came: wake the worker if there is more to do than to wait."""
         self._fed_in_this_turn = False
         due = self._pipeline.next_due()
-        if self._inbox or self._pipeline.waits or (due is not None and due < self._wakes_at):
+        if self._inbox.next_sender is not None or self._pipeline.waits or (due is not None and due < self._wakes_at):
             self._wake.set()
