@@ -76,6 +76,8 @@ class LiveRows:
         (m, F) or NaN.
     end
         Whether the session ends after them.
+    due
+        When the clock made them, on the host's clock; None where there are none.
     """
 
     session: int
@@ -83,6 +85,7 @@ class LiveRows:
     t: NDArray[np.float64]
     values: NDArray[np.float64]
     end: bool = False
+    due: float | None = None
 
 
 class LiveFrontEnd:
@@ -204,7 +207,7 @@ class LiveFrontEnd:
 
     def _row(self, front: RowMaker) -> list[LiveRows]:
         """The row of the window that ends with this step; a sample of that very moment belongs to it."""
-        end = self._steps * self.entry.step_s
+        end, due = self._steps * self.entry.step_s, self._moment
         made = front.advance(end, self.waiting.until(end))
         if len(made) == 0:
             return []
@@ -214,4 +217,4 @@ class LiveFrontEnd:
             values = np.full_like(values, np.nan)
         self._session += not self._given
         self._given = True
-        return [LiveRows(self._session, self._number, np.array([self._origin + end]), values)]
+        return [LiveRows(self._session, self._number, np.array([self._origin + end]), values, due=due)]

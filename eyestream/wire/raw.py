@@ -45,6 +45,8 @@ class RawRows:
         (m,) seconds of the tracker's clock at each row, finite; None where the tracker does not tell them.
     wearer
         u32, a handle of who wears the device, the same through a session; 0: not known.
+    due
+        When the clock of this process made them, on its event loop's clock; None: somebody else sent them.
     """
 
     session: int
@@ -53,6 +55,7 @@ class RawRows:
     end: bool = False
     t: NDArray[np.float64] | None = None
     wearer: int = 0
+    due: float | None = None
 
 
 class _Raw(Message, frozen=True):

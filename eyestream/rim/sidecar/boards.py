@@ -155,6 +155,7 @@ class BudgetBoard:
         self.left: dict[StreamKey, Left] = {}
         """What was said last of each stream; to be read only."""
         self._due: dict[str, None] = {}
+        self._scheduled = False
         for device in self._streams:
             self._say_of(device, today())
 
@@ -171,19 +172,26 @@ class BudgetBoard:
                 self.note(device)
 
     def note(self, device: str) -> None:
-        """A chunk of the device was published: say what is left of all its streams, once in this turn of the loop."""
-        if not self._due:
-            asyncio.get_running_loop().call_soon(self._say_due)
+        """A chunk of the device was published: what is left of all its streams is said by `say_due`, once."""
         self._due[device] = None
+        self._say_later()
 
-    def _say_due(self) -> None:
-        """Of so many devices that the loop is not held up; of the others in the next turn."""
-        today = self._today()
+    def say_due(self) -> None:
+        """Say it, of so many devices that the loop is not held up; of the others in the next turn."""
+        today = self._today() if self._due else 0
         for device in list(islice(self._due, _AT_ONCE)):
             del self._due[device]
             self._say_of(device, today)
-        if self._due:
-            asyncio.get_running_loop().call_soon(self._say_due)
+        self._say_later()
+
+    def _say_later(self) -> None:
+        if self._due and not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._say_rest)
+
+    def _say_rest(self) -> None:
+        self._scheduled = False
+        self.say_due()
 
     def _say_of(self, device: str, today: int) -> None:
         odometer, ceilings = self._spent(device), self._plan.ceilings

@@ -5,7 +5,8 @@ thousand streams in one second is one line. Each line is made of sessions, of nu
 the ledger has left. No value of a row enters, nor whether one is missing: a row of NaN is a row.
 
 One kind of line is an exception: that rows can hardly be what they should be. It has a word of a fixed list, and the
-clock says it, once a minute at most.
+clock says it, once a minute at most. The same clock looks at the rows, and not the release of their chunk: nothing that
+depends on rows runs between a chunk and what is sent beside it.
 
 Before the first row, gaze that comes is a line too, with its rate: the profile's rate, unless it is another one by far.
 
@@ -104,7 +105,8 @@ class OperatorLog:
         self._rows = Refusals(DOUBTS, "doubt", _DOUBTFUL)
         self._expected = {name: RowDoubts(stream.mechanism.calibration) for name, stream in plan.streams.items()}
         self._rate_hz = {key: stream.spec.rate_hz for key, (_, stream) in plan.served.items()}
-        pipeline.look = self._look_at_rows
+        self._unseen: list[tuple[StreamKey, NDArray[np.float64]]] = []
+        pipeline.look = lambda key, rows: self._unseen.append((key, rows))
         self._chunk_s = {key: stream.chunk_s for key, (_, stream) in plan.served.items()}
         self._first_s = {key: stream.withheld_s + stream.chunk_s for key, (_, stream) in plan.served.items()}
         self._seen = {key: _Seen() for key in plan.served}
@@ -133,6 +135,9 @@ class OperatorLog:
 
     def look(self, now: float) -> None:
         """Say what has changed, the minute when it is over, and how long it is to the next first chunk."""
+        unseen, self._unseen = self._unseen, []
+        for key, rows in unseen:
+            self._look_at_rows(key, rows)
         began, over, chunked = self._changes(now)
         self._say_gaze(now)
         for first_s, keys in sorted(began.items()):
@@ -186,7 +191,7 @@ class OperatorLog:
             _say("gaze", keys, f"{_names(keys)}: gaze comes, {rate}")
 
     def _look_at_rows(self, key: StreamKey, rows: NDArray[np.float64]) -> None:
-        """Of one chunk, after it has left."""
+        """Of one chunk, in the second after it was closed."""
         seen, doubt = self._seen[key], self._expected[key.stream].of(rows)
         seen.doubtful_s = self._chunk_s[key] + (seen.doubtful_s if doubt == seen.doubt else 0.0)
         seen.doubt = doubt

@@ -9,6 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,8 @@ class _Served:
     topic: str
     rows: frozenset[str]
     """`rows_hash` of its rows, with their units and without."""
+    by_clock: bool
+    """Whether its chunks leave at moments of the clock, whatever completed them."""
     condition: Condition = "ready"
     level: int = 0
 
@@ -92,6 +95,11 @@ class Pipeline:
         Is given the private topic and the payload of each released chunk.
     changed
         Called when the condition of a stream has changed.
+    over
+        Called when everything of a turn is said: what belongs beside it is said now, before any more rows are read.
+    hold
+        Is given what leaves by the clock: its stream, when the clock made it due (None: now), and what to call at its
+        moment, which is followed by `over`. None: nothing is held.
     levels
         Of a lifetime that fades; 1: it does not.
     """
@@ -104,12 +112,14 @@ class Pipeline:
         today: Callable[[], int],
         publish: Callable[[str, bytes], None],
         changed: Callable[[], None],
+        over: Callable[[], None] = lambda: None,
+        hold: Callable[[StreamKey, float | None, Callable[[], None]], None] | None = None,
         levels: int = 1,
     ) -> None:
         self._ledger, self._levels = ledger, levels
         self._today = today
         self._publish = publish
-        self._changed = changed
+        self._changed, self._over, self._hold = changed, over, hold
         self._served = {settings.key: self._serve(settings, mechanism) for settings, mechanism in streams}
         self._spending = Spending(ledger, {key: served.stream.counters for key, served in self._served.items()})
         self._by_topic = {raw_topic(*key): served for key, served in self._served.items()}
@@ -118,7 +128,7 @@ class Pipeline:
         self._messages = Counters()
         self._refusals = Refusals()
         self.look: Callable[[StreamKey, NDArray[np.float64]], None] = lambda key, values: None
-        """Is given the raw rows (F, n) of each chunk after it has left: what it finds is for the log alone."""
+        """Is given the raw rows (F, n) of each chunk, to look at them later: what it finds is for the log alone."""
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
         self.disputed: frozenset[str] = frozenset()
@@ -128,7 +138,7 @@ class Pipeline:
         refused = self._ledger.mark(settings.key)
         stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused, levels=self._levels)
         rows = {rows_hash(settings.names, units, settings.rate_hz) for units in ((), settings.units)}
-        return _Served(stream, private_topic(*settings.key), frozenset(rows))
+        return _Served(stream, private_topic(*settings.key), frozenset(rows), settings.release == "on_clock")
 
     @property
     def keys(self) -> list[StreamKey]:
@@ -189,7 +199,9 @@ class Pipeline:
         if isinstance(arrival, RowArrival):
             served = self._served[arrival.key]
             self._messages.taken += 1
-            self._note(served, served.stream.feed(arrival.rows, arrival.at))
+            due = arrival.rows.due
+            served.by_clock |= due is not None
+            self._note(served, served.stream.feed(arrival.rows, arrival.at), due)
         else:
             self._feed_message(arrival)
 
@@ -228,7 +240,7 @@ class Pipeline:
         for served in self._timers.due(now):
             awaited = served.stream.next_due()
             if awaited is not None and awaited <= now:
-                self._note(served, served.stream.tick(now))
+                self._note(served, served.stream.tick(now), awaited)
             else:
                 self._timers.set(served, awaited)
         requests, self._requests = self._requests, []
@@ -264,10 +276,13 @@ class Pipeline:
         for key, own in _by_stream(answers):
             self._note(self._served[key], self._served[key].stream.answer(own))
 
-    def _note(self, served: _Served, outcome: Outcome) -> None:
-        """Hand payloads on, first of all: somebody waits for them; then note what is asked, and when to look again."""
-        for payload in outcome.payloads:
-            self._publish(served.topic, payload)
+    def _note(self, served: _Served, outcome: Outcome, due: float | None = None) -> None:
+        """Say what is to be said, first of all: somebody waits; then note what is asked, and when to look again."""
+        if self._hold is None or not served.by_clock:
+            self._say(served, outcome.payloads, served.stream.condition)
+            self._over()
+        elif outcome.settled:
+            self._hold(served.stream.key, due, partial(self._say, served, outcome.payloads, served.stream.condition))
         for values in outcome.rows:
             self.look(served.stream.key, values)
         if served.level != served.stream.level:
@@ -282,9 +297,14 @@ class Pipeline:
         self._timers.set(served, served.stream.next_due())
         if outcome.fault is not None:
             _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
-        if served.condition != served.stream.condition:
-            served.condition = served.stream.condition
-            log_condition(served.stream.key, served.condition)
+
+    def _say(self, served: _Served, payloads: Sequence[bytes], condition: Condition) -> None:
+        """Payloads, and what became of the last due chunk."""
+        for payload in payloads:
+            self._publish(served.topic, payload)
+        if served.condition != condition:
+            served.condition = condition
+            log_condition(served.stream.key, condition)
             self._changed()
 
 

@@ -1,8 +1,10 @@
 """The private side of a sidecar: its retained messages, then released chunks, in order.
 
 A chunk goes to the link in the same turn of the loop in which it is released, when nothing is before it: no task is
-woken for it. How many may be under way is bounded; each stays ours until the broker acknowledges it, and goes out
-again, the same bytes in the same order, on the next link.
+woken for it. So does what is retained: between a chunk and the messages that are said with it nothing else runs, and
+their distance tells nothing of the rows that come meanwhile. How many may be under way is bounded; each chunk stays
+ours until the broker acknowledges it, and goes out again, the same bytes in the same order, on the next link. What is
+retained is all said again there.
 """
 
 import asyncio
@@ -27,10 +29,12 @@ class RetainedMessages:
         self._standing: dict[str, bytes] = {}
         self._pending: dict[str, bytes] = {}
 
-    def retain(self, topic: str, payload: bytes) -> None:
-        """Let `payload` stand at `topic`; what stands there already is not sent twice."""
-        if self._standing.get(topic) != payload:
+    def retain(self, topic: str, payload: bytes) -> bool:
+        """Let `payload` stand at `topic`; what stands there already is not sent twice. Whether there is more to send."""
+        changed = self._standing.get(topic) != payload
+        if changed:
             self._standing[topic] = self._pending[topic] = payload
+        return changed
 
     def resend_all(self) -> None:
         """A new link: everything is sent again."""
@@ -85,6 +89,7 @@ class Sender:
         self._after_chunks = RetainedMessages()
         self._carrier: Link | None = None
         self._wake = asyncio.Event()
+        self._stated = 0
         self._goodbye: list[tuple[str, bytes]] | None = None
         self._suspect = b""
         self._losses = 0
@@ -94,13 +99,17 @@ class Sender:
 
     def retain(self, topic: str, payload: bytes) -> None:
         """Let `payload` stand, retained, at `topic`; it goes before every chunk that is not under way yet."""
-        self._retained.retain(topic, payload)
-        self._wake.set()
+        first = not self._retained
+        if self._retained.retain(topic, payload) and not (first and self._state_now(self._retained, topic, payload)):
+            self._wake.set()
 
     def retain_after_chunks(self, topic: str, payload: bytes) -> None:
         """Let `payload` stand, retained, at `topic`; it goes after every chunk that waits, and none waits for it."""
-        self._after_chunks.retain(topic, payload)
-        self._wake.set()
+        first = not (self._retained or self._after_chunks or self._outbox.waits)
+        if self._after_chunks.retain(topic, payload) and not (
+            first and self._state_now(self._after_chunks, topic, payload)
+        ):
+            self._wake.set()
 
     def resend(self, topic: str) -> None:
         """Send what stands at `topic` once more, in case somebody else has overwritten it at the broker."""
@@ -122,6 +131,7 @@ class Sender:
         self.stands = True
         self._retained.resend_all()
         self._after_chunks.resend_all()
+        self._stated = 0
         if not link.resumed:
             self._outbox.recall()
         try:
@@ -144,6 +154,27 @@ class Sender:
             self.stands = False
             self._carrier = None
             self._note_end()
+
+    def _state_now(self, retained: RetainedMessages, topic: str, payload: bytes) -> bool:
+        """Hand the link a message for which nothing waits; False where it must be sent later."""
+        link = self._carrier
+        if link is None or self._stated >= _AT_ONCE:
+            return False
+        try:
+            link.send(topic, payload, partial(self._was_stated, link), partial(self._not_stated, link, topic), retain=True)
+        except LinkError:
+            self._carrier = None  # it is lost: the next link says everything again
+            return False
+        self._stated += 1
+        retained.acknowledged(topic, payload)
+        return True
+
+    def _was_stated(self, link: Link) -> None:
+        self._stated -= link is self._carrier
+
+    def _not_stated(self, link: Link, topic: str, why: str) -> None:
+        self._was_stated(link)
+        self._note_refusal(topic, why)
 
     async def _state(self, link: Link, retained: RetainedMessages) -> None:
         """Publish some of what the broker does not have."""

@@ -21,6 +21,7 @@ from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.boards import LAST_WILL, BudgetBoard, StatusBoard
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
+from eyestream.rim.sidecar.moments import Moments
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
@@ -90,12 +91,15 @@ class Sidecar:
         self._plan = plan
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
+        self._moments = Moments(self._say_rest)
         self.pipeline = Pipeline(
             [(device, stream.mechanism) for device, stream in plan.served.values()],
             ledger,
             today=today,
             publish=self._publish,
             changed=self._note_change,
+            over=self._say_rest,
+            hold=self._moments.hold,
             levels=settings.budget.levels,
         )
         self.worker = Worker(self.pipeline, limits.raw_messages)
@@ -207,6 +211,7 @@ class Sidecar:
             self._leaving = True
             self.worker.stop()
             await work
+            self._moments.leave_all()
             self._sender.leave(self._status.goodbye())
             self._look.leave()
             self._private.leave()
@@ -231,9 +236,15 @@ class Sidecar:
         self._note_change()
 
     def _publish(self, topic: str, payload: bytes) -> None:
-        """The chunk, for which somebody waits; then what it leaves of the budget."""
+        """The chunk, for which somebody waits; what it leaves of the budget is said with the rest of the turn."""
         self._sender.post(topic, payload)
         self._budgets.note(self._device_of[topic])
+
+    def _say_rest(self) -> None:
+        """After the chunks of a turn, and before anything that depends on rows: statuses, then what is left."""
+        if self._status_is_due:
+            self._say_status()
+        self._budgets.say_due()
 
     async def pulse(self) -> None:
         """Return when the work on what arrives and falls due has come round once more: a sign of life."""
@@ -268,7 +279,7 @@ class Sidecar:
         """The condition of a stream has changed, perhaps of a thousand at once: say all of them once in this turn."""
         if not self._status_is_due:
             self._status_is_due = True
-            asyncio.get_running_loop().call_soon(self._say_status)
+            asyncio.get_running_loop().call_soon(self._say_rest)
 
     def _say_status(self) -> None:
         self._status_is_due = False

@@ -239,7 +239,8 @@ class GazeFeeder(Feeder):
     def _numbered(self, made: LiveRows) -> RawRows:
         if made.session != self._number:
             self._number, self._session = made.session, max(self._session + 1, time.time_ns())
-        return RawRows(self._session, made.number, made.values, made.end, made.t)
+        due = None if made.due is None else made.due / self._speed
+        return RawRows(self._session, made.number, made.values, made.end, made.t, due=due)
 
 
 def widths(profile: Profile) -> dict[int, tuple[int, int, int]]:

@@ -1,0 +1,102 @@
+"""Moments at which messages leave: what is ready waits for the clock, and nothing that depends on rows delays it.
+
+The clock closes a chunk, or makes the row that completes it. Then the chunk is released: projected, its noise drawn,
+its bytes written. How long that takes, and what else the process does meanwhile, may depend on what eyes do. So the
+bytes do not leave then, but at a moment of a fixed grid:
+
+    moment = the first multiple of `GRID_S` on the host's clock that is `LEAD_S` or more after the nominal time
+
+The nominal time is the one at which the clock made the chunk due, not the one at which the process came to it. So the
+delay is 10 to 20 ms, and it is a function of the schedule alone. What is not ready by then leaves at the next moment of
+the grid. All devices share the grid: messages of one moment are ready before the first of them leaves, and they leave
+in the order of their streams.
+
+**The quiet before a moment.** `QUIET_S` before a moment the loop goes to sleep until the moment has come. So no message
+is read, no row is made and no chunk is released in that time, and what began before has come to its end. What arrives
+waits in its socket. The sleep has an absolute end in the kernel. A timer of the loop would not do: its selector counts
+milliseconds from when it was last asked, and so from the last row that came.
+
+**Why bytes that wait keep the law on noise.** No drawn noise may survive a wait in which the process can be copied,
+because two copies could add it to two different chunks. Noise is drawn and bound to its chunk in one step, before the
+wait. What waits is a released chunk. A copy of the process has the same bytes, and sends those or nothing.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+
+from eyestream.streams import StreamKey
+
+__all__ = ["GRID_S", "LEAD_S", "QUIET_S", "Moments"]
+
+GRID_S = 0.01
+"""From one moment to the next. Where every one of them is used, the loop sleeps for `QUIET_S` of each."""
+
+LEAD_S = 0.01
+"""What a release is given to become ready."""
+
+QUIET_S = 0.004
+"""What the work that has begun is given to come to its end; a batch of 64 messages takes half of it."""
+
+_ROUNDING_S = 1e-6
+
+
+class Moments:
+    """Holds what leaves by the clock.
+
+    Not to be used outside the event loop.
+
+    Parameters
+    ----------
+    over
+        Called when everything of a moment has left.
+    sleep
+        Sleeps for some seconds; the loop does not turn meanwhile.
+    """
+
+    def __init__(self, over: Callable[[], None], sleep: Callable[[float], None] = time.sleep) -> None:
+        self._over, self._sleep = over, sleep
+        self._held: dict[float, list[tuple[StreamKey, Callable[[], None]]]] = {}
+        self._last: dict[StreamKey, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """How many calls are held."""
+        return sum(map(len, self._held.values()))
+
+    def hold(self, key: StreamKey, due: float | None, leave: Callable[[], None]) -> None:
+        """Call `leave` at the moment of what was due at `due`, on the loop's clock; None: of now.
+
+        What is held of one stream leaves in the order in which it came here.
+        """
+        now = asyncio.get_running_loop().time()
+        earliest = max(now, (now if due is None else due) + LEAD_S)
+        moment = max(GRID_S * math.ceil((earliest - _ROUNDING_S) / GRID_S), self._last.get(key, 0.0))
+        self._last[key] = moment
+        self._held.setdefault(moment, []).append((key, leave))
+        self._set_timer()
+
+    def leave_all(self) -> None:
+        """The process ends: everything leaves now, in the order of its moments."""
+        while self._held:
+            self._leave(min(self._held))
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        first = min(self._held, default=None)
+        self._timer = None if first is None else asyncio.get_running_loop().call_at(first - QUIET_S, self._wait, first)
+
+    def _wait(self, moment: float) -> None:
+        left = moment - asyncio.get_running_loop().time()
+        if left > 0.0:
+            self._sleep(left)
+        self._leave(moment)
+        self._set_timer()
+
+    def _leave(self, moment: float) -> None:
+        for _, leave in sorted(self._held.pop(moment), key=lambda one: one[0]):
+            leave()
+        self._over()
