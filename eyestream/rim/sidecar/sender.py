@@ -30,7 +30,7 @@ class RetainedMessages:
         self._pending: dict[str, bytes] = {}
 
     def retain(self, topic: str, payload: bytes) -> bool:
-        """Let `payload` stand at `topic`; what stands there already is not sent twice. Whether there is more to send."""
+        """Let `payload` stand at `topic`; what stands there already is not sent twice. Whether it changes."""
         changed = self._standing.get(topic) != payload
         if changed:
             self._standing[topic] = self._pending[topic] = payload
@@ -161,7 +161,9 @@ class Sender:
         if link is None or self._stated >= _AT_ONCE:
             return False
         try:
-            link.send(topic, payload, partial(self._was_stated, link), partial(self._not_stated, link, topic), retain=True)
+            link.send(
+                topic, payload, partial(self._was_stated, link), partial(self._not_stated, link, topic), retain=True
+            )
         except LinkError:
             self._carrier = None  # it is lost: the next link says everything again
             return False
