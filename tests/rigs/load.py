@@ -38,6 +38,7 @@ class PrivateLink:
         self._free = asyncio.Event()
         self._free.set()
         self._unacknowledged: list[tuple[str, bytes, Callable[[], None]]] = []
+        self._statements: list[Callable[[], None]] = []
         self.chunks = 0
         self.statements = 0
         self.oldest_s = 0.0
@@ -69,14 +70,21 @@ class PrivateLink:
         acknowledged: Callable[[], None],
         refused: Callable[[str], None],
         *,
+        retain: bool = False,
         more: Properties = NO_PROPERTIES,
     ) -> None:
-        """As the link's: a chunk, acknowledged later."""
-        self.on_send(topic, payload)
-        self._unacknowledged.append((topic, payload, acknowledged))
+        """As the link's: a chunk or a statement, acknowledged later."""
+        if retain:
+            self._statements.append(acknowledged)
+        else:
+            self.on_send(topic, payload)
+            self._unacknowledged.append((topic, payload, acknowledged))
         asyncio.get_running_loop().call_soon(self._acknowledge)
 
     def _acknowledge(self) -> None:
+        while self._free.is_set() and self._statements:
+            self.statements += 1
+            self._statements.pop(0)()
         while self._acknowledges and self._free.is_set() and self._unacknowledged:
             topic, payload, acknowledged = self._unacknowledged.pop(0)
             self.chunks += 1
