@@ -162,7 +162,9 @@ def _scores(first: Array, second: Array, tested: Array) -> Array:
     for column in range(tested.shape[1]):
         both = np.concatenate((first[:, column], second[:, column]))
         edges = np.unique(np.quantile(both, np.arange(1, _CELLS) / _CELLS))
-        counts = [np.bincount(np.searchsorted(edges, each[:, column]), minlength=len(edges) + 1) for each in (first, second)]
+        counts = [
+            np.bincount(np.searchsorted(edges, each[:, column]), minlength=len(edges) + 1) for each in (first, second)
+        ]
         laws = [(each + 1.0) / (each.sum() + len(each)) for each in counts]
         total += np.log(laws[1] / laws[0])[np.searchsorted(edges, tested[:, column])]
     return total
