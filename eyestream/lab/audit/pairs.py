@@ -1,17 +1,17 @@
-"""Whether two worlds can be told apart by when messages come: pairs of worlds in one run, by turns, in random order.
+"""Whether two worlds can be told apart by when messages come: both in one run, by turns, in random order.
 
 An observation is what an application sees beside one chunk: some times in microseconds, as when the chunk came on its
 grid and how long after it `budget` came. Two questions are answered of two worlds:
 
-- By how much do their medians differ? The interval of the difference is of the bootstrap, observations drawn in pairs
-  of neighbours in time are not needed: worlds alternate at random, so that drift is in both.
-- How often is one chunk told right? Rules are learned on one half of the observations and tested on the other: the
-  sum over the times of log-likelihood ratios in the cells between their quantiles. So any difference of the laws
+- By how much do their medians differ? The interval of the difference is that of the bootstrap. Worlds alternate at
+  random, so that what drifts is in both.
+- How often is one chunk told right? A rule is learned on one half of the observations and tested on the other. It is
+  the sum over the times of log-likelihood ratios in the cells between their quantiles. So any difference of the laws
   counts, of the spread too. The same rule votes over `VOTERS` chunks of one world.
 
-A pair counts as told apart when the tested half is told right more often than by chance, or the ranks of one time differ
-(Mann and Whitney 1947), at `FALSE_ALARM` over all comparisons of a run, divided between them (Bonferroni). So in a run
-in which nothing can be told, an alarm is raised with probability `FALSE_ALARM` at most.
+Two worlds count as told apart when the rule is right more often than by chance, or the ranks of one time differ (Mann
+and Whitney 1947). The level is `FALSE_ALARM` for all comparisons of a run, divided between them (Bonferroni). So where
+nothing can be told, a run raises an alarm with probability `FALSE_ALARM` at most.
 """
 
 import math
