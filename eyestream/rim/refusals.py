@@ -31,7 +31,8 @@ REMEDIES: dict[str, str] = {
     "length": "its array has another number of bytes than its shape says: float32, little-endian",
     "version": "the first key of a message must be v, with the integer 1",
     "retained": "it publishes with the retain flag; raw rows must not be kept: clear it",
-    "oversize": "its messages are above 64 KiB: send fewer rows at once",
+    "oversize": "its messages are above 64 KiB: send fewer rows at once. Or their MQTT 5 properties are above 512 "
+    "bytes, or cannot be read: leave them out",
 }
 """What to do about a reason, where more can be said than where the format is described."""
 
@@ -40,6 +41,7 @@ GAZE_REMEDIES: dict[str, str] = {
     "schema": "the schema number of its messages is another than [source.options] schema: set one to the other",
     "shape": "its records have another number of columns than the profile of [source]",
     "retained": REMEDIES["retained"],
+    "oversize": REMEDIES["oversize"].replace("rows", "samples"),
     "version": REMEDIES["version"],
 }
 """The same, of a tracker that sends gaze."""

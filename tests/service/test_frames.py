@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.carrier import MAX_PROPERTIES_BYTES, MOST_HELD, Frames
+from eyestream.rim.mqtt.incoming import read_message
+from eyestream.rim.mqtt.messages import TOO_LARGE
 from eyestream.wire.envelope import MAX_RELEASE_BYTES
 from tests.rigs.strangers import packet
 
@@ -21,8 +23,8 @@ PACKETS = [
 ]
 
 
-def fed(pieces: list[bytes], *, five: bool) -> list[tuple[bytes, bool]]:
-    frames = Frames(five=five)
+def fed(pieces: list[bytes]) -> list[tuple[bytes, bool]]:
+    frames = Frames()
     return [found for piece in pieces for found in frames.feed(piece)]
 
 
@@ -30,15 +32,14 @@ def fed(pieces: list[bytes], *, five: bool) -> list[tuple[bytes, bool]]:
 def test_in_any_pieces(cuts: list[int]) -> None:
     whole, edges = b"".join(PACKETS), [0, *sorted(cuts), sum(map(len, PACKETS))]
     pieces = [whole[start:end] for start, end in pairwise(edges)]
-    assert fed(pieces, five=False) == [(one, False) for one in PACKETS]
+    assert fed(pieces) == [(one, False) for one in PACKETS]
 
 
-@pytest.mark.parametrize("five", [False, True])
 @pytest.mark.parametrize("size", [MAX_RELEASE_BYTES + (1 << 17), 200 << 20])
-def test_what_is_too_large_is_left_out_while_it_comes_in(five: bool, size: int) -> None:
-    frames, block = Frames(five=five), bytes(1 << 16)
+def test_what_is_too_large_is_left_out_while_it_comes_in(size: int) -> None:
+    frames, block = Frames(), bytes(1 << 16)
     head = b"\x33" + bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14 & 127 | 128, size >> 21])
-    start = b"\0\x01t\0\x09" + b"\0" * five
+    start = b"\0\x01t\0\x09"
     found, left = list(frames.feed(head + start)), size - len(start)
     while left:
         piece = block[:left]
@@ -52,19 +53,20 @@ def test_what_is_too_large_is_left_out_while_it_comes_in(five: bool, size: int) 
 
 def test_the_largest_message_of_ours_is_whole() -> None:
     largest = packet(0x30, b"\0\x01t\0" + bytes(MAX_RELEASE_BYTES))
-    assert fed([largest[:99], largest[99:]], five=True) == [(largest, False)]
+    assert fed([largest[:99], largest[99:]]) == [(largest, False)]
     assert len(largest) <= MOST_HELD
 
 
 @pytest.mark.parametrize("extra", [0, 1])
 def test_more_properties_than_are_read_make_a_message_too_large(extra: int) -> None:
-    """paho's time for each property grows with the packet: a stranger could hold up everybody with one message."""
-    properties = b"\x26\0\0\0\0" * ((MAX_PROPERTIES_BYTES + extra) // 5) + bytes((MAX_PROPERTIES_BYTES + extra) % 5)
+    """A stranger's message costs no more than so many bytes are worth."""
+    properties = b"\x26\0\0\0\0" * (MAX_PROPERTIES_BYTES // 5) + (b"\x23\0\1" if extra else b"\x01\0")
+    assert len(properties) == MAX_PROPERTIES_BYTES + extra
     length = bytes([len(properties) & 127 | 128, len(properties) >> 7])
-    [(found, cut)] = fed([packet(0x32, b"\0\x01t\0\x09" + length + properties + bytes(5000))], five=True)
-    assert cut == bool(extra)
-    assert (found == b"\x32\x86\x80\x00\0\x01t\0\x09\0") == bool(extra)
-    assert fed([packet(0x30, b"\0\x01t" + length + properties)], five=False)[0][1] is False  # 3.1.1 has none
+    found = read_message(packet(0x32, b"\0\x01t\0\x09" + length + properties + bytes(5000)), five=True)
+    assert (found.topic, found.packet_id) == ("t", 9)
+    assert (found.payload is TOO_LARGE) == bool(extra)
+    assert read_message(packet(0x30, b"\0\x01t" + length + properties), five=False).payload == length + properties
 
 
 MAY_COME = {0x20, 0x30, 0x31, 0x32, 0x33, 0x3A, 0x3B, 0x40, 0x90, 0xD0, 0xE0}
@@ -74,18 +76,18 @@ MAY_COME = {0x20, 0x30, 0x31, 0x32, 0x33, 0x3A, 0x3B, 0x40, 0x90, 0xD0, 0xE0}
 def test_no_packet_of_a_broker(head: int) -> None:
     """QoS 2 is among them: paho would hold such messages, thousands of any size, until the broker releases them."""
     with pytest.raises(LinkError, match="does not speak MQTT"):
-        fed([bytes([head])], five=True)
+        fed([bytes([head])])
 
 
 @pytest.mark.parametrize("data", [b"\x30\xff\xff\xff\xff", b"\x20\xff\xff\x7f"])
 def test_no_length_of_a_packet(data: bytes) -> None:
     """One of five bytes, and an answer of two megabytes."""
     with pytest.raises(LinkError, match="does not speak MQTT"):
-        fed([data], five=False)
+        fed([data])
 
 
 def test_the_longest_topic_of_a_message_that_is_too_large() -> None:
     topic = b"\xff\xff" + b"t" * 65_535
-    [(found, cut)] = fed([b"\x30\xff\xff\xff\x7f" + topic + bytes(70_000)], five=False)
+    [(found, cut)] = fed([b"\x30\xff\xff\xff\x7f" + topic + bytes(70_000)])
     assert cut
     assert found == packet(0x30, topic)

@@ -1,7 +1,8 @@
-"""What a broker may not send: the link is lost or the packet is ignored, and nothing else happens.
+"""What a broker may not send: the link is lost, a message is cut, or the packet is ignored, and nothing else happens.
 
 The codec is the library's, and more lenient than the standard in places. Each row violates a statement of MQTT 3.1.1 or
-5; what our client lets pass is named, so that a new version of the library which lets more pass is seen.
+5; what our client lets pass is named, so that a new version of the library which lets more pass is seen. What somebody
+else may have written costs no link: such a message is cut.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import asyncio
 import pytest
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.messages import Message
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, TOO_LARGE, Message
 from tests.rigs.clients import WELCOME, at_a_pipe
 
 THREE, FIVE = WELCOME[False], WELCOME[True]
@@ -175,6 +176,34 @@ TAKEN = {
 }
 """So it is here, in a message that is whole all the same."""
 
+CUT = {
+    "a topic that is no UTF-8",
+    "a topic with a surrogate",
+    "a topic with an overlong form",
+    "a topic with U+0000",
+    "a topic with '+'",
+    "a topic with '#'",
+    "an empty topic at QoS 0",
+    "an empty topic at QoS 1",
+    "an empty topic without an alias",
+    "a topic alias in the place of a topic",
+    "a user property with U+0000",
+    "a length of properties of five bytes",
+    "a message without the length of its properties",
+    "a message shorter than its properties",
+    "a message with topic alias 0",
+    "a response topic with a wildcard",
+    "an empty response topic",
+    "an expiry twice",
+    "an expiry cut off",
+    "correlation data twice",
+    "correlation data cut off",
+    "payload format 2",
+    "a message with a property of CONNACK",
+    "a message with a delay of a will",
+}
+"""A message whose topic or properties are wrong, which whoever published it wrote."""
+
 
 @pytest.mark.parametrize("piecewise", [False, True])
 @pytest.mark.parametrize(
@@ -182,7 +211,9 @@ TAKEN = {
     [(False, *row) for row in MALFORMED_3] + [(True, *row) for row in MALFORMED_5],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-async def test_the_link_is_lost_or_the_packet_ignored(five: bool, what: str, stream: bytes, piecewise: bool) -> None:
+async def test_the_link_is_lost_or_the_message_cut_or_the_packet_ignored(
+    five: bool, what: str, stream: bytes, piecewise: bool
+) -> None:
     delivered: list[Message] = []
     said = bytearray()
     client, pipe, greeting = at_a_pipe(delivered.append, said.extend, five=five)
@@ -196,9 +227,10 @@ async def test_the_link_is_lost_or_the_packet_ignored(five: bool, what: str, str
     [outcome] = await asyncio.gather(greeting, return_exceptions=True)
     with pytest.raises(LinkError):
         await client.ended
-    assert lost == (what not in IGNORED | TAKEN)
-    assert [message.payload for message in delivered] == ([b"x"] if what in TAKEN else [])
-    assert bytes(said) == hello
+    assert lost == (what not in IGNORED | TAKEN | CUT)
+    assert [message.payload for message in delivered] == [b"x"] * (what in TAKEN) + [TOO_LARGE] * (what in CUT)
+    assert all(message.more == NO_PROPERTIES for message in delivered)
+    assert bytes(said) == hello + b"\x40\x02\x00\x01" * (what == "an empty topic at QoS 1")
     assert outcome is None or isinstance(outcome, LinkError)
 
 

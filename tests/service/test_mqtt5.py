@@ -121,9 +121,9 @@ async def test_a_refusal_of_5_is_no_reason_to_try_3(answer: bytes, why: str) -> 
 @pytest.mark.parametrize(
     ("bytes_of_broker", "why"),
     [
-        (b"\x30\x07\x00\x00\x03\x23\x00\x01x", "does not speak MQTT as we know it"),
+        (b"\x32\x06\x00\x01t\x00\x00\x00", "does not speak MQTT as we know it"),
         (b"\x40\x03\x00\x01\x13", "does not speak MQTT as we know it"),
-        (b"\x30\x0e\x00\x01t" + b"\x0a" + 2 * b"\x02\x00\x00\x00\x00", "does not speak MQTT as we know it"),
+        (b"\x30\x02\x00\x05", "does not speak MQTT as we know it"),
         (b"\xe0\x01\x8e", r"Session taken over \(0x8e\)"),
         (b"\xe0\x02\x98\x00", r"Administrative action \(0x98\)"),
     ],
@@ -323,10 +323,10 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
 
 
 EVIL = [
-    b"\x30\x09\x00\x01t\x03\x23\x00\x01xx",  # a topic alias
+    b"\x30\x09\x00\x00\x03\x23\x00\x01xxx\x30\x02\x00\x05",  # a topic alias, and a message without its topic
     b"\x40\x03\x00\x01\x13",  # a reason code that there is not
     b"\x20\x03\x00\x00\x00",  # a second greeting
-    b"\x30\x10\x00\x01t\x0a" + 2 * b"\x02\x00\x00\x00\x00" + b"xx",  # a property twice
+    b"\x30\x0e\x00\x01t\x0a" + 2 * b"\x02\x00\x00\x00\x00" + b"\xd1\x00",  # a property twice, and a flag
     b"\xe0\x07\x00\x05\x11\x00\x00\x00\x01",  # a session's expiry out of place
     b"\xf0\x00",  # authentication
     b"\x30\xff\xff\xff\xff\x01",  # an endless length

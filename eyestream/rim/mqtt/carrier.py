@@ -1,8 +1,9 @@
 """Paho on asyncio: what the library takes for its socket, and the one private method of it that we replace.
 
-A broker's bytes are cut into packets before the library sees them (`Frames`, pure and bounded). The library would hold
-a packet of any size, and a message at QoS 2 until the broker releases it. So what is too large is cut while it comes
-in, and a packet that a broker may not send to us ends the link.
+A broker's bytes are cut into packets before anybody reads them (`Frames`, pure and bounded). The library would hold a
+packet of any size, and a message at QoS 2 until the broker releases it. So what is too large is cut while it comes in,
+and a packet that a broker may not send to us ends the link. Messages are not for the library
+(`eyestream.rim.mqtt.incoming`).
 
 Sources: MQTT Version 3.1.1 (OASIS Standard, 29 October 2014) and MQTT Version 5.0 (OASIS Standard, 7 March 2019),
 section 2 of both.
@@ -22,7 +23,7 @@ __all__ = ["CONNACK", "MAX_PROPERTIES_BYTES", "MOST_HELD", "Carrier", "Frames", 
 CONNACK = 0x20
 
 MAX_PROPERTIES_BYTES = 512
-"""Of one message. The library takes time for each property that grows with the whole packet."""
+"""Of one message: so many are read."""
 
 _PUBLISH = frozenset({0x30, 0x31, 0x32, 0x33, 0x3A, 0x3B})
 """First bytes of PUBLISH: QoS 0 and 1, with and without the flags for retained and sent again."""
@@ -41,16 +42,9 @@ MOST_HELD = 5 + _MOST_MESSAGE
 
 
 class Frames:
-    """A broker's bytes to packets; holds one unfinished packet at most.
+    """A broker's bytes to packets; holds one unfinished packet at most."""
 
-    Parameters
-    ----------
-    five
-        Whether the packets are of MQTT 5.
-    """
-
-    def __init__(self, *, five: bool) -> None:
-        self._five = five
+    def __init__(self) -> None:
         self._held = bytearray()
         self._needed = 0
         self._skip = 0
@@ -61,7 +55,7 @@ class Frames:
         Yields
         ------
         tuple[bytes, bool]
-            A packet, and whether it is a message that was too large: then its properties and payload are left out.
+            A packet, and whether it is a message that was too large: then what follows its packet id is left out.
 
         Raises
         ------
@@ -94,31 +88,12 @@ class Frames:
                 self._held += data[at:]
                 self._needed = kept - at
                 return
-            if message and (not whole or self._many_properties(data, at, body, end)):
-                yield self._cut(data, at, body, kept), True
-            else:
+            if whole:
                 yield data[at:end], False
+            else:
+                yield _header(data, at, body), True
             self._skip = end - kept
             at = kept
-
-    def _many_properties(self, data: bytes, at: int, body: int, end: int) -> bool:
-        """Whether a whole message has more properties than are read."""
-        if not self._five or end - body <= MAX_PROPERTIES_BYTES:
-            return False
-        length, start = 0, _after_header(data, at, body)
-        for place, digit in enumerate(data[start : min(start + 4, end)]):
-            length |= (digit & 0x7F) << 7 * place
-            if digit < 0x80:
-                break
-        return length > MAX_PROPERTIES_BYTES
-
-    def _cut(self, data: bytes, at: int, body: int, kept: int) -> bytes:
-        """A message without its properties and payload."""
-        stop = _after_header(data, at, body)
-        if stop > kept:
-            raise broken("a message is cut off")
-        rest = data[body:stop] + b"\0" * self._five
-        return bytes([data[at], len(rest) & 0x7F | 0x80, len(rest) >> 7 & 0x7F | 0x80, len(rest) >> 14]) + rest
 
 
 def broken(what: str) -> LinkError:
@@ -126,9 +101,10 @@ def broken(what: str) -> LinkError:
     return LinkError(f"the broker does not speak MQTT as we know it: {what}")
 
 
-def _after_header(data: bytes, at: int, body: int) -> int:
-    """Where topic and packet id of the message at `at` end."""
-    return body + 2 + int.from_bytes(data[body : body + 2]) + 2 * (data[at] & 0x06 != 0)
+def _header(data: bytes, at: int, body: int) -> bytes:
+    """The message at `at` up to its packet id, as a packet."""
+    rest = data[body : body + 2 + int.from_bytes(data[body : body + 2]) + 2 * (data[at] & 0x06 != 0)]
+    return bytes([data[at], len(rest) & 0x7F | 0x80, len(rest) >> 7 & 0x7F | 0x80, len(rest) >> 14]) + rest
 
 
 def _frame(data: bytes, at: int) -> tuple[int, int]:

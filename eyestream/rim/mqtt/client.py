@@ -69,7 +69,6 @@ class Client(Connection):
         paho.carrier = self._carrier
         paho.on_connect, paho.on_disconnect = self._on_connect, self._on_disconnect
         paho.on_subscribe, paho.on_publish = self._on_subscribe, self._on_publish
-        paho.on_message = self._on_message
         greet(paho, self._said, username, password)
         await self._greeting
 

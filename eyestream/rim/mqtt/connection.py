@@ -1,22 +1,23 @@
 """One MQTT connection as a protocol of asyncio, on paho-mqtt: its life, and what is heard on it.
 
-Paho is the codec, and the session where one is continued. asyncio has the socket, and this module the time: paho counts
-in whole seconds.
+Paho is the codec of all but the messages that come in, and the session where one is continued. asyncio has the socket,
+and this module the time: paho counts in whole seconds.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from paho.mqtt.client import ConnectFlags, DisconnectFlags, MQTTMessage
+from paho.mqtt.client import ConnectFlags, DisconnectFlags
 from paho.mqtt.properties import Properties as Said
 from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.carrier import Carrier, Frames, broken
 from eyestream.rim.mqtt.greeting import OTHER_VERSION, Greeting, OtherVersionError, judge
-from eyestream.rim.mqtt.messages import TOO_LARGE, Limits, Message, topic_bytes
-from eyestream.rim.mqtt.words import heard_limits, heard_properties, reason
+from eyestream.rim.mqtt.incoming import read_message
+from eyestream.rim.mqtt.messages import Limits, Message
+from eyestream.rim.mqtt.words import heard_limits, reason
 
 __all__ = ["Connection"]
 
@@ -30,6 +31,12 @@ AT_ONCE = 64
 """Packets that are read in one turn of the loop: of rows, some two milliseconds."""
 
 PINGREQ = b"\xc0\x00"
+
+_PUBACK = b"\x40\x02"
+"""Before the packet id; without a reason it is the same in both versions."""
+
+_PUBLISH = 3
+"""Type of a packet, in the upper half of its first byte."""
 
 Answer = TypeVar("Answer")
 
@@ -55,9 +62,8 @@ class Connection(asyncio.Protocol):
         self._deliver, self._said, self._five = deliver, greeting, five
         self._period_s = greeting.keepalive_s / 2
         self._outgoing = greeting.outgoing
-        self._frames = Frames(five=five)
+        self._frames = Frames()
         self._unread: Iterator[tuple[bytes, bool]] = iter(())
-        self._cut = False
         self._at_most_once = False
         self._welcome = False
         self._paho = self._outgoing.client(greeting.client_id or "", five=five, clean_start=greeting.clean_start)
@@ -86,7 +92,7 @@ class Connection(asyncio.Protocol):
         self._look_later()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the broker: paho reads each packet, and calls what is below."""
+        """Bytes of the broker: messages, and what paho reads, which calls what is below."""
         self._heard = True
         self._unread = self._frames.feed(data)
         self._go_on()
@@ -99,8 +105,10 @@ class Connection(asyncio.Protocol):
         self._carrier.hold()
         try:
             for number, (packet, cut) in enumerate(self._unread, 1):
-                self._cut = cut
-                self._read(packet)
+                if packet[0] >> 4 == _PUBLISH and self._welcome:
+                    self._take(read_message(packet, five=self._five, cut=cut))
+                else:
+                    self._read(packet)
                 if transport.is_closing():
                     return
                 if number == AT_ONCE:
@@ -122,6 +130,12 @@ class Connection(asyncio.Protocol):
         self._carrier.release()
         if transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
             self._end(LinkError("the broker sends and does not read"))
+
+    def _take(self, message: Message) -> None:
+        """Hand a message on, then acknowledge it, which a broker waits for that keeps it."""
+        self._call(self._deliver, message)
+        if message.packet_id and self.reason is None:
+            self._carrier.send(_PUBACK + message.packet_id.to_bytes(2))
 
     def _read(self, packet: bytes) -> None:
         """Let paho read one packet; what it raises over the broker's bytes, whatever it is, is the broker's fault."""
@@ -157,20 +171,6 @@ class Connection(asyncio.Protocol):
             self._end(LinkError(f"the broker ends the link: {reason(code, said, five=self._five)}"))
         elif code.is_failure:
             self._end(broken("a packet is malformed"))
-
-    def _on_message(self, _: Any, __: Any, message: MQTTMessage) -> None:
-        number = message.mid if message.qos else 0
-        try:
-            topic_bytes(message.topic)
-            more = heard_properties(message.properties)
-        except ValueError:  # an empty one, in MQTT 5, is one with an alias, which we never allow
-            self._end(broken("a message whose topic is none"))
-            return
-        if message.qos and not number:
-            self._end(broken("a message at QoS 1 without a packet id"))
-            return
-        payload = TOO_LARGE if self._cut else bytes(message.payload)
-        self._call(self._deliver, Message(message.topic, payload, message.retain, number, more))
 
     def _on_subscribe(self, _: Any, __: Any, packet_id: int, codes: list[ReasonCode], said: Said) -> None:
         refusals = [reason(code, said, five=self._five) if code.is_failure else None for code in codes]

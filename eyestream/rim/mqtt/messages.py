@@ -29,7 +29,9 @@ __all__ = [
 ]
 
 TOO_LARGE = bytes(MAX_RELEASE_BYTES + 1)
-"""In the place of a payload that is longer than any of ours: every reader refuses it for its size."""
+"""The payload of a message that is cut: it was too large, or its properties or its topic could not be read.
+
+It is longer than any of ours. So every reader refuses it for its size, and counts it as ``oversize``."""
 
 
 class Properties(NamedTuple):
@@ -49,7 +51,10 @@ NO_PROPERTIES = Properties()
 
 
 class Message(NamedTuple):
-    """One received message. `packet_id` is 0 at QoS 0; else the client acknowledges it after it was delivered."""
+    """One received message. `packet_id` is 0 at QoS 0; else the client acknowledges it after it was delivered.
+
+    One that is cut has `TOO_LARGE` for its payload and no properties. `topic` is empty where it could not be read.
+    """
 
     topic: str
     payload: bytes

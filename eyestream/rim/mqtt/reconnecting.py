@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.messages import TOO_LARGE
 from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.transport import Backoff, Link, Message, Will, connect
 
@@ -17,6 +18,9 @@ _LOG = logging.getLogger("eyestream.link")
 STEADY_SECONDS = 2.0
 """A link that stood for so long was a good one: the next outage begins with the shortest wait again."""
 
+AGAIN_S = 600.0
+"""Seconds until it is said again that messages are cut."""
+
 _DOUBTFUL = 3
 """So many links in a row that stood and were no good ones are no weather."""
 
@@ -24,7 +28,8 @@ _DOUBTFUL = 3
 class ReconnectingLink:
     """Connects and serves, again and again.
 
-    A broker that is away is waited for and said once in the log, under the name `what`; so is its return.
+    A broker that is away is waited for and said once in the log, under the name `what`; so is its return. That messages
+    are cut is said once in ten minutes.
 
     Parameters
     ----------
@@ -66,6 +71,9 @@ class ReconnectingLink:
         self._silent = False
         self.links = 0
         """Links that stood since the start."""
+        self.cut = 0
+        """Messages that were too large, or whose properties or topic could not be read."""
+        self._cut_said_at: float | None = None
 
     async def run(self) -> None:
         """Keep the link up until the serving function returns, or until `leave` and one attempt more."""
@@ -93,7 +101,7 @@ class ReconnectingLink:
             async with connect(
                 self._endpoint,
                 client_id=self._client_id,
-                deliver=self._deliver,
+                deliver=self._take,
                 clean_session=self._clean_session,
                 will=self._will,
                 outgoing=self._outgoing,
@@ -113,6 +121,19 @@ class ReconnectingLink:
             if steady:
                 backoff.reset()
         return False
+
+    def _take(self, message: Message) -> None:
+        if message.payload is TOO_LARGE:
+            self._note_cut(asyncio.get_running_loop().time())
+        self._deliver(message)
+
+    def _note_cut(self, now: float) -> None:
+        """Count a message that is cut; nothing of it is said, as a stranger may have written it."""
+        self.cut += 1
+        if self._cut_said_at is None or now - self._cut_said_at >= AGAIN_S:
+            self._cut_said_at = now
+            why = "its MQTT 5 properties or its topic cannot be read, or it is too large"
+            _LOG.warning("%s: a message of others is left out (%d so far): %s", self._what, self.cut, why)
 
     def _note_link(self) -> None:
         again = self._trouble is not None and not self._silent

@@ -8,7 +8,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.rim.mqtt.messages import MAX_TEXT_BYTES, NO_PROPERTIES, Limits, Properties, check_text, topic_bytes
 
-__all__ = ["heard_limits", "heard_properties", "properties", "reason", "said_properties"]
+__all__ = ["heard_limits", "properties", "reason", "said_properties"]
 
 ReasonCode.names[0x95]["Packet too large"].append(PacketTypes.PUBACK)
 """mosquitto answers so to what is above its message_size_limit. The standard's table of PUBACK (3.4.2.1) lacks it, and
@@ -52,21 +52,6 @@ def said_properties(more: Properties) -> tuple[Said | None, int]:
         values["UserProperty"] = list(more.user)
     said = properties(PacketTypes.PUBLISH, **values)
     return said, len(said.pack())  # type: ignore[no-untyped-call]
-
-
-def heard_properties(said: Said | None) -> Properties:
-    """What we take notice of in a message. Raises ValueError for a request whose answer could not be published."""
-    if said is None:
-        return NO_PROPERTIES
-    respond_at = getattr(said, "ResponseTopic", None)
-    if respond_at is not None:
-        topic_bytes(respond_at)
-    return Properties(
-        getattr(said, "MessageExpiryInterval", None),
-        respond_at,
-        getattr(said, "CorrelationData", None),
-        tuple(getattr(said, "UserProperty", ())),
-    )
 
 
 def heard_limits(said: Said | None) -> Limits:

@@ -194,6 +194,7 @@ def _lines(sidecar: "Sidecar") -> Iterator[str]:
     stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused}
     yield from _counter("chunks_undelivered", "released chunks no broker took in time", _by("reason", stale))
     yield from _counter("links", "connections made", _by("side", sidecar.links))
+    yield from _counter("messages_cut", "messages too large, or with unreadable properties", _by("side", sidecar.cut))
     up = {"raw": int(sidecar.raw_stands), "private": int(sidecar.private_stands)}
     yield from _family("link_up", "gauge", "1 when the link stands", _by("side", up))
     yield from _family("raw_messages_waiting", "gauge", "raw messages that wait", [("", sidecar.worker.held)])

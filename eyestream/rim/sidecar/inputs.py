@@ -52,6 +52,11 @@ class RawLink:
         """Links that stood since the start."""
         return self._link.links
 
+    @property
+    def cut(self) -> int:
+        """Messages that could not be read."""
+        return self._link.cut
+
     async def run(self) -> None:
         """Keep the link up until cancelled."""
         await self._link.run()

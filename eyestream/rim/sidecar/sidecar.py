@@ -181,6 +181,11 @@ class Sidecar:
         """Links that stood since the start, by side."""
         return {"raw": 0 if self._raw is None else self._raw.links, "private": self._private.links}
 
+    @property
+    def cut(self) -> dict[str, int]:
+        """Messages that were too large, or whose properties or topic could not be read, by side."""
+        return {"raw": 0 if self._raw is None else self._raw.cut, "private": self._look.cut + self._private.cut}
+
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return.
 
