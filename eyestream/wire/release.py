@@ -15,6 +15,7 @@ from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, U64, Message, do
 
 __all__ = [
     "CLAIM",
+    "MAX_SECONDS",
     "Meta",
     "PrivateChunk",
     "claim_hash",
@@ -23,6 +24,9 @@ __all__ = [
     "encode_meta",
     "encode_private",
 ]
+
+MAX_SECONDS = 1e15
+"""Of a chunk's length and of its place in a session: thirty million years. Readers multiply and round it safely."""
 
 CLAIM = "claim"
 """Name of the user property of MQTT 5 that a chunk may carry: the hash of the words under which it was released."""
@@ -220,7 +224,7 @@ def _check_private(wire: _Private) -> None:
         raise refuse("shape")
     if not 0 <= wire.session <= MAX_U64 or not 0 <= wire.chunk <= MAX_U64:
         raise refuse("range")
-    if not (0 <= wire.t0 < math.inf and 0 < wire.dt < math.inf):
+    if not (0 <= wire.t0 <= MAX_SECONDS and wire.dt > 0 and wire.dt * wire.shape[1] <= MAX_SECONDS):
         raise refuse("range")
     if not isinstance(wire.at, UnsetType) and not math.isfinite(wire.at):
         raise refuse("range")
@@ -233,12 +237,14 @@ def _check_meta(wire: _Meta) -> None:
         raise refuse("length")
     if not (0 < wire.rate_hz < math.inf and wire.n > 0 and all(k >= 0 for k in wire.k)):
         raise refuse("range")
+    if wire.n / wire.rate_hz > MAX_SECONDS:
+        raise refuse("range")
     _check_loss(wire.epsilon, wire.delta)
 
 
 def _check_loss(epsilon: float, delta: float) -> None:
-    """A loss is a number and not negative."""
-    if not (epsilon >= 0 and 0 <= delta <= 1):
+    """A loss is a finite number and not negative."""
+    if not (0 <= epsilon < math.inf and 0 <= delta <= 1):
         raise refuse("range")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from eyestream.cli.monitor import monitoring
 from eyestream.rim.config import BrokerSettings
+from tests.monitor.test_strangers import STRANGE
 from tests.rigs.browser import Browser, contrast, luminance, opened_browser
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import Spoken, speaking_to
@@ -68,7 +70,7 @@ async def test_what_an_application_receives_is_shown(mosquitto: Mosquitto, brows
         assert browser.run(f"return {text('chosen')}") == "rate_fixations: private value, unit 1/s, error ± 0.5"
         assert browser.run("return document.querySelectorAll('#large .band').length") == 1
         await stream.say("private", b"\xc1")
-        await shown(browser, text("refused"), "1 refused")
+        await shown(browser, text("refused"), "1 could not be read")
         await shown(browser, text("missing"), "not_msgpack: 1. 2 chunks missing, 0 dropped here")
         await stream.status("degraded", "ledger")
         await shown(browser, text("state"), "the ledger cannot be used: nothing is released")
@@ -143,3 +145,34 @@ async def test_control_a_request_to_elsewhere_is_stopped_and_seen(mosquitto: Mos
         browser.run("fetch('http://127.0.0.1:1/').catch(() => { window.stopped = true })")
         await shown(browser, "window.stopped", True)
         assert any("Content Security Policy" in said for said in browser.complaints())
+
+
+async def test_the_headline_is_the_worst_that_is_known(mosquitto: Mosquitto, browser: Browser) -> None:
+    """Of this device; a sidecar that is away, then the monitor itself."""
+    async with (
+        speaking_to(mosquitto.url, device="hmd-9") as other,
+        watched(mosquitto, browser) as stream,
+    ):
+        choose = "const it = document.getElementById('stream'); it.value = 'hmd-1/features';"
+        await asyncio.to_thread(browser.run, f"{choose} it.dispatchEvent(new Event('change'))")
+        await other.status("degraded", "ledger")
+        await stream.sidecar("online", "ready")
+        await stream.status("exhausted", "window")
+        await shown(browser, text("state"), "paused: the window's ceiling is reached")
+        await stream.sidecar("offline", "lost")
+        await shown(browser, text("state"), "the sidecar is away: nothing is released")
+        await stream.sidecar("online", "ready")
+        await stream.status("online", "ready")
+        await shown(browser, text("state"), "online: private chunks come")
+    await shown(browser, text("state"), "the monitor is away: what is shown is old")
+
+
+async def test_what_a_stranger_says_ends_no_page(mosquitto: Mosquitto, browser: Browser) -> None:
+    """Nothing is complained of in the browser either: `watched` looks."""
+    async with watched(mosquitto, browser) as stream:
+        for leaf, payload in random.Random(23).sample(STRANGE, 300):
+            await stream.say(leaf, payload)
+        await stream.describe()
+        await stream.chunk(5, session=2**62)
+        await shown(browser, text("state"), "online: private chunks come")
+        await shown(browser, "document.querySelectorAll('#features button').length", 2)

@@ -10,7 +10,25 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, connect
 from eyestream.wire import messages, topics
 
-__all__ = ["Spoken", "speaking_to"]
+__all__ = ["Spoken", "described_as", "speaking_to"]
+
+
+def described_as(names: tuple[str, ...], units: tuple[str, ...]) -> messages.Meta:
+    """A description of two rows a second and four rows a chunk."""
+    count = len(names)
+    return messages.Meta(
+        names=names,
+        units=units,
+        rate_hz=2.0,
+        n=4,
+        mechanism="cfpa",
+        k=(1,) * count,
+        epsilon=1.5,
+        delta=0.0,
+        noise_sd=np.full(count, 0.5, np.float32),
+        guarantee="1.5-differential privacy of a chunk",
+        calibration="00",
+    )
 
 
 class Spoken:
@@ -32,20 +50,7 @@ class Spoken:
 
     async def describe(self) -> None:
         """What the stream is, that it is online, and two hours of budget."""
-        count = len(self.names)
-        meta = messages.Meta(
-            names=self.names,
-            units=self.units,
-            rate_hz=2.0,
-            n=4,
-            mechanism="cfpa",
-            k=(1,) * count,
-            epsilon=1.5,
-            delta=0.0,
-            noise_sd=np.full(count, 0.5, np.float32),
-            guarantee="1.5-differential privacy of a chunk",
-            calibration="00",
-        )
+        meta = described_as(self.names, self.units)
         await self.say("meta", messages.encode_meta(meta))
         await self.status("online", "ready")
         await self.say("budget", messages.encode_budget(messages.Budget(3600, "session")))
@@ -53,6 +58,11 @@ class Spoken:
     async def status(self, state: messages.State, reason: messages.StatusReason) -> None:
         """How it is."""
         await self.say("status", messages.encode_status(messages.Status(state, reason)))
+
+    async def sidecar(self, state: messages.State, reason: messages.StatusReason) -> None:
+        """How a sidecar is, of which nothing else is known."""
+        payload = messages.encode_status(messages.Status(state, reason))
+        await self._link.publish(topics.sidecar_status_topic("s1"), payload, qos=1, retain=True)
 
     async def chunk(self, index: int, session: int = 2**63 + 9) -> None:
         """A chunk whose values are its number and the row's."""

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 
 import msgspec
 
+from eyestream.errors import PayloadError
+from eyestream.rim.monitor.headline import Facts, headline
 from eyestream.rim.sdk.chunk import Chunk
-from eyestream.wire.messages import Budget, Meta, Status
+from eyestream.wire.messages import Budget, Meta
 
-__all__ = ["State", "chunk_frame", "described", "sidecar_frame", "state_frame"]
+__all__ = ["MOST_FEATURES", "MOST_FRAME_BYTES", "State", "chunk_frame", "described", "state_frame"]
+
+MOST_FEATURES = 1024
+"""Of a stream that is shown: each is a button and a picture."""
+
+MOST_FRAME_BYTES = 2 * 1024 * 1024
+"""Of one frame; a chunk of 52 features and 64 rows has 30,000."""
+
+LAST_MOMENT = 253_402_300_799
+"""The last second of the year 9999, in seconds since 1970: the calendar of a browser has few more."""
 
 _DIGITS = 5
 """Significant digits of a value on the page."""
@@ -22,32 +33,33 @@ class State:
 
     Attributes
     ----------
-    connected : whether the link to the broker stands.
-    status : the sidecar's last word.
+    facts : what its headline is made of.
     budget : what is left.
     refusals : messages that could not be read, by reason.
     missing : chunks of a session that did not come.
     dropped : chunks that came faster than the page took them.
-    silent : whether chunks are overdue.
     """
 
-    connected: bool
-    status: Status | None
+    facts: Facts
     budget: Budget | None
     refusals: Mapping[str, int]
     missing: int
     dropped: int
-    silent: bool
 
 
 def described(place: str, meta: Meta) -> str:
-    """What a stream is."""
+    """What a stream is. Raises PayloadError for one that cannot be shown."""
+    if len(meta.names) > MOST_FEATURES:
+        raise PayloadError("oversize")
     text = {name: getattr(meta, name) for name in ("names", "units", "rate_hz", "n", "mechanism", "epsilon", "delta")}
     return _frame("stream", place, **text, noise_sd=_rounded(meta.noise_sd.tolist()), guarantee=meta.guarantee)
 
 
 def chunk_frame(place: str, chunk: Chunk, came: float) -> str:
-    """A chunk that came at `came`, in seconds since 1970; the session as text, because JavaScript rounds it."""
+    """A chunk that came at `came`, in seconds since 1970; the session as text, because JavaScript rounds it.
+
+    Raises PayloadError for one that cannot be shown.
+    """
     return _frame(
         "chunk",
         place,
@@ -67,29 +79,31 @@ def state_frame(place: str, state: State, meta: Meta | None) -> str:
     """How a stream is; what is left in seconds where its chunks have a length."""
     left = None
     if state.budget is not None and meta is not None:
-        resumes = None if state.budget.resumes_at is msgspec.UNSET else state.budget.resumes_at
+        resumes = None if state.budget.resumes_at is msgspec.UNSET else min(state.budget.resumes_at, LAST_MOMENT)
         seconds = state.budget.chunks * meta.n / meta.rate_hz
         left = {"chunks": state.budget.chunks, "seconds": seconds, "ceiling": state.budget.ceiling, "resumes": resumes}
+    line, status = headline(state.facts), state.facts.status
     return _frame(
         "state",
         place,
-        connected=state.connected,
-        status=None if state.status is None else [state.status.state, state.status.reason],
+        headline=[line.words, line.bad],
+        connected=state.facts.connected,
+        status=None if status is None else [status.state, status.reason],
         left=left,
         refusals=dict(sorted(state.refusals.items())),
         missing=state.missing,
         dropped=state.dropped,
-        silent=state.silent,
     )
 
 
-def sidecar_frame(name: str, status: Status | None) -> str:
-    """How a sidecar itself is."""
-    return _frame("sidecar", name, status=None if status is None else [status.state, status.reason])
-
-
 def _frame(kind: str, place: str, **more: object) -> str:
-    return json.dumps({"kind": kind, "id": place, **more}, separators=(",", ":"), allow_nan=False)
+    try:
+        frame = json.dumps({"kind": kind, "id": place, **more}, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a number that JSON has no word for
+        raise PayloadError("range") from None
+    if len(frame) > MOST_FRAME_BYTES:
+        raise PayloadError("oversize")
+    return frame
 
 
 def _rounded(values: list[float]) -> list[float | None]:

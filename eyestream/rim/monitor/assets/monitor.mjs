@@ -5,23 +5,8 @@ import { brief, drawField, drawTrace, fieldOf } from "./traces.mjs";
 const KEPT_CHUNKS = 20;
 const at = (id) => document.getElementById(id);
 const streams = new Map();
-const sidecars = new Map();
 let feature = 0;
-
-const STATES = {
-  ready: "online: private chunks come",
-  window: "paused: the window's ceiling is reached",
-  session: "the session's budget is spent, until the next session releases a chunk",
-  day: "the day's budget is spent, until midnight UTC",
-  lifetime: "the whole budget is spent: no more releases",
-  ledger: "the ledger cannot be used: nothing is released",
-  calibration: "the calibration does not fit: nothing is released",
-  raw_link: "no connection to the tracker",
-  owner: "another sidecar serves this device: nothing is released",
-  internal: "a fault of the sidecar: nothing is released",
-  stopped: "the sidecar has stopped",
-  lost: "the sidecar is lost",
-};
+let away = false;
 
 function streamOf(id) {
   if (!streams.has(id)) streams.set(id, { meta: null, state: null, chunks: [], most: 0 });
@@ -44,18 +29,16 @@ function say(id, text, bad = false) {
 /** The cards. */
 function showState(one) {
   const { state, chunks } = one;
-  const lost = [...sidecars].filter(([, status]) => status?.[0] === "offline").map(([name]) => name);
-  const gone = lost.length > 0 ? `. Sidecar ${lost.join(", ")} is offline` : "";
   if (state !== null) {
-    const [word, reason] = state.status ?? ["", ""];
-    const silent = state.silent && word === "online";
-    say("state", silent ? "online, but chunks are overdue" : STATES[reason] ?? "no word from the sidecar yet", silent || word !== "online");
+    const [words, bad] = away ? ["the monitor is away: what is shown is old", true] : state.headline;
+    const [word, reason] = state.connected ? state.status ?? ["", ""] : ["", ""];
+    say("state", words, bad);
     const ledger = reason === "ledger" ? "ledger: fails" : word === "online" || word === "exhausted" ? "ledger: works" : "ledger: not known";
-    say("links", `broker: ${state.connected ? "connected" : "away"}. ${ledger}${gone}`, !state.connected || lost.length > 0);
+    say("links", `broker: ${state.connected ? "connected" : "away"}. ${ledger}`, !state.connected);
     showBudget(one, state.left);
     const refused = Object.entries(state.refusals);
     const count = refused.reduce((sum, [, number]) => sum + number, 0);
-    say("refused", count ? `${count} refused` : "nothing refused", count > 0);
+    say("refused", count ? `${count} could not be read` : "all could be read", count > 0);
     const why = refused.map(([name, number]) => `${name}: ${number}`).join(", ");
     say("missing", `${why}${why ? ". " : ""}${state.missing} chunks missing, ${state.dropped} dropped here`);
   }
@@ -94,7 +77,7 @@ function unitOf(meta, i) {
 
 /** Buttons, one for each feature. */
 function buildFeatures(one) {
-  const made = one.meta.names.map((name, i) => {
+  const made = (one.meta?.names ?? []).map((name, i) => {
     const button = document.createElement("button");
     const label = document.createElement("span"), value = document.createElement("span");
     value.className = "value";
@@ -108,12 +91,17 @@ function buildFeatures(one) {
     return button;
   });
   at("features").replaceChildren(...made);
-  feature = Math.min(feature, made.length - 1);
-  say("guarantee", one.meta.guarantee);
+  feature = Math.max(0, Math.min(feature, made.length - 1));
+  say("guarantee", one.meta?.guarantee ?? "");
 }
 
 function showFeatures(one) {
-  if (one.meta === null) return;
+  if (one.meta === null) {
+    say("chosen", "Features");
+    at("large").replaceChildren();
+    at("fieldbox").hidden = true;
+    return;
+  }
   const chunks = current(one), { meta } = one;
   for (const button of at("features").children) {
     const i = Number(button.dataset.feature), chosen = i === feature;
@@ -151,17 +139,14 @@ function list() {
 }
 
 function take(frame) {
-  if (frame.kind === "sidecar") {
-    sidecars.set(frame.id, frame.status);
-  } else {
-    const known = streams.has(frame.id), one = streamOf(frame.id);
-    if (!known) list();
-    if (frame.kind === "stream") Object.assign(one, { meta: frame, chunks: [] });
-    if (frame.kind === "state") one.state = frame;
-    if (frame.kind === "chunk") one.chunks = [...one.chunks, frame].slice(-KEPT_CHUNKS);
-    if (one !== chosen()) return;
-    if (frame.kind === "stream") buildFeatures(one);
-    if (frame.kind !== "state") showFeatures(one);
+  const known = streams.has(frame.id), it = streamOf(frame.id);
+  if (!known) list();
+  if (frame.kind === "stream") Object.assign(it, { meta: frame, chunks: [] });
+  if (frame.kind === "state") it.state = frame;
+  if (frame.kind === "chunk") it.chunks = [...it.chunks, frame].slice(-KEPT_CHUNKS);
+  if (it === chosen()) {
+    if (frame.kind === "stream") buildFeatures(it);
+    if (frame.kind !== "state") showFeatures(it);
   }
   const one = chosen();
   if (one !== undefined) showState(one);
@@ -169,7 +154,7 @@ function take(frame) {
 
 at("stream").addEventListener("change", () => {
   const one = chosen();
-  if (one?.meta) buildFeatures(one);
+  if (one !== undefined) buildFeatures(one);
   show();
 });
 at("features").addEventListener("click", (event) => {
@@ -194,8 +179,13 @@ new ResizeObserver(() => chosen() && showFeatures(chosen())).observe(at("large")
 const source = new EventSource("events");
 source.addEventListener("open", () => {
   streams.clear();
+  away = false;
   say("page", "live");
 });
-source.addEventListener("error", () => say("page", "the monitor is away; trying again", true));
+source.addEventListener("error", () => {
+  away = true;
+  say("page", "the monitor is away; trying again", true);
+  show();
+});
 source.addEventListener("message", (event) => take(JSON.parse(event.data)));
 setInterval(() => chosen() && showState(chosen()), 1000);

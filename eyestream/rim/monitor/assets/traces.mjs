@@ -33,7 +33,7 @@ export function drawTrace(svg, chunks, feature, error, unit, axes) {
   const { clientWidth: wide, clientHeight: high } = svg;
   const [left, top, width, height] = axes ? [64, 12, wide - 80, high - 44] : [0, 2, wide, high - 4];
   const values = known.map(([, value]) => value);
-  const least = Math.min(...values) - error, most = Math.max(...values) + error;
+  const least = values.reduce((a, b) => Math.min(a, b)) - error, most = values.reduce((a, b) => Math.max(a, b)) + error;
   const from = points[0][0], to = points[points.length - 1][0];
   const x = (t) => left + ((t - from) / (to - from || 1)) * width;
   const y = (value) => top + height * (1 - (value - least) / (most - least || 1));
