@@ -17,7 +17,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.moments import GRID_S, LEAD_S, QUIET_S, Moments
+from eyestream.rim.sidecar.moments import DISK_S, GRID_S, LEAD_S, QUIET_S, Moments
 from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.pipeline import RowArrival
 from eyestream.rim.sidecar.sidecar import Sidecar
@@ -276,6 +276,45 @@ def test_what_a_tracker_sends_meanwhile_does_not_move_a_chunk_of_its_gaze(tmp_pa
         seen.append(left(times))
     assert seen[0] == seen[1] == seen[2]
     assert [word for word, _ in seen[0]] == ["private a", "budget a"]
+
+
+@pytest.mark.usefixtures("served")
+def test_where_one_row_is_a_chunk_neither_the_disk_nor_the_work_is_in_its_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is asked only when the chunk is due, and its answer comes when the disk has it."""
+
+    async def slowly(function: Callable[..., Any], *arguments: Any) -> Any:
+        await asyncio.sleep(disk_s)
+        return function(*arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", slowly)
+    due, seen = 1.0033, set()
+    disk_s = 0.0
+
+    def left(folder: Path, work: float) -> list[tuple[str, float]]:
+        async def life() -> list[tuple[str, float]]:
+            settings = settings_for(NO_BROKER, folder, devices=("a",))
+            with opened(settings) as sidecar:
+                link, serving = await linked(sidecar)
+                served = sidecar.pipeline._served[KEYS[0]]
+                served.disk_s = DISK_S  # as for a stream of slots
+                working = asyncio.create_task(sidecar.worker.run())
+                come = rows(32, 0, due=due)
+                asyncio.get_running_loop().call_at(due + work, sidecar.worker.receive_rows, KEYS[0], come)
+                await asyncio.sleep(3.0)
+                serving.cancel()
+                working.cancel()
+                return link.events
+
+        folder.mkdir()
+        return simulated(life())
+
+    for disk_s, work in ((0.0005, 0.0), (0.0064, 0.0004), (0.0399, 0.001)):
+        seen.add(tuple(left(tmp_path / str(disk_s), work)))
+    [events] = seen
+    assert [word for word, _ in events] == ["private a", "budget a"]
+    assert LEAD_S + DISK_S - 1e-6 <= events[0][1] - due < LEAD_S + DISK_S + GRID_S
 
 
 class Counting(np.ndarray):

@@ -7,9 +7,10 @@ bytes do not leave then, but at a moment of a fixed grid:
     moment = the first multiple of `GRID_S` on the host's clock that is `LEAD_S` or more after the nominal time
 
 The nominal time is the one at which the clock made the chunk due, not the one at which the process came to it. So the
-delay is 10 to 20 ms, and it is a function of the schedule alone. What is not ready by then leaves at the next moment of
-the grid. All devices share the grid: messages of one moment are ready before the first of them leaves, and they leave
-in the order of their streams.
+delay is 10 to 20 ms, and it is a function of the schedule alone. Where one row is a chunk, as a slot of coarse gaze,
+the ledger is asked only when the chunk is due. Its nominal time is put off by `DISK_S`, in which the disk must have
+answered. What is not ready by then leaves at the next moment of the grid. All devices share the grid: messages of one
+moment are ready before the first of them leaves, and they leave in the order of their streams.
 
 **The quiet before a moment.** `QUIET_S` before a moment the loop goes to sleep until the moment has come. So no message
 is read, no row is made and no chunk is released in that time, and what began before has come to its end. What arrives
@@ -28,13 +29,16 @@ from collections.abc import Callable
 
 from eyestream.streams import StreamKey
 
-__all__ = ["GRID_S", "LEAD_S", "QUIET_S", "Moments"]
+__all__ = ["DISK_S", "GRID_S", "LEAD_S", "QUIET_S", "Moments"]
 
 GRID_S = 0.01
 """From one moment to the next. Where every one of them is used, the loop sleeps for `QUIET_S` of each."""
 
 LEAD_S = 0.01
 """What a release is given to become ready."""
+
+DISK_S = 0.04
+"""What the ledger is given to write to the disk, where a chunk is reserved only when it is due."""
 
 QUIET_S = 0.004
 """What the work that has begun is given to come to its end; a batch of 64 messages takes half of it."""

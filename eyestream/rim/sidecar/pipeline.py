@@ -23,6 +23,7 @@ from eyestream.release.ports import Mechanism
 from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.boards import log_condition
+from eyestream.rim.sidecar.moments import DISK_S
 from eyestream.rim.sidecar.spending import Spending, SpendingLedger
 from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
@@ -76,6 +77,10 @@ class _Served:
     """`rows_hash` of its rows, with their units and without."""
     by_clock: bool
     """Whether its chunks leave at moments of the clock, whatever completed them."""
+    disk_s: float
+    """What is given to the ledger after a chunk is due: where one row is a chunk, it is reserved only then."""
+    due: float | None = None
+    """When the clock made the last rows, or closed the last chunk."""
     condition: Condition = "ready"
     level: int = 0
 
@@ -138,7 +143,8 @@ class Pipeline:
         refused = self._ledger.mark(settings.key)
         stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused, levels=self._levels)
         rows = {rows_hash(settings.names, units, settings.rate_hz) for units in ((), settings.units)}
-        return _Served(stream, private_topic(*settings.key), frozenset(rows), settings.release == "on_clock")
+        disk_s = DISK_S if settings.n == 1 else 0.0
+        return _Served(stream, private_topic(*settings.key), frozenset(rows), settings.release == "on_clock", disk_s)
 
     @property
     def keys(self) -> list[StreamKey]:
@@ -278,11 +284,13 @@ class Pipeline:
 
     def _note(self, served: _Served, outcome: Outcome, due: float | None = None) -> None:
         """Say what is to be said, first of all: somebody waits; then note what is asked, and when to look again."""
+        served.due = served.due if due is None else due + served.disk_s
         if self._hold is None or not served.by_clock:
             self._say(served, outcome.payloads, served.stream.condition)
             self._over()
         elif outcome.settled:
-            self._hold(served.stream.key, due, partial(self._say, served, outcome.payloads, served.stream.condition))
+            say = partial(self._say, served, outcome.payloads, served.stream.condition)
+            self._hold(served.stream.key, served.due, say)  # of an answer of the ledger, by when it was asked
         for values in outcome.rows:
             self.look(served.stream.key, values)
         if served.level != served.stream.level:
