@@ -1,0 +1,148 @@
+"""What an application can read from when messages come: pairs of worlds beside real sidecars, over a real broker.
+
+    python -m tools.verification.milliseconds
+    python -m tools.verification.milliseconds --quick
+    python -m tools.verification.milliseconds --only tile --pairs 600 --json tile.json
+
+A sidecar runs in a process of its own, as `eyestream run` has it, behind mosquitto. Trackers send rows or gaze of
+worlds that alternate at random from chunk to chunk: the eye is lost, busy, still; nothing or twice as much is sent; the
+last row comes early or late within its millisecond; another device sends shortly before. An application hears
+everything but raw data, with the times of the kernel. `eyestream.lab.audit.pairs` compares the worlds. Sizes of packets
+are compared with the times: those of TLS records follow from them.
+
+A table comes out: for each pair the number of observations, the difference of the medians in microseconds, how often
+one chunk and a vote over 15 are told right, each with its 95 % interval, and the smallest difference that would have
+been seen. Leaks of 500, 100 and 50 us are planted first, and must be found.
+
+The exit code is 0 when nothing was told apart and every planted leak was found; 1 when not; 2 on a machine that is not
+quiet: then nothing is judged, unless with `--anyway`.
+
+Channels that it does not measure: acknowledgements (the sidecar subscribes at QoS 0 and acknowledges nothing to
+trackers; a broker acknowledges a chunk to the sidecar alone), the monitor, and shards, which publish by their log.
+"""
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eyestream.lab.audit.pairs import Comparison, compare
+from tests.rigs.mosquitto import Mosquitto
+from tools.verification.moments.machine import measure_noise
+from tools.verification.moments.scenarios import SCENARIOS, Scenario, Worlds, drive, observed, with_url
+from tools.verification.moments.wire import Listener, Sender
+
+PAIRS, QUICK = 300, 70
+LEAVES = ("private", "budget", "status", "meta")
+HEAD = (
+    f"{'scenario':14} {'question':10} {'worlds':16} {'n':>5}  {'time':7} {'median difference':>24} {'least seen':>13}"
+)
+
+
+def run(scenario: Scenario, pairs: int, rng: np.random.Generator) -> list[Any]:
+    """Observations of one scenario."""
+    worlds = Worlds(rng, scenario.worlds)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        broker = Mosquitto(folder)
+        broker.start()
+        spec = {"served": dataclasses.asdict(with_url(scenario, broker.url)), "folder": place}
+        command = [sys.executable, "-m", "tools.verification.moments.serving", json.dumps(spec)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sidecar:
+            try:
+                assert sidecar.stdout is not None
+                assert sidecar.stdout.readline() == "ready\n", "the sidecar has not started"
+                listener = Listener(broker.port, [f"eyestream/v1/+/+/{leaf}" for leaf in LEAVES])
+                sender = Sender(broker.port, "tracker")
+                drive(scenario, sender, listener, scenario.seconds(pairs), worlds)
+                sender.close()
+                listener.close()
+            finally:
+                sidecar.terminate()
+        broker.stop()
+    return observed(scenario, listener.heard, worlds)
+
+
+def compared(scenario: Scenario, found: list[Any], rng: np.random.Generator, comparisons: int) -> list[dict[str, Any]]:
+    """Every pair of worlds of a scenario, as rows of the table."""
+    rows = []
+    for question, first, second in scenario.pairs:
+        sides = [[one.seen for one in found if one.tags.get(question) == world] for world in (first, second)]
+        row: dict[str, Any] = {"scenario": scenario.name, "question": question, "worlds": [first, second]}
+        try:
+            result = compare(sides[0], sides[1], rng, comparisons)
+        except ValueError as error:
+            row |= {"missing": str(error), "passed": False}
+        else:
+            row |= {"planted": scenario.must_find, "passed": result.apart == scenario.must_find}
+            row |= dataclasses.asdict(result)
+        rows.append(row)
+        show(row, result if "missing" not in row else None)
+    return rows
+
+
+def show(row: dict[str, Any], result: Comparison | None) -> None:
+    """Some lines of the table."""
+    worlds = " / ".join(row["worlds"])
+    begin = f"{row['scenario']:14} {row['question']:10} {worlds:16}"
+    if result is None:
+        print(f"{begin} {row['missing']}", flush=True)
+        return
+    for name, one in result.difference.items():
+        span = f"{one.estimate:+8.0f} [{one.low:+6.0f}, {one.high:+6.0f}]"
+        print(f"{begin} {result.observations:5}  {name:7} {span:>24} {result.smallest[name]:13.0f}")
+        begin = " " * len(begin)
+    told = f"one chunk {result.told.estimate:.2f} [{result.told.low:.2f}, {result.told.high:.2f}]"
+    if result.votes is not None:
+        told += f", vote over 15 {result.votes.estimate:.2f} [{result.votes.low:.2f}, {result.votes.high:.2f}]"
+    verdict = "told apart" if result.apart else "not told apart"
+    expected = "" if row["passed"] else "  <-- " + ("PLANTED AND NOT FOUND" if row["planted"] else "LEAK")
+    print(f"{begin}        {told}; chance {result.chance:.1e}: {verdict}{expected}", flush=True)
+
+
+def main() -> int:
+    """Measure, print and judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, help=f"chunks of each world ({PAIRS})")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} of them: about five minutes")
+    parser.add_argument("--only", action="append", choices=[one.name for one in SCENARIOS], help="this scenario alone")
+    parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too; nothing is judged then")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    pairs = options.pairs or (QUICK if options.quick else PAIRS)
+    chosen = [one for one in SCENARIOS if not options.only or one.name in options.only]
+    comparisons, rng = sum(len(one.pairs) for one in chosen), np.random.default_rng(options.seed)
+    print(f"about {sum(one.seconds(pairs) + 8.0 for one in chosen) / 60.0:.0f} minutes, {comparisons} comparisons")
+    rows: list[dict[str, Any]] = []
+    noises, quiet = [], True
+    for scenario in chosen:
+        noise = measure_noise()
+        noises.append(dataclasses.asdict(noise) | {"before": scenario.name})
+        if noise.why_not is not None:
+            quiet = False
+            print(f"before {scenario.name} the machine is not quiet: {noise.why_not}", flush=True)
+            if not options.anyway:
+                print("nothing is judged on such a machine")
+                break
+        if not rows:
+            print(HEAD, flush=True)
+        rows += compared(scenario, run(scenario, pairs, rng), rng, comparisons)
+    if options.json is not None:
+        whole = {"pairs": pairs, "seed": options.seed, "quiet": quiet, "noise": noises, "rows": rows}
+        options.json.write_text(json.dumps(whole, indent=1))
+    if not quiet:
+        return 2
+    failed = [row for row in rows if not row["passed"]]
+    print(f"{len(rows)} comparisons, {len(failed)} not as they must be")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

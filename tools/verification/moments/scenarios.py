@@ -1,0 +1,298 @@
+"""Worlds that alternate at random beside one sidecar, and what an application hears of each chunk."""
+
+import dataclasses
+import heapq
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.gaze.live import DELAY_S
+from eyestream.rim.files import calibrations
+from eyestream.rim.sidecar.moments import GRID_S
+from eyestream.wire.gaze import encode_gaze
+from eyestream.wire.messages import encode_raw
+from eyestream.wire.topics import gaze_topic, raw_topic
+from tools.verification.moments.serving import Served
+from tools.verification.moments.wire import Heard, Listener, Sender
+
+__all__ = ["SCENARIOS", "Observation", "Scenario", "drive", "observed"]
+
+Array = NDArray[np.float64]
+Tags = dict[str, str]
+"""By the question, the world of one chunk."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One sidecar, and what its trackers do.
+
+    Attributes
+    ----------
+    served
+        Without the broker's address.
+    worlds
+        Of the chunks: one is drawn for each.
+    period_s
+        Of a device's chunks.
+    pairs
+        Questions and two worlds each that are compared.
+    judged
+        Times that must not tell worlds apart.
+    begin_s
+        Of the front end's clock: chunk 0 begins so long after the first sample.
+    must_find
+        Whether a leak is planted.
+    part
+        Of the usual number of observations.
+    """
+
+    name: str
+    served: Served
+    worlds: tuple[str, ...]
+    period_s: float
+    pairs: tuple[tuple[str, str, str], ...]
+    judged: tuple[str, ...] = ("moment", "budget", "size")
+    begin_s: float = 0.0
+    must_find: bool = False
+    part: float = 1.0
+
+    def seconds(self, pairs: int) -> float:
+        """How long it runs for so many chunks of each world."""
+        return pairs * self.part * len(self.worlds) * self.period_s / self.watched + 4.0 + self.begin_s
+
+    @property
+    def watched(self) -> int:
+        """Devices whose chunks are looked at: all but the one that disturbs them."""
+        return self.served.devices - (self.name == "neighbour")
+
+
+def _rows(name: str, calibration: str, release: str, *pairs: tuple[str, str, str], **more: float) -> Scenario:
+    """Trackers of rows, 128 a second, in chunks of half a second or less."""
+    n = calibrations.load(calibration).n
+    served = Served("", 8, calibration, 4.8, 128.0, release=release, plant_us=more.get("plant_us", 0.0))
+    worlds = ("lost", "busy") if more else ("lost", "busy", "same", "noise")
+    judged = ("moment", "budget", "size") if release == "on_clock" else ("budget", "size")
+    content = (
+        (("content", "lost", "busy"),) if more else tuple(("content", "busy", w) for w in ("lost", "same", "noise"))
+    )
+    return Scenario(name, served, worlds, n / 128.0, content + pairs, judged, must_find=bool(more))
+
+
+def _gaze(name: str, step_s: float, served: Served) -> Scenario:
+    """Trackers of gaze, released slot by slot."""
+    other = ("lost", "busy", "none", "double")
+    pairs = [("content", "open", world) for world in other]
+    pairs += [("under way", "open", world) for world in ("none", "double", "busy")]
+    return Scenario(name, served, ("open", *other), step_s, tuple(pairs))
+
+
+_EARLY_LATE = ("last row", "early", "late")
+_NEAR = tuple(("neighbour", "far", f"{before} ms") for before in ("1.3", "3.0", "6.0"))
+
+SCENARIOS = (
+    *(_rows(f"planted-{late}", "everyday-klt-64", "on_clock", plant_us=float(late)) for late in (500, 100, 50)),
+    _rows("klt-on_row", "everyday-klt-64", "on_row"),
+    _rows("klt-on_clock", "everyday-klt-64", "on_clock", _EARLY_LATE),
+    _rows("cfpa-on_clock", "everyday-cfpa-32", "on_clock", _EARLY_LATE),
+    Scenario(
+        "neighbour",
+        Served("", 5, "everyday-klt-64", 4.8, 128.0, release="on_clock"),
+        ("far", "1.3 ms", "3.0 ms", "6.0 ms"),
+        0.5,
+        _NEAR,
+    ),
+    Scenario(
+        "fifty",
+        Served("", 50, "everyday-klt-64", 4.8, 16.0, release="on_clock"),
+        ("lost", "busy"),
+        4.0,
+        (("content", "lost", "busy"),),
+    ),
+    _gaze("tile", 1.0, Served("", 12, "everyday-tile", 6.0, 100.0, "slots")),
+    _gaze("kaleido", 0.5, Served("", 6, "kaleido-r2", 360.5, 100.0, "places")),
+    Scenario(
+        "features",
+        Served("", 8, "everyday-cfpa-32", 4.8, 100.0, "features-52", speed=8.0),
+        ("lost", "busy", "open"),
+        2.0,
+        (("content", "open", "lost"), ("content", "open", "busy")),
+        begin_s=30.0,
+        part=0.5,
+    ),
+)
+
+
+@dataclass
+class Worlds:
+    """Which world each chunk of each device was of."""
+
+    rng: np.random.Generator
+    names: tuple[str, ...]
+    drawn: dict[str, list[Tags]] = field(default_factory=lambda: defaultdict(list))
+    _rest: dict[str, list[str]] = field(default_factory=dict)
+
+    def of(self, device: str, chunk: int) -> Tags:
+        """Of one chunk: every world once in a row of them, in random order."""
+        drawn = self.drawn[device]
+        while len(drawn) <= chunk:
+            rest = self._rest.get(device) or list(self.rng.permutation(self.names))
+            shift = "early" if self.rng.random() < 0.5 else "late"
+            drawn.append({"content": str(rest.pop()), "last row": shift})
+            self._rest[device] = rest
+        return drawn[chunk]
+
+
+Event = tuple[float, str, bytes]
+"""When a message is to be sent on the monotonic clock, where, and its payload."""
+
+
+def _row_messages(scenario: Scenario, worlds: Worlds, device: str, began: float) -> Iterator[Event]:
+    """Rows of one device for ever: most of a chunk's rows at its beginning, the last one before it is due."""
+    known, rate = calibrations.load(scenario.served.calibration), scenario.served.rate_hz
+    n, (low, high), rng = known.n, (known.lo, known.hi), worlds.rng
+    chunk_s, topic, chunk = n / rate, raw_topic(device), 0
+    while True:
+        tags = worlds.of(device, chunk)
+        rows = rng.uniform(low, high, (n, len(low)))
+        match tags["content"]:
+            case "lost":
+                rows[:] = np.nan
+            case "same":
+                rows[:] = (low + high) / 2.0
+            case "noise":
+                rows = rng.normal(0.0, 1e6, rows.shape)
+        at, seq = began + chunk * chunk_s, chunk * n
+        late = 0.0006 if tags["last row"] == "late" else 0.0
+        yield at, topic, encode_raw(1, seq, rows[: n // 2].astype(np.float32), 1)
+        yield at + 0.4 * chunk_s, topic, encode_raw(1, seq + n // 2, rows[n // 2 : -1].astype(np.float32), 1)
+        yield at + 0.8 * chunk_s + late, topic, encode_raw(1, seq + n - 1, rows[-1:].astype(np.float32), 1)
+        chunk += 1
+
+
+def _gaze_messages(scenario: Scenario, worlds: Worlds, device: str, began: float) -> Iterator[Event]:
+    """Samples of one device for ever, in messages of a twentieth of a second."""
+    served, rng, topic = scenario.served, worlds.rng, gaze_topic(device)
+    batch_s, chunk_s, number = 0.05, scenario.period_s * served.speed, 0
+    count = round(batch_s * served.speed * served.rate_hz)
+    while True:
+        at = number * batch_s
+        since = at * served.speed - scenario.begin_s
+        world = worlds.of(device, int((since + 1e-6) // chunk_s))["content"] if since >= -1e-6 else "open"
+        samples = 0 if world == "none" and number else count * (2 if world == "double" else 1)
+        t = at * served.speed + np.arange(samples) * batch_s * served.speed / max(1, samples)
+        gaze = np.array([2.0, 1.0]) + rng.normal(0.0, 0.02, (samples, 2))
+        if world == "busy":
+            gaze += rng.uniform(-12.0, 12.0, (samples, 2)).repeat(max(1, samples // 5), axis=0)[:samples]
+        elif world == "lost":
+            gaze[:] = np.nan
+        if samples:
+            yield began + at, topic, encode_gaze(began * served.speed + t, gaze.astype(np.float32), 1)
+        number += 1
+
+
+def _disturbing(scenario: Scenario, worlds: Worlds, listener: Listener, until: float) -> Iterator[Event]:
+    """Messages of a neighbour shortly before the moments of others: whole chunks, of a session that is over."""
+    *watched, device = scenario.served.names
+    width = len(calibrations.load(scenario.served.calibration).names)
+    rows, topic = np.zeros((40, width), dtype=np.float32), raw_topic(device)
+    yield time.monotonic(), topic, encode_raw(2, 0, rows[:1], 1)
+    while len(first := _firsts(listener, watched)) < len(watched):
+        yield time.monotonic() + 0.1, topic, encode_raw(1, 0, rows[:1], 1)
+    moments = []
+    for one, (chunk, heard_at) in first.items():
+        moment = int(heard_at / GRID_S) * GRID_S
+        for number in range(chunk + 1, chunk + 1 + int((until - moment) / scenario.period_s)):
+            moment += scenario.period_s
+            tags = worlds.of(one, number)
+            tags["neighbour"] = tags["content"]
+            before = 0.1 if tags["content"] == "far" else float(tags["content"].split()[0]) / 1000.0
+            if moment - before > time.monotonic() + 0.5:
+                moments.append(moment - before)
+            else:
+                tags["neighbour"] = "unknown"
+    for at in sorted(moments):
+        yield at, topic, encode_raw(1, 0, rows, 1)
+
+
+def _firsts(listener: Listener, devices: list[str]) -> dict[str, tuple[int, float]]:
+    """Of each device that was heard: number and time of its first chunk."""
+    first: dict[str, tuple[int, float]] = {}
+    for heard in list(listener.heard):
+        device, leaf = heard.topic.split("/")[2::2]
+        if leaf == "private" and device in devices and device not in first:
+            first[device] = msgpack.unpackb(heard.payload)["chunk"], heard.at
+    return first
+
+
+def drive(scenario: Scenario, sender: Sender, listener: Listener, seconds: float, worlds: Worlds) -> None:
+    """Send what the trackers send, each message at its time."""
+    until, began = time.monotonic() + seconds, time.monotonic() + 0.5
+    make = _gaze_messages if scenario.served.front_end else _row_messages
+    spread = scenario.period_s / scenario.served.devices
+    watched = scenario.served.names[: scenario.watched]
+    streams = [make(scenario, worlds, device, began + i * spread) for i, device in enumerate(watched)]
+    if scenario.name == "neighbour":
+        streams.append(_disturbing(scenario, worlds, listener, until))
+    queue = [(*next(stream), number) for number, stream in enumerate(streams)]
+    heapq.heapify(queue)
+    while queue and queue[0][0] < until:
+        at, topic, payload, number = queue[0]
+        if at > time.monotonic():
+            time.sleep(max(0.0, at - time.monotonic()))
+        sender.send(topic, payload)
+        more = next(streams[number], None)
+        if more is None:
+            heapq.heappop(queue)
+        else:
+            heapq.heapreplace(queue, (*more, number))
+    time.sleep(2.0 + DELAY_S / scenario.served.speed)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What an application saw of one chunk, in microseconds and bytes, and of which worlds it was."""
+
+    tags: Mapping[str, str]
+    seen: Mapping[str, float]
+
+
+def observed(scenario: Scenario, heard: list[Heard], worlds: Worlds) -> list[Observation]:
+    """Observations in the order of time.
+
+    ``moment`` is when a chunk came, less the median of its device on the grid of its chunks; ``budget`` how long after
+    the chunk the device's next `budget` came; ``size`` the bytes of the chunk's packet.
+    """
+    found: list[tuple[float, Observation]] = []
+    ahead = round(DELAY_S / scenario.served.speed / scenario.period_s)
+    for device in scenario.served.names[: scenario.watched]:
+        own = [(one, one.topic.split("/")[4]) for one in heard if one.topic.split("/")[2] == device]
+        chunks = []
+        for place, (one, leaf) in enumerate(own):
+            if leaf != "private":
+                continue
+            after = next((more for more, other in own[place + 1 : place + 2] if other == "budget"), None)
+            if after is not None:
+                chunks.append((one, msgpack.unpackb(one.payload), after))
+        chunks = [one for one in chunks if one[1]["session"] == chunks[0][1]["session"]]
+        if not chunks:
+            continue
+        on_grid = np.array([one.at - told["chunk"] * scenario.period_s for one, told, _ in chunks])
+        moments = 1e6 * (on_grid - np.median(on_grid))
+        for (one, told, after), moment in zip(chunks, moments, strict=True):
+            number, drawn = told["chunk"], worlds.drawn[device]
+            if number + ahead >= len(drawn):
+                continue
+            tags = drawn[number] | {"under way": drawn[number + ahead]["content"]}
+            seen = {"moment": float(moment), "budget": 1e6 * (after.at - one.at), "size": float(one.size)}
+            found.append((one.at, Observation(tags, {name: seen[name] for name in scenario.judged})))
+    return [observation for _, observation in sorted(found, key=lambda one: one[0])]
+
+
+def with_url(scenario: Scenario, url: str) -> Served:
+    """What is served, with the broker's address."""
+    return dataclasses.replace(scenario.served, url=url)
