@@ -132,3 +132,21 @@ async def test_gaze_becomes_rows_in_the_sidecar(
             assert made.sidecar.raw_stands
     assert spy.leaf("private")[0]["shape"] == [52, 32]
     assert np.isfinite(spy.leaf("private")[0]["at"])
+
+
+async def test_the_last_line_counts_the_gaze_that_was_refused(
+    mosquitto: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_for(mosquitto.url, tmp_path, rate_hz=2.0)
+    source = SourceEntry("mqtt", DEVICE, rate_hz=RATE_HZ)
+    with assemble(resolved(msgspec.structs.replace(settings, source=(source,))), lambda: 20_000) as made:
+        (feeder,) = made.sidecar.feeders.values()
+        with caplog.at_level("INFO", "eyestream.source"):
+            async with at_work(made.sidecar), aiomqtt.Client("127.0.0.1", mosquitto.port) as client:
+                await until(lambda: "listens at" in caplog.text)
+                for _ in range(7):
+                    await client.publish(gaze_topic(DEVICE), b"\xc1", qos=1)
+                await until(lambda: feeder.refused == 7)
+                caplog.set_level("INFO", "eyestream.sidecar")
+    [line] = [record.getMessage() for record in caplog.records if record.getMessage().startswith("stopped: ")]
+    assert "7 rejected, 0 dropped" in line

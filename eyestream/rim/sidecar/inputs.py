@@ -107,6 +107,11 @@ class SourceRunner:
         """What makes rows of gaze, by stream: for the log of the tracker's side, and for nobody else."""
         return {key: source for key, source in self._sources.items() if isinstance(source, Feeder)}
 
+    @property
+    def refused(self) -> int:
+        """Messages of trackers that could not be used; those of a link that several feeders share count once."""
+        return sum({id(feeder.link): feeder.refused for feeder in self.feeders.values()}.values())
+
     async def run(self) -> None:
         """Run all until cancelled, or until each has come to its end."""
         linked: dict[int, list[tuple[StreamKey, Feeder]]] = {}

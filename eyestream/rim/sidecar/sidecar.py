@@ -302,7 +302,7 @@ class Sidecar:
             "stopped: %d messages taken, %d rejected, %d dropped; %d chunks due, %d released, %d withheld, %d dropped; "
             "%d delivered, %d undelivered",
             counters.taken,
-            counters.rejected.total(),
+            counters.rejected.total() + self._sources.refused,
             self.worker.dropped,
             counters.due,
             counters.released,
