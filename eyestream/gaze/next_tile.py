@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from eyestream.errors import ConfigError
 from eyestream.gaze.gatekeeper import Expected
 from eyestream.privacy.calibration import Calibration
 from eyestream.privacy.mechanisms.tile.tables import tiles_of
@@ -21,16 +22,33 @@ class NextTileReading:
         self._session, self._next = -1, 0
 
     def take(self, session: int, index: int, epsilon: float, told: Mapping[str, float]) -> Expected | None:
-        """After a chunk; None once one of its session is missing, or where it does not read as it was released."""
+        """After a chunk; None once one of its session is missing, or where it does not read as it was released.
+
+        Whoever may write chunks chose its numbers: none of them raises an error.
+        """
         if session != self._session:
             self._session, self._next = session, 0
-            self._reader = Reader(Code(self._tiles, epsilon))
+            self._reader = self._begun(epsilon)
         if self._reader is not None:
-            gaze = self._reader.take(int(told["word"]))
-            same = np.array_equal(np.array([gaze.x_deg, gaze.y_deg], np.float32), [told["gaze_x"], told["gaze_y"]])
-            self._reader = self._reader if same and index == self._next else None
+            self._reader = self._reader if index == self._next and _reads(self._reader, told) else None
         self._next += 1
         if self._reader is None:
             return None
         field = self._tiles.field
         return Expected(self._reader.code.motion.predicted(self._reader.belief).seen, field.x_deg, field.y_deg)
+
+    def _begun(self, epsilon: float) -> Reader | None:
+        """A session's reader; None where no word has this epsilon."""
+        try:
+            return Reader(Code(self._tiles, epsilon))
+        except ConfigError:
+            return None
+
+
+def _reads(reader: Reader, told: Mapping[str, float]) -> bool:
+    """Whether the next chunk is what its word says."""
+    word = told.get("word", -1.0)
+    if not (0 <= word < reader.code.words and word.is_integer()):
+        return False
+    gaze = reader.take(int(word))
+    return np.array_equal(np.array([gaze.x_deg, gaze.y_deg], np.float32), [told["gaze_x"], told["gaze_y"]])

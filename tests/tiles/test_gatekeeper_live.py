@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from eyestream.errors import CalibrationError
 from eyestream.gaze.desk import MOST_A_SECOND, MOST_STANDING, Desk
+from eyestream.privacy.mechanisms.entry import referred
 from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files import calibrations
@@ -28,6 +30,7 @@ from tests.rigs.sidecar import at_work
 from tests.tiles.test_tile_stream import DEVICE, SPEED, planned
 
 FIELD = [-36.0, 36.0, -28.0, 28.0]
+TILES = {"within": FIELD, "across": 4, "upright": 2}
 SLOTS = 6
 
 
@@ -93,6 +96,29 @@ def test_gaze_of_another_kind_is_answered_about_too() -> None:
     desk.ask(msgspec.msgpack.encode({"id": "a", "question": asked, "each": True}), 0.0)
     [reply] = _told(desk, 0.5, entry_of("kaleido").expecting, chunk)
     assert msgspec.msgpack.decode(reply)["answer"] == 0.5
+
+
+ODD = (0.0, -1.0, 0.5, 8.0, 1e9, 3e38, np.inf, -np.inf, np.nan)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-9, 3.3, 700.0, 1e308])
+@pytest.mark.parametrize("at", [None, 1.7e308, -1.7e308])
+def test_a_chunk_of_anybody_ends_no_gatekeeper(epsilon: float, at: float | None) -> None:
+    """Who may publish chunks and descriptions chooses names, values, times and epsilon."""
+    names = ("word", "gaze_x", "gaze_y", "lost"), ("gaze_x", "gaze_y"), ("word", "other"), ("gaze_x",) * 3
+    calibration = calibrations.load("everyday-tile")
+    expecting, desk = referred(entry_of("tile").expecting)(calibration), Desk()
+    field = {"within": FIELD, "last_s": 1e308}
+    for name, asked in (("fixations", field), ("dwell", field), ("saccades", field), ("next tile", TILES)):
+        desk.ask(msgspec.msgpack.encode({"id": name, "question": {"ask": name} | asked, "each": True}), 0.0)
+    told = 0
+    for session, (kind, value) in enumerate(itertools.product(names, ODD)):
+        for index in range(2):
+            values = np.full((len(kind), 3), value, np.float32)
+            chunk = Chunk(session, index, kind, np.array([0.0, 1e15, 1e15]), values, epsilon, 0.0, "", at)
+            told += len(list(_told(desk, 1.0, expecting, chunk)))
+    assert told == 2 * 2 * 4 * len(ODD)
 
 
 async def test_a_calibration_of_rows_is_refused(mosquitto: Mosquitto) -> None:

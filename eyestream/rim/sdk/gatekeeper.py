@@ -20,6 +20,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
 from eyestream.rim.sdk.subscriber import Chunk, subscribe
+from eyestream.streams import GAZE
 from eyestream.wire.topics import GAZE_STREAM, answer_topic, ask_topic
 
 __all__ = ["answer_questions"]
@@ -78,8 +79,10 @@ async def answer_questions(
 
 
 def _told(desk: Desk, slot_s: float, expecting: Any, chunk: Chunk) -> Iterator[bytes]:
-    """The answers that a released slot gives."""
+    """The answers that a released slot gives; none where somebody has described the stream as no gaze."""
     end_s, told = float(chunk.times[-1]), dict(zip(chunk.names, chunk.values[:, -1].tolist(), strict=True))
-    (x, y), lost = chunk.gaze[-1].tolist(), told.get("lost", 0.0)
+    if not told.keys() >= set(GAZE):
+        return iter(())
+    (x, y), lost = (told[name] for name in GAZE), told.get("lost", 0.0)
     expected = None if expecting is None else expecting.take(chunk.session, chunk.index, chunk.epsilon, told)
     return desk.take(chunk.session, Slot(end_s - slot_s, end_s, x, y, lost), expected)
