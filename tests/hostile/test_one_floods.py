@@ -12,6 +12,7 @@ import pytest
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.mqtt.messages import TOO_LARGE
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.rim.sidecar.worker import _Share
 from eyestream.streams import StreamKey
@@ -122,6 +123,16 @@ async def test_a_burst_is_kept(tmp_path: Path) -> None:
         await flood.quiet()
         assert flood.sidecar.worker.dropped == 0
         assert flood.sidecar.pipeline.counters.taken == 128 + 20 * 64
+
+
+async def test_a_message_that_is_refused_unread_is_no_flood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = reading(monkeypatch)
+    async with flooding(tmp_path, devices=2, limits=LIMITS) as flood:
+        await flood.quiet()
+        flood.send(TOO_LARGE, LOUD)
+        flood.send(flood.rows(1, LOUD), LOUD)
+        assert order == [LOUD], "it is treated as it comes"
+        await flood.quiet()
 
 
 async def test_a_device_alone_has_all_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,14 +111,14 @@ class Worker:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
         self.received += 1
         now = asyncio.get_running_loop().time()
-        share = self._shares.get(message.topic)
-        if share is not None:
-            share.note(len(message.payload), now)
         if len(message.payload) > MAX_PAYLOAD_BYTES:
             self._pipeline.reject("oversize", message.topic, now)
         elif message.retain:
             self._pipeline.reject("retained", message.topic, now)
         else:
+            share = self._shares.get(message.topic)
+            if share is not None:  # what is refused unread takes no time of anybody's
+                share.note(len(message.payload), now)
             rows = dict(message.more.user).get(ROWS)
             self._take(message.topic, Arrival(message.topic, message.payload, now, rows), share)
 
