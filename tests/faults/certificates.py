@@ -57,7 +57,17 @@ class Authority:
             .not_valid_before(now - 10 * day)
             .not_valid_after(now + days * day)
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         )
+        if authority:  # without these and those of the issuer Python 3.13 refuses a chain
+            no = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False)
+            usage = x509.KeyUsage(
+                False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False, **no
+            )
+            builder = builder.add_extension(usage, critical=True)
+        else:
+            issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+            builder = builder.add_extension(issuer, critical=False)
         if host is not None:
             builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         return builder.sign(self._key, hashes.SHA256())

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import struct
 from abc import ABC, abstractmethod
 from types import TracebackType
@@ -21,18 +22,20 @@ def reset(writer: asyncio.StreamWriter) -> None:
 
 
 class Listener(ABC):
-    """Serves each connection in a task of its own; an async context manager."""
+    """Serves each connection in a task of its own; an async context manager. With `tls` it speaks TLS."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.port = 0
         """0 until it listens; the same from then on."""
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     @property
     def url(self) -> str:
         """Where a client connects to."""
-        return f"mqtt://127.0.0.1:{self.port}"
+        return f"mqtt://127.0.0.1:{self.port}" if self._tls is None else f"mqtts://localhost:{self.port}"
 
     async def __aenter__(self) -> Self:
         await self.up()
@@ -45,10 +48,13 @@ class Listener(ABC):
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)  # they close their sockets then
 
     async def up(self) -> None:
         """Listen, on the same port as before."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def down(self) -> None:
@@ -58,6 +64,7 @@ class Listener(ABC):
             self._server = None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -15,8 +15,8 @@ from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.testing.clocks import until
 from eyestream.wire.topics import raw_topic
 from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.scripted import ScriptedBroker
 from tests.rigs.sidecar import client_ids, running, settings_for
-from tests.service.scripted import ScriptedBroker
 
 OWN = "eyestream/v1/sidecar/sidecar/status"
 

@@ -21,6 +21,7 @@ from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.testing.clocks import until
 from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.scripted import ScriptedBroker
 
 
 @pytest.fixture(params=["5", "3.1.1"])
@@ -86,6 +87,46 @@ async def test_nobody_listens() -> None:
     with pytest.raises(LinkError, match="cannot connect to the broker at"):
         async with connect(endpoint(free_port()), client_id=None, deliver=print):
             pass
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_body_that_ends_as_its_link_is_lost_leaves_no_trace_in_its_task(turns: int) -> None:
+    """Its task goes on: nobody has cancelled it, and a timeout after it is a TimeoutError."""
+    task = asyncio.current_task()
+    async with ScriptedBroker() as broker:
+
+        async def body() -> None:
+            async with connect(endpoint(broker.port), client_id="me", deliver=print) as link:
+                broker.drop("me")
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({link._client.ended})
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+
+        with contextlib.suppress(LinkError):
+            await body()
+    assert task is not None
+    assert task.cancelling() == 0
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
+
+
+async def test_a_cancel_from_outside_is_no_lost_link() -> None:
+    async def body() -> None:
+        async with connect(endpoint(broker.port), client_id="me", deliver=print):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise LinkError("what the body says on its way out")
+
+    async with ScriptedBroker() as broker:
+        task = asyncio.create_task(body())
+        await until(lambda: bool(broker.greetings))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
 
 @contextlib.asynccontextmanager

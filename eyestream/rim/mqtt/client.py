@@ -157,10 +157,9 @@ class Client(Connection):
         if self._transport is None:
             return
         try:
-            if not self._transport.is_closing():
-                if self._welcome:
-                    disconnect(self._paho, self._said, in_order=in_order)
-                self._transport.close()
+            if self._welcome and not self._transport.is_closing():
+                disconnect(self._paho, self._said, in_order=in_order)
+            self._carrier.close()
             await asyncio.wait({self.ended}, timeout=wait_s)
         finally:
             self._transport.abort()

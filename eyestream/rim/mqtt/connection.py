@@ -5,6 +5,7 @@ and this module the time: paho counts in whole seconds.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -14,7 +15,8 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.carrier import Carrier, Frames, broken
-from eyestream.rim.mqtt.greeting import OTHER_VERSION, Greeting, OtherVersionError, judge
+from eyestream.rim.mqtt.endpoint import tls_fault
+from eyestream.rim.mqtt.greeting import OTHER_VERSION, Greeting, HungUpError, OtherVersionError, judge
 from eyestream.rim.mqtt.incoming import read_message
 from eyestream.rim.mqtt.messages import Limits, Message
 from eyestream.rim.mqtt.words import heard_limits, reason
@@ -29,6 +31,9 @@ MAX_OWED_PERIODS = 6
 
 AT_ONCE = 64
 """Packets that are read in one turn of the loop: of rows, some two milliseconds."""
+
+_LOGIN = frozenset({0x86, 0x87})
+"""Reason codes of CONNACK: a bad user name or password, not authorized. Paho says them for 4 and 5 of 3.1.1 too."""
 
 PINGREQ = b"\xc0\x00"
 
@@ -154,7 +159,8 @@ class Connection(asyncio.Protocol):
         elif code.value == OTHER_VERSION and self._five:
             self._end(OtherVersionError(reason(code, said, five=self._five)))
         elif code.is_failure:
-            self._end(LinkError(reason(code, said, five=self._five)))
+            login = ": correct the login (username, password_file)" if code.value in _LOGIN else ""
+            self._end(LinkError(reason(code, said, five=self._five) + login))
         elif flags.session_present and self._five and self._said.clean_start:
             self._end(LinkError("it continues a session though we began a new one"))  # 3.2.2-2
         else:
@@ -207,7 +213,9 @@ class Connection(asyncio.Protocol):
         self._room.set()
         if error is not None and not isinstance(error, OSError):
             self.reason = error  # no weather: a fault between us and the socket
-        _fail(self._greeting, self.reason or LinkError("it hung up before it answered"))
+        elif isinstance(error, ssl.SSLError) and not self._welcome:  # in TLS 1.3 a client certificate is judged last
+            self.reason = self.reason or LinkError(tls_fault(error))
+        _fail(self._greeting, self.reason or HungUpError("it hung up before it answered"))
         lost = self.reason or LinkError("the link to the broker is lost")
         _fail(self.ended, lost)
         for answer in self._granted.values():

@@ -1,4 +1,7 @@
-"""One broker as an address to connect to: URL, credentials and TLS, checked before the first attempt."""
+"""One broker as an address to connect to: URL, credentials and TLS, checked before the first attempt.
+
+What goes wrong with TLS is said in words that name the remedy. OpenSSL's words name only the fault.
+"""
 
 import os
 import ssl
@@ -9,7 +12,7 @@ from pathlib import Path
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 
-__all__ = ["Endpoint", "secret_in", "tls_context"]
+__all__ = ["Endpoint", "secret_in", "tls_context", "tls_fault", "trusting_anybody"]
 
 
 @dataclass(frozen=True)
@@ -91,4 +94,57 @@ def tls_context(settings: BrokerSettings) -> ssl.SSLContext:
             context.load_cert_chain(settings.cert_file, settings.key_file)
         except (OSError, ssl.SSLError):
             raise ConfigError(f"{settings.cert_file}: cannot be read as the certificate of its key_file") from None
+    return context
+
+
+_NO_TLS = "it does not speak TLS at this port: name its TLS port, or write mqtt:// for a link without encryption"
+
+_OURS = "it refuses our client certificate: give one (cert_file, key_file) that is valid and of its authority"
+_AUTHORITY = "no authority known here has signed its certificate: give its ca.pem (ca_file, --ca-file)"
+
+_CERTIFICATES = {
+    2: _AUTHORITY,
+    9: "its certificate is not valid yet: correct the clock, here or there",
+    10: "its certificate has expired: renew it there, or correct the clock here",
+    18: _AUTHORITY,
+    19: _AUTHORITY,
+    20: _AUTHORITY,
+    21: _AUTHORITY,
+    62: "its certificate is for another name: connect by the name that it is for",
+    64: "its certificate is for another address: connect by the name that it is for",
+}
+"""By X509_V_ERR_... of OpenSSL, which are the same in all its versions."""
+
+_REASONS = {
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it wants a client certificate: give cert_file and key_file",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it refuses the handshake: it may want a client certificate (cert_file, key_file)",
+    "TLSV1_ALERT_UNKNOWN_CA": _OURS,
+    "TLSV1_ALERT_DECRYPT_ERROR": _OURS,
+    "SSLV3_ALERT_BAD_CERTIFICATE": _OURS,
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": _OURS,
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": _OURS,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _OURS,
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NO_TLS,
+    "UNSUPPORTED_PROTOCOL": "it speaks no TLS 1.2 or later: renew the broker",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "it speaks no TLS 1.2 or later: renew the broker",
+}
+
+
+def tls_fault(error: OSError) -> str:
+    """Why there is no TLS, and what to do; OpenSSL's own words come last, in brackets."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        known = _CERTIFICATES.get(error.verify_code, "its certificate is refused: make it again")
+        return f"{known} ({error.verify_message.rstrip('.')})"
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        words = (error.reason or "TLS").replace("_", " ").lower()
+        return f"{_REASONS.get(error.reason or '', 'TLS fails: look into the log of the broker')} ({words})"
+    return "it hangs up during the handshake of TLS: name its TLS port, or write mqtt:// for a link without encryption"
+
+
+def trusting_anybody() -> ssl.SSLContext:
+    """For a handshake that asks whether somebody speaks TLS, and says nothing after it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

@@ -11,7 +11,7 @@ from eyestream.rim.mqtt.messages import MAX_TEXT_BYTES, Will, check_text, topic_
 from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.words import properties
 
-__all__ = ["OTHER_VERSION", "Greeting", "OtherVersionError", "disconnect", "greet", "judge"]
+__all__ = ["OTHER_VERSION", "Greeting", "HungUpError", "OtherVersionError", "disconnect", "greet", "judge"]
 
 OTHER_VERSION = 0x84
 """Reason code: unsupported protocol version."""
@@ -49,6 +49,10 @@ class Greeting(NamedTuple):
 
 class OtherVersionError(LinkError):
     """The broker may speak 3.1.1."""
+
+
+class HungUpError(OtherVersionError):
+    """The broker hung up before it answered: it may not know what to answer to MQTT 5."""
 
 
 def greet(paho: Paho, greeting: Greeting, username: str | None, password: str | None) -> None:

@@ -11,6 +11,7 @@ thread, which nobody waits for, and all who ask share the answer.
 """
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import threading
@@ -19,8 +20,8 @@ from concurrent.futures import Future
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.client import Client
-from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.greeting import Greeting, OtherVersionError
+from eyestream.rim.mqtt.endpoint import Endpoint, tls_fault, trusting_anybody
+from eyestream.rim.mqtt.greeting import Greeting, HungUpError, OtherVersionError
 from eyestream.rim.mqtt.messages import Message
 
 __all__ = ["addresses", "enter"]
@@ -39,20 +40,33 @@ async def enter(
     LinkError
         Nobody listens, does not answer within `patience_s` seconds, is no broker or refuses us.
     """
-    if endpoint.version != "3.1.1":
-        try:
-            return await _attempt(endpoint, greeting, deliver, patience_s, five=True)
-        except OtherVersionError:
-            if endpoint.version == "5":
-                raise
-    return await _attempt(endpoint, greeting, deliver, patience_s, five=False)
+    try:
+        if endpoint.version != "3.1.1":
+            try:
+                return await _attempt(endpoint, greeting, deliver, patience_s, five=True)
+            except OtherVersionError:
+                if endpoint.version == "5":
+                    raise
+        return await _attempt(endpoint, greeting, deliver, patience_s, five=False)
+    except HungUpError as error:
+        if endpoint.tls is not None:
+            raise LinkError(
+                f"{error}: it may want a client certificate, or refuse ours (cert_file, key_file)"
+            ) from None
+        if not endpoint.unix and await _speaks_tls(endpoint, patience_s * PROBE_SHARE):
+            raise LinkError(f"{_cannot(endpoint)}: it speaks TLS at this port: write mqtts://") from None
+        raise
+
+
+def _cannot(endpoint: Endpoint) -> str:
+    return f"cannot connect to the broker at {endpoint}"
 
 
 async def _attempt(
     endpoint: Endpoint, greeting: Greeting, deliver: Callable[[Message], None], patience_s: float, *, five: bool
 ) -> Client:
     """One connection in one version; closed again when it does not come to a link."""
-    cannot = f"cannot connect to the broker at {endpoint}"
+    cannot = _cannot(endpoint)
     try:
         client = Client(deliver, greeting, five=five)
     except ValueError as error:
@@ -67,14 +81,15 @@ async def _attempt(
             await client.greet(endpoint.username, endpoint.password)
         entered = True
     except TimeoutError:
+        if not asked and endpoint.tls is not None:
+            raise LinkError(f"{cannot}: no answer: does it speak TLS at this port?") from None
         raise (OtherVersionError if asked and five else LinkError)(f"{cannot}: no answer") from None
     except (OSError, ValueError) as error:
         if client.reason is error:
             raise
         raise LinkError(f"{cannot}: {error}") from None
     except LinkError as error:
-        hung_up = five and client.reason is None  # it may not know what to answer to MQTT 5
-        raise (OtherVersionError if hung_up else type(error))(f"{cannot}: {error}") from None
+        raise type(error)(f"{cannot}: {error}") from None
     finally:
         if not entered:
             await client.leave(patience_s, in_order=True)
@@ -90,11 +105,23 @@ async def _open(client: Client, endpoint: Endpoint, patience_s: float) -> None:
     for address in await addresses(endpoint.host):
         try:
             return await _open_at(client, endpoint, address, patience_s)
-        except ssl.SSLError:
-            raise  # somebody is there, and not the one we look for
+        except ssl.SSLError as error:  # somebody is there, and not the one we look for
+            raise OSError(tls_fault(error)) from None
         except OSError as error:
-            trouble = error
+            in_handshake = endpoint.tls is not None and isinstance(error, ConnectionResetError)
+            trouble = OSError(tls_fault(error)) if in_handshake else error
     raise trouble
+
+
+async def _speaks_tls(endpoint: Endpoint, wait_s: float) -> bool:
+    """Whether a port that hung up on plain words speaks TLS. It is told nothing else."""
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(wait_s):
+            for address in await addresses(endpoint.host):
+                _, writer = await asyncio.open_connection(address, endpoint.port, ssl=trusting_anybody())
+                writer.transport.abort()
+                return True
+    return False
 
 
 async def _open_at(client: Client, endpoint: Endpoint, address: str, patience_s: float) -> None:

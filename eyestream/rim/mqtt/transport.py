@@ -252,19 +252,43 @@ def _settle(answer: "asyncio.Future[str | None]", refusal: str | None) -> None:
 
 @contextlib.asynccontextmanager
 async def _until_lost(client: Client) -> AsyncIterator[None]:
-    """Cancel the body when the link is lost, and raise that as one error instead of a group."""
+    """Cancel the body when the link is lost, and raise why.
+
+    A TaskGroup would be shorter. Where a body ends while its link is lost, those before Python 3.13 leave the task
+    marked as cancelled, and then `asyncio.timeout` of Python 3.11.2 raises CancelledError in the place of
+    TimeoutError.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before, over, cut = task.cancelling(), False, False
+
+    def cancel(_: object) -> None:
+        nonlocal cut
+        if not over:  # it may be scheduled already when the body ends
+            cut = True
+            task.cancel()
+
+    client.ended.add_done_callback(cancel)
     try:
-        async with asyncio.TaskGroup() as group:
-            watch = group.create_task(_lost(client), name="link watch")
-            yield
-            watch.cancel()
-    except ExceptionGroup as errors:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():  # before Python 3.13 a group prefers its errors
+        yield
+        over = True
+        if cut:  # the body kept the cancel to itself
+            task.uncancel()
+            await _lost(client)
+    except asyncio.CancelledError:
+        if cut and task.uncancel() <= before:
+            await _lost(client)
+        raise
+    except Exception as error:
+        if cut:
+            task.uncancel()
+        if isinstance(error, LinkError) and task.cancelling() > before:
             raise asyncio.CancelledError from None
-        known = [error for error in (client.reason, *errors.exceptions) if error is not None]
-        ours = [error for error in known if not isinstance(error, LinkError)]
-        raise (ours or known)[0] from None
+        known = [error] if client.reason is None else [client.reason, error]
+        raise next((one for one in known if not isinstance(one, LinkError)), known[0]) from None
+    finally:
+        over = True
+        client.ended.remove_done_callback(cancel)
 
 
 class Backoff:

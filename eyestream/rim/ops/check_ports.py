@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
-from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.endpoint import Endpoint, tls_fault
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS
 from eyestream.rim.ops.deployment.manifest import at, read_manifest
 from eyestream.rim.ops.findings import Finding, bad, good
@@ -84,7 +84,7 @@ async def name_finding(side: str, port: Port, which: str = "port for other machi
             _, writer = await asyncio.open_connection(way.host, way.port, ssl=named, server_hostname=port.host)
         writer.close()
     except ssl.SSLError as error:
-        return bad(what, str(error), "eyestream deploy --upgrade / after the name was corrected")
+        return bad(what, tls_fault(error), "eyestream deploy --upgrade / after the name was corrected")
     except (OSError, TimeoutError) as error:
         return bad(what, f"{way}: {error}", f"systemctl status eyestream-{side}")
     return good(what)

@@ -6,6 +6,7 @@ what is retained.
 
 import asyncio
 import contextlib
+import ssl
 from dataclasses import dataclass
 
 from tests.rigs.listener import Listener
@@ -31,10 +32,22 @@ class ScriptedBroker(Listener):
         The last will of a link that is lost is published so long after that; a broker of many threads may take as long.
     largest
         Bytes of the largest packet that is taken; over a larger one the link is broken, as mosquitto does.
+    tls
+        For a TLS port.
+    refusal
+        Code of CONNACK: 0 for a welcome.
     """
 
-    def __init__(self, *, will_delay_s: float = 0.0, largest: int = 1 << 28) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        *,
+        will_delay_s: float = 0.0,
+        largest: int = 1 << 28,
+        tls: ssl.SSLContext | None = None,
+        refusal: int = 0,
+    ) -> None:
+        super().__init__(tls)
+        self._answer = bytes([0x20, 2, 0, refusal])
         self._will_delay_s, self._largest = will_delay_s, largest
         self._open: dict[str, asyncio.StreamWriter] = {}
         self.greetings: list[Greeting] = []
@@ -45,6 +58,11 @@ class ScriptedBroker(Listener):
         self.retained: dict[str, bytes] = {}
         self.goodbyes: list[str] = []
         """Client ids of those who said DISCONNECT."""
+
+    def drop_all(self) -> None:
+        """Hang up on everybody, as a broker does that ends; in TLS it says so."""
+        for writer in self._open.values():
+            writer.close()
 
     def drop(self, client_id: str) -> None:
         """Break the link of `client_id`, as a broker does when the session is taken over."""
@@ -63,7 +81,7 @@ class ScriptedBroker(Listener):
                     greeting = _greeting(body)
                     self.greetings.append(greeting)
                     self._open[greeting.client_id] = writer
-                    writer.write(b"\x20\x02\x00\x00")
+                    writer.write(self._answer)
                 elif head == 0x82:
                     filters = _filters(body[2:])
                     self.subscriptions.append(filters)
@@ -74,7 +92,8 @@ class ScriptedBroker(Listener):
                     writer.write(b"\xd0\x00")
                 goodbye = head == 0xE0
                 await writer.drain()
-        writer.close()
+        if not writer.is_closing():  # a second time would take from TLS what ends it by force
+            writer.close()
         if greeting is not None and goodbye:
             self.goodbyes.append(greeting.client_id)
         elif greeting is not None and greeting.will is not None:
