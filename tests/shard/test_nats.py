@@ -91,6 +91,22 @@ async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(ser
         assert (await client.jetstream().stream_info(PRIVATE)).state.messages == 1
 
 
+@pytest.mark.parametrize("status", ["100", "404", "408", "409", "503", "", "x", "9" * 5000])
+async def test_headers_of_a_publisher_stop_no_partition(server: NatsServer, status: str) -> None:
+    """The library takes ``Status`` for a word of the server, also in a message that a tracker has published."""
+    from eyestream.rim.logs.nats.log import connected
+
+    async with logs(server) as (log, _), connected([server.url]) as tracker:
+        await log.seek((await log.bounds()).first)
+        for payload in (b"before", b"", b"theirs", b"after"):
+            strange = {"Status": status, "Description": "Idle", "Nats-Consumer-Stalled": "x", "Nats-Last-Stream": "1"}
+            headers = strange if payload in (b"", b"theirs") else None
+            await tracker.publish("eyestream_raw.0.d.features", payload, headers=headers)
+        await tracker.flush()
+        assert [entry.payload for entry in await log.fetch(100, 0.5)] == [b"before", b"", b"theirs", b"after"]
+        assert await log.fetch(100, 0.1) == []
+
+
 async def test_a_consumer_that_could_not_be_made_is_made_the_next_time(
     server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

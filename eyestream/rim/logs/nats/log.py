@@ -14,11 +14,13 @@ import functools
 import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 import nats
 import nats.errors
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
 from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
@@ -69,12 +71,26 @@ def trouble(call: Callable[Given, Awaitable[Result]]) -> Callable[Given, Corouti
     return wrapped
 
 
+@dataclass
+class _Message(Msg):
+    """What the client makes of each message: one of a stream is without the headers that its publisher gave it.
+
+    The client takes the header ``Status`` for a word of the server, and a number. One message with it would end a
+    worker, or stop it until the message is old: it would be missed, and read again, and missed again.
+    """
+
+    def __post_init__(self) -> None:
+        if self.reply.startswith("$JS.ACK."):  # which the server writes
+            self.headers = None
+
+
 @contextlib.asynccontextmanager
 async def connected(
     servers: Sequence[str], *, tls: ssl.SSLContext | None = None, user: str | None = None, password: str | None = None
 ) -> AsyncIterator[Client]:
     """A connection that mends itself; raises LinkError when there is none at first."""
     client = Client()
+    client.msg_class = _Message
     try:
         async with asyncio.timeout(_CONNECT_S):  # it would try for ever
             await client.connect(
