@@ -35,7 +35,7 @@ import numpy as np
 from eyestream.lab.audit.pairs import Comparison, compare
 from tests.rigs.mosquitto import Mosquitto
 from tools.verification.moments.machine import measure_noise
-from tools.verification.moments.scenarios import SCENARIOS, Scenario, Worlds, drive, observed, with_url
+from tools.verification.moments.scenarios import SCENARIOS, Scenario, Worlds, drive, observed
 from tools.verification.moments.wire import Listener, Sender
 
 PAIRS, QUICK = 300, 70
@@ -49,23 +49,34 @@ def run(scenario: Scenario, pairs: int, rng: np.random.Generator) -> list[Any]:
     """Observations of one scenario."""
     worlds = Worlds(rng, scenario.worlds)
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        broker = Mosquitto(folder)
-        broker.start()
-        spec = {"served": dataclasses.asdict(with_url(scenario, broker.url)), "folder": place}
-        command = [sys.executable, "-m", "tools.verification.moments.serving", json.dumps(spec)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sidecar:
+        brokers = []
+        for name in ("private", "raw"):
+            (Path(place) / name).mkdir()
+            brokers.append(Mosquitto(Path(place) / name))
+            brokers[-1].start()
+        private, raw = brokers
+        served = dataclasses.replace(scenario.served, url=private.url, raw_url=raw.url)
+        spec = json.dumps({"served": dataclasses.asdict(served), "folder": place})
+        command = [sys.executable, "-m", "tools.verification.moments.serving", spec]
+        log = Path(place) / "sidecar.log"
+        with (
+            log.open("w") as said,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as sidecar,
+        ):
             try:
                 assert sidecar.stdout is not None
-                assert sidecar.stdout.readline() == "ready\n", "the sidecar has not started"
-                listener = Listener(broker.port, [f"eyestream/v1/+/+/{leaf}" for leaf in LEAVES])
-                sender = Sender(broker.port, "tracker")
+                if sidecar.stdout.readline() != "ready\n":
+                    raise SystemExit(f"the sidecar of {scenario.name} has not started: {log.read_text()}")
+                listener = Listener(private.port, [f"eyestream/v1/+/+/{leaf}" for leaf in LEAVES])
+                sender = Sender(raw.port, "tracker")
                 drive(scenario, sender, listener, scenario.seconds(pairs), worlds)
                 sender.close()
                 listener.close()
             finally:
                 sidecar.terminate()
-        broker.stop()
+                sidecar.wait(20)
+                for broker in brokers:
+                    broker.stop()
     return observed(scenario, listener.heard, worlds)
 
 
@@ -106,6 +117,28 @@ def show(row: dict[str, Any], result: Comparison | None) -> None:
     print(f"{begin}        {told}; chance {result.chance:.1e}: {verdict}{expected}", flush=True)
 
 
+def page(whole: dict[str, Any]) -> str:
+    """A table in Markdown of what was measured; of each pair the time whose medians differ most beyond chance."""
+    lines = [
+        "| sidecar | question | worlds | n | median difference, us [95 %] | one chunk told right [95 %] | least seen |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in whole["rows"]:
+        begin = f"| `{row['scenario']}` | {row['question']} | {', '.join(row['worlds'])} |"
+        if "missing" in row:
+            lines.append(f"{begin} | {row['missing']} | | |")
+            continue
+        name = max(
+            row["difference"], key=lambda one: abs(row["difference"][one]["estimate"]) / (row["smallest"][one] or 1)
+        )
+        one, told = row["difference"][name], row["told"]
+        lines.append(
+            f"{begin} {row['observations']} | {name} {one['estimate']:+.0f} [{one['low']:+.0f}, {one['high']:+.0f}] "
+            f"| {told['estimate']:.2f} [{told['low']:.2f}, {told['high']:.2f}] | {row['smallest'][name]:.0f} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> int:
     """Measure, print and judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -114,8 +147,12 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=[one.name for one in SCENARIOS], help="this scenario alone")
     parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too; nothing is judged then")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write everything into this file")
+    parser.add_argument("--page", type=Path, help="measure nothing: a page's table of such a file")
     options = parser.parse_args()
+    if options.page is not None:
+        print(page(json.loads(options.page.read_text())))
+        return 0
     pairs = options.pairs or (QUICK if options.quick else PAIRS)
     chosen = [one for one in SCENARIOS if not options.only or one.name in options.only]
     comparisons, rng = sum(len(one.pairs) for one in chosen), np.random.default_rng(options.seed)

@@ -38,8 +38,8 @@ class Served:
 
     Attributes
     ----------
-    url
-        Of the broker, for both sides.
+    url, raw_url
+        Of the private broker, and of the raw one: applications shall not hear that the broker of trackers is busy.
     devices
         How many: d0, d1, ...
     calibration, epsilon, front_end
@@ -52,7 +52,6 @@ class Served:
         A chunk of rows whose eye is seen leaves so much later than one whose eye is lost: the tool must find it.
     """
 
-    url: str
     devices: int
     calibration: str
     epsilon: float
@@ -62,6 +61,8 @@ class Served:
     grace_s: float = 0.05
     speed: float = 1.0
     plant_us: float = 0.0
+    url: str = ""
+    raw_url: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,6 +73,8 @@ class Served:
 _GAZE = """
 [private]
 url = "{url}"
+[raw]
+url = "{raw_url}"
 {devices}
 [[stream]]
 name = "gaze"
@@ -95,6 +98,7 @@ def _made(served: Served, folder: Path) -> Iterator[tuple[Sidecar, Plan]]:
             folder,
             calibration=served.calibration,
             devices=served.names,
+            raw_url=served.raw_url,
             rate_hz=served.rate_hz,
             release=served.release,
             grace_s=served.grace_s,
