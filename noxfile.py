@@ -77,8 +77,11 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def installed(session: nox.Session) -> None:
-    """Those of the ordinary tests that `bare` skips, because they need something that can be installed."""
-    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"installed and {ORDINARY}")
+    """Those of the ordinary tests that `bare` skips, because they need something that can be installed.
+
+    Those of links come too: what they try is asyncio's and OpenSSL's, and `bare` may run on another interpreter.
+    """
+    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"(installed or links) and {ORDINARY}")
 
 
 @nox.session
@@ -115,13 +118,32 @@ def bare(session: nox.Session) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, checkout = Path(folder, "bin"), Path(folder, "eyestream")
         path.mkdir()
-        (path / "python3").symlink_to(Path(sys.executable).resolve())
+        (path / "python3").symlink_to(newest := newest_python())
+        session.log(f"README's command runs on {newest}")
         for program in BARE_PROGRAMS:
             (path / program).symlink_to(shutil.which(program) or session.error(f"{program} is not here either"))
         fresh(checkout)
         words = [str(path / "bash"), "-euo", "pipefail", "-xc", command]
         with session.chdir(checkout):
             session.run(*words, env=kept | {"PATH": str(path)}, include_outer_env=False, external=True)
+
+
+def newest_python() -> Path:
+    """The newest interpreter from this one's version on: on the path, of pyenv, or this one itself."""
+    folders = [Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+    folders += Path.home().glob(".pyenv/versions/*/bin")
+    found = {sys.version_info[:2]: Path(sys.executable).resolve()}
+    for file in (file for folder in folders for file in folder.glob("python3.*")):
+        name = re.fullmatch(r"python3\.(\d+)", file.name)
+        if name is None or (3, int(name[1])) in found:
+            continue
+        # A shim of pyenv may have no interpreter behind it, and Debian's own may lack what makes an environment.
+        words = "import ensurepip, sys; print(sys.executable, *sys.version_info[:2])"
+        asked = subprocess.run([file, "-c", words], capture_output=True, text=True, check=False)
+        if asked.returncode == 0:
+            where, *version = asked.stdout.split()
+            found.setdefault((int(version[0]), int(version[1])), Path(where).resolve())
+    return found[max(found)]
 
 
 def fresh(folder: Path) -> None:
