@@ -96,11 +96,17 @@ def _say_unserved(chunks: Chunks, device: str) -> None:
 
 async def _show(options: argparse.Namespace, chunks: Chunks, received: list[Chunk]) -> None:
     shown: list[int] = []
-    taken = 0
+    names: tuple[str, ...] = ()
+    taken, others = 0, False
     async for chunk in chunks:
         if taken == 0:
-            shown = _shown(options.show, chunk)
+            shown, names = _shown(options.show, chunk), chunk.names
             _head(chunks, chunk, shown)
+        elif chunk.names != names:
+            if not others:
+                print("chunks with other features than the first are left out", file=sys.stderr)
+            others = True
+            continue
         taken += 1
         if options.out is not None:
             received.append(chunk)
@@ -164,7 +170,8 @@ def _write(out: Path, received: list[Chunk]) -> None:
     start, session = 0.0, received[0].session
     for chunk in received:
         if chunk.session != session:
-            session, start = chunk.session, times[-1][-1] + (chunk.t[1] - chunk.t[0])
+            steps = np.diff(chunk.t if len(chunk.t) > 1 else np.concatenate(times))
+            session, start = chunk.session, times[-1][-1] + (steps.min() if len(steps) else 1.0)
         times.append(start + chunk.t)
     features = np.concatenate([chunk.values.T for chunk in received]).astype(np.float64)
     try:
