@@ -26,6 +26,9 @@ _TIMES = 4
 _SLICE_S = 0.002
 """For so long the second and later messages of one stream are treated together, where a sidecar has several streams."""
 
+_FLOOD_SLICE_S = 0.0005
+"""The same of a stream that floods: whoever else is sent something meanwhile waits for so long."""
+
 _REST = 4
 """After a batch with messages of a stream that floods, that stream waits for so many times as long as the batch took:
 it has a fifth of the time at most, however dear its messages are."""
@@ -164,13 +167,18 @@ class Worker:
     def _batch(self, senders: set[str | StreamKey]) -> Iterator[Arrival | RowArrival]:
         """What is treated together: of each stream a message in turn, and more of one while there is time."""
         clock = asyncio.get_running_loop().time
-        until = math.inf if self._alone else clock() + _SLICE_S
+        began = math.inf if self._alone else clock()
         for _ in range(_BATCH):
             sender = self._inbox.next_sender
-            if sender is None or (sender in senders and clock() >= until):
+            if sender is None or (sender in senders and clock() >= began + self._slice_s(sender)):
                 return
             senders.add(sender)
             yield self._inbox.take()
+
+    def _slice_s(self, sender: str | StreamKey) -> float:
+        """For how long of a batch a sender's second and later messages are read."""
+        share = self._shares.get(sender)
+        return _FLOOD_SLICE_S if share is not None and share.is_spent else _SLICE_S
 
     def _rest(self, senders: Iterable[str | StreamKey], took_s: float) -> None:
         """Let those of them that flood wait: what others send in this time is treated as it comes."""
