@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--k", type=int, metavar="K", help="people that go together; one sample in K")
     group.add_argument("--gamma", type=positive, metavar="G", help="width of a class of plausible deniability, above 1")
     group.add_argument("--delta", type=positive, metavar="D", help="of approximate differential privacy")
+    group.add_argument(
+        "--rate-hz",
+        type=positive,
+        metavar="R",
+        help="samples a second of gaze whose profile leaves it open, or rows a second; released recordings have it",
+    )
     group.add_argument("--fixations", action="store_true", help="the files are tables of fixations: x_deg,y_deg")
     group.add_argument(
         "--study",
@@ -70,7 +77,7 @@ def check_no_corpus(options: argparse.Namespace) -> None:
             "recordings need both --calibration and --epsilon, such as --calibration everyday-klt-anchored-64 "
             "--epsilon 4.8. For a corpus expected --mechanism NAME"
         )
-    for option in ("k", "gamma", "delta", "fixations", "study", "as_published"):
+    for option in ("k", "gamma", "delta", "rate_hz", "fixations", "study", "as_published"):
         if getattr(options, option):
             raise ConfigError(f"--{option.replace('_', '-')} is for a corpus; expected --mechanism NAME and its folder")
 
@@ -108,6 +115,8 @@ def main(options: argparse.Namespace) -> None:
     print(f"{options.out}: {promise.claim.statement}")
     for one in promise.not_promised:
         print(f"not promised: {one}")
+    for one in promise.as_it_is:
+        print(f"released as it is: {one}")
     print(f"{options.out / 'CLAIM.md'} says this for readers, and claim.json for machines.")
 
 
@@ -160,6 +169,12 @@ def _kind(entry: SystemEntry, options: argparse.Namespace) -> Kind[Any]:
         if not entry.fixations or profile is not None:
             raise ConfigError("--fixations is of saliency-gaussian, and goes without --profile")
         return FIXATIONS
-    if entry.reads == "gaze":
-        return gaze_kind(load_profile(profile or _USUAL_PROFILE))
-    return ROWS if profile is None else rows_of_gaze(load_profile(profile))
+    rate_hz = options.rate_hz
+    if entry.reads == "rows" and profile is None:
+        return replace(ROWS, rate_hz=rate_hz)
+    declared = load_profile(profile or _USUAL_PROFILE)
+    if rate_hz is not None:
+        if declared.rate_hz not in (None, rate_hz):
+            raise ConfigError(f"--rate-hz {rate_hz:g}: profile {declared.name} declares {declared.rate_hz:g}")
+        declared = declared.at_rate(rate_hz)
+    return gaze_kind(declared) if entry.reads == "gaze" else rows_of_gaze(declared)

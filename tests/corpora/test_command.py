@@ -53,7 +53,7 @@ def cell(study: Path, name: str, **own: object) -> None:
     told = {"corpus": "gazegraph", "people": 4, "made_on": "2026-11-23", "chance_person": 0.25, "splits": 2}
     told |= {"mechanism": "k-same-select", "options": {"k": 4}}
     told |= {"recognised": {"mean matcher": both, "random forest": both}}
-    (study / "cells" / f"{name}-v2.json").write_text(json.dumps(told | own))
+    (study / "cells" / f"{name}-v3.json").write_text(json.dumps(told | own))
 
 
 def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,8 +85,8 @@ def test_the_claim_says_what_attackers_achieved_in_a_study(tmp_path: Path, capsy
     capsys.readouterr()
     said = refused(capsys, raw.folder, tmp_path / "refused", *options[:3], "3", *options[4:])
     assert "has no cell of k-same-select with k = 3; expected one of eyestream study --datasets" in said
-    (study / "cells" / "d-broken-v2.json").write_text("{")
-    assert "d-broken-v2.json: is no cell of a study" in refused(capsys, raw.folder, tmp_path / "broken", *options)
+    (study / "cells" / "d-broken-v3.json").write_text("{")
+    assert "d-broken-v3.json: is no cell of a study" in refused(capsys, raw.folder, tmp_path / "broken", *options)
 
 
 def test_two_runs_are_two_releases(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_two_runs_are_two_releases(tmp_path: Path) -> None:
 )
 def test_gaze_in_and_gaze_out(tmp_path: Path, name: str, options: tuple[str, ...], kind: str) -> None:
     raw = gaze_corpus(tmp_path / "in", 3)
-    privatize(raw.folder, tmp_path / "out", "--mechanism", name, *options)
+    privatize(raw.folder, tmp_path / "out", "--mechanism", name, *options, "--rate-hz", "60")
     released = open_corpus(tmp_path / "out", GAZE)
     assert [(p.person, p.task) for p in released.parts] == [(p.person, p.task) for p in raw.parts]
     assert json.loads((tmp_path / "out" / "claim.json").read_text())["claim"]["kind"] == kind
@@ -177,8 +177,21 @@ def test_it_is_refused_in_one_line_and_nothing_is_written(
 
 def test_a_rate_that_no_reader_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     raw = gaze_corpus(tmp_path / "in", 2)
-    said = refused(capsys, raw.folder, tmp_path / "out", "--mechanism", "temporal", "--k", "4")
-    assert "temporal: keeps 15 samples a second, and recordings of gaze need 20" in said
+    options = ("--mechanism", "temporal", "--k", "4", "--rate-hz", "60")
+    assert "temporal: keeps 15 samples a second, and recordings of gaze need 20" in refused(
+        capsys, raw.folder, tmp_path / "out", *options
+    )
+
+
+def test_a_rate_is_declared_or_nothing_is_released(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw, out = gaze_corpus(tmp_path / "in", 2), tmp_path / "out"
+    said = refused(capsys, raw.folder, out, "--mechanism", "gaussian", "--option", "sd_deg=1.0")
+    assert "expected --rate-hz, such as --rate-hz 60" in said
+    options = ("--mechanism", "gaussian", "--option", "sd_deg=1.0", "--profile", "smi-glasses", "--rate-hz", "50")
+    assert "--rate-hz 50: profile smi-glasses declares 60" in refused(capsys, raw.folder, out, *options)
+    rows = rows_corpus(tmp_path / "rows", 2)
+    said = refused(capsys, rows.folder, out, "--mechanism", "k-same-select", "--k", "2", "--rate-hz", "4")
+    assert "P0_READ.npz: has 2 rows a second, expected 4" in said
 
 
 def test_options_of_a_corpus_are_refused_for_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -155,9 +155,12 @@ def test_members_of_a_group_have_one_law(tmp_path: Path, monkeypatch: pytest.Mon
     assert min(map(found.count, found)) >= 2
 
 
-def test_group_means_are_index_by_index_with_the_last_repeated() -> None:
+def test_group_means_are_index_by_index_of_k_members_or_more() -> None:
+    """With the last repeated, the mean would go on as the longest member alone does."""
     lists = [np.array([[1.0], [2.0]]), np.array([[3.0], [4.0], [9.0]])]
-    np.testing.assert_allclose(ksame_synth._mean_of(lists), [[2.0], [3.0], [5.5]])
+    np.testing.assert_allclose(ksame_synth._mean_of(lists, 2), [[2.0], [3.0]])
+    three = [*lists, np.array([[5.0], [6.0], [1.0], [7.0]])]
+    np.testing.assert_allclose(ksame_synth._mean_of(three, 2), [[3.0], [4.0], [5.0]])
 
 
 def test_log_density_is_that_of_independent_normals() -> None:
@@ -320,9 +323,13 @@ def test_a_code_goes_there_and_back() -> None:
 def test_claims_say_what_is_not_protected(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=3)
     survey = corpus.survey()
-    for name, where in (("event-synth-pd", "saccades of a person go"), ("event-synth-pd-centred", "person looked is")):
-        claim = make_system(name, k=2, gamma=2.0).promise(corpus, survey)
-        assert claim.claim.kind == "plausible deniability"
-        assert any(where in said for said in claim.not_promised)
-        assert any("when and how long" in said for said in claim.not_promised)
-        assert any("drawn again until a draw passes" in said for said in claim.not_promised)
+    for name, covered in (
+        ("event-synth-pd", "the place and the spread of each released fixation"),
+        ("event-synth-pd-centred", "the spread of each released fixation"),
+    ):
+        promise = make_system(name, k=2, gamma=2.0).promise(corpus, survey)
+        assert promise.claim.kind == "plausible deniability"
+        assert any("drawn again until a draw passes" in said for said in promise.not_promised)
+        assert f"could have given each of these: {covered}, given how many samples" in promise.claim.statement
+        assert "released as it is: where each saccade landed, which is the person's own raw" in promise.claim.statement
+        assert ("where each fixation was" in promise.claim.statement) is (name == "event-synth-pd-centred")

@@ -45,7 +45,7 @@ def hash_of(*words: str) -> int:
 
 def test_bids_in_and_our_layout_out(tmp_path: Path) -> None:
     bids(tmp_path / "in")
-    corpus = open_folder(tmp_path / "in", GAZE)
+    corpus = open_folder(tmp_path / "in", gaze_kind(load_profile("degrees").at_rate(60.0)))
     assert [(part.person, part.task, part.labels) for part in corpus.parts] == [
         (person, f"read_{session}", (age,))
         for person, age in (("sub-1", "30"), ("sub-2", "40"))

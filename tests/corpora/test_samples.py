@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from eyestream.datasets import make_system
+from eyestream.datasets import Unit, make_system
 from eyestream.offline.corpora.claims import PERSON
+from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.samples.kaleido_published import published_kaleido
 from eyestream.privacy.claims.kinds import DifferentialPrivacy
 from eyestream.privacy.kaleido import Kaleido, Settings
 from eyestream.privacy.mechanisms.tile.tables import tiles_of
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.gaze import GazeRecording
 from tests.corpora.worlds import RATE_HZ, gaze_corpus, gaze_of, seeded
 
 TILES = calibrations.load("everyday-tile")
@@ -38,16 +41,26 @@ def test_a_person_pays_for_every_slot(tmp_path: Path) -> None:
     assert promise.claim.loss.epsilon == Fraction(1, 2) * slots
 
 
-def test_slots_are_counted_at_the_rate_of_each_recording(tmp_path: Path) -> None:
-    """Rates may be 1 % apart: at the first one's rate, a slower recording would have fewer slots than are released."""
+def test_slots_are_counted_at_the_declared_rate_and_so_are_those_that_are_released(tmp_path: Path) -> None:
+    """Recordings may be 1 % from it. Slots of a slower recording, counted by its own rate, would be more."""
     corpus = gaze_corpus(tmp_path / "in", people=2)
     survey = corpus.survey()
     first, second = corpus.parts
     slower = replace(survey.extents[second], rows=60_000, rate_hz=59.5)
-    promise = make_system("tile", calibration=TILES, epsilon=0.5).promise(
-        corpus, replace(survey, extents={first: survey.extents[first], second: slower})
-    )
-    assert promise.claim.loss.epsilon == Fraction(1, 2) * 1009  # 60,000 / 59.5 s; 1,000 at 60 Hz
+    system = make_system("tile", calibration=TILES, epsilon=0.5)
+    promise = system.promise(corpus, replace(survey, extents={first: survey.extents[first], second: slower}))
+    assert promise.claim.loss.epsilon == Fraction(1, 2) * 1000  # at 60 Hz; 1009 at 59.5
+    seen: list[float] = []
+
+    def treat(recording: GazeRecording, draws: Draws) -> NDArray[np.float64]:
+        seen.append(recording.profile.fixed_rate_hz)
+        return np.zeros((1, 2))
+
+    load, kind = corpus.kind.load, corpus.kind
+    slow = replace(kind, load=lambda path: replace(load(path), profile=load(path).profile.at_rate(59.5)))
+    open_kind = replace(corpus, kind=slow)
+    list(replace(system, treat=treat).release(open_kind, survey, Unit("", corpus.parts[:1]), seeded(1)))
+    assert seen == [60.0]
 
 
 def test_tiles_are_released_by_words_alone(tmp_path: Path) -> None:

@@ -88,4 +88,4 @@ def gaze_corpus(
             (folder / name).write_bytes(gzip.compress("\n".join(["t_s,x_deg,y_deg", *table]).encode()))
             lines.append((f"P{person}", name, task))
     participants(folder, lines)
-    return open_corpus(folder, gaze_kind(load_profile("degrees")))
+    return open_corpus(folder, gaze_kind(load_profile("degrees").at_rate(RATE_HZ)))

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,14 @@ from eyestream.lab.releases.gaze import (
     shares_on_cells,
     statistics,
 )
-from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, matched, recognised, usable
+from eyestream.lab.releases.known import known_by_gaze, known_by_rows
+from eyestream.lab.releases.measures import ATTACKERS, People, activities, halves, recognised, usable
 from eyestream.lab.releases.page import page
 from eyestream.lab.releases.plans import CHUNK, Wanted, key_of, systems
 from eyestream.lab.releases.traits import TRAIT_ATTACKERS, Classes, classes_of, told_of
 from eyestream.offline.corpora.attacked import CELLS
 from eyestream.offline.corpora.corpus import Corpus, Part, participants_table
-from eyestream.offline.corpora.kinds import MAPS, ROWS
+from eyestream.offline.corpora.kinds import MAPS, ROWS, gaze_kind
 from eyestream.offline.corpora.layouts import open_folder
 from eyestream.offline.corpora.registry import SYSTEMS, make_system
 from eyestream.offline.corpora.run import privatize_corpus
@@ -53,8 +54,6 @@ __all__ = ["Cell", "study_datasets"]
 
 Array = NDArray[np.float64]
 Cell = dict[str, Any]
-_FEW = 8
-"""People of whom all assignments can be tried."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ def study_datasets(
     LinkError
         There is no scheduler.
     """
+    gaze = _declared(gaze)
     gaze.check_cohort(2)
     if len(gaze.tasks) < 2:
         raise ConfigError(f"{gaze.folder}: has one task; expected two or more, to learn from and to test")
@@ -131,6 +131,12 @@ def study_datasets(
                     _write(target, found, lines)
                     progress(f"{len(found)} of {len(lines)} cells done, {given[number][1]} last")
     return target
+
+
+def _declared(gaze: Corpus[GazeRecording]) -> Corpus[GazeRecording]:
+    """The corpus at the rate of its first recording, where nobody declared one: a study publishes no recording."""
+    known = gaze.kind.rate_hz is not None
+    return gaze if known else replace(gaze, kind=gaze_kind(gaze.load(gaze.parts[0]).profile))
 
 
 def _place(folder: Path, key: str, splits: int, deep: bool) -> Path:
@@ -221,10 +227,11 @@ def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
 
 def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
     """What attackers and applications find; lists have a value for each person."""
-    cell: Cell = {"recognised": {}}
+    cell: Cell = {"recognised": {}, "known": {}}
     found = _loaded(released)
     if released.kind != ROWS:
         gaze: GazePeople = found
+        cell["known"] |= known_by_gaze(raw.recorded, gaze)
         cell["statistics"] = {name: _told(own) for name, own in statistics(gaze).items()}
         cell["kl"] = round(saliency_kl(raw.maps, saliency(gaze)), 5)
         cell["predicted_deg"] = _told(predicted_deg(gaze, raw.recorded))
@@ -248,8 +255,7 @@ def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
     tasks = sorted(raw.gaze.tasks)
     if len(tasks) > 2:
         cell["activity"] = _told(activities(people, raw.people, 0))
-    if len(people) <= _FEW:
-        cell["matched, all tasks"] = matched(raw.people, people, tasks)
+    cell["known"] |= known_by_rows(raw.people, people)
     return cell
 
 

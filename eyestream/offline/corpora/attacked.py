@@ -12,7 +12,7 @@ from eyestream.errors import ConfigError
 
 __all__ = ["CELLS", "Attacked", "attacked"]
 
-CELLS = "-v2.json"
+CELLS = "-v3.json"
 """How names of cells end; the number is of what a cell holds. A change of a measure raises it, and cells are made
 again."""
 

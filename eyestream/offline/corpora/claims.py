@@ -10,14 +10,38 @@ from eyestream.offline.corpora.attacked import Attacked
 from eyestream.privacy.claims.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.version import VERSION
 
-__all__ = ["PERSON", "PUBLIC", "Promise", "exact", "of_person", "promise_json", "promise_page"]
+__all__ = [
+    "EVENTS",
+    "FIRST",
+    "KEPT",
+    "LANDINGS",
+    "MISSING",
+    "PERSON",
+    "PUBLIC",
+    "ROWS",
+    "WHO",
+    "Promise",
+    "exact",
+    "of_person",
+    "promise_json",
+    "promise_page",
+]
 
 PERSON = (
     "all recordings of one person together. Neighbours are corpora that differ in all recordings of one person "
     "(replace-one), each with as many rows"
 )
 NO_STUDY = "Attackers: no study of this system was named when the corpus was released."
-PUBLIC = "Who took part in which task, labels, and how many rows each recording has are public."
+
+WHO = "Who took part in which task, participant ids, and labels."
+ROWS = "How many rows or samples each recording has."
+PUBLIC = (WHO, ROWS)
+"""What every system releases as it is that has a recording for a recording of as many rows."""
+MISSING = "Which values are missing, or which samples are lost."
+EVENTS = "How many events a person made, when each began, and how many samples it had."
+LANDINGS = "Where each saccade landed: a released one ends on the person's own raw sample."
+KEPT = "Each sample that is kept."
+FIRST = "The first sample of a recording that is not lost, and when it was."
 
 
 @dataclass(frozen=True)
@@ -29,7 +53,9 @@ class Promise:
     claim
         Of the release as a whole.
     not_promised
-        What the release does not protect, one sentence each.
+        What else the release does not protect, one sentence each.
+    as_it_is
+        What the release holds of the raw recordings without a change, one line each.
     parts
         Losses of smaller units, where the claim sums them up.
     attackers
@@ -38,13 +64,15 @@ class Promise:
 
     claim: Claim
     not_promised: tuple[str, ...]
+    as_it_is: tuple[str, ...]
     parts: tuple[Loss, ...] = ()
     attackers: Attacked | None = None
 
     def facts(self) -> dict[str, object]:
         """For machines."""
         told = {"statement": self.claim.statement, **self.claim.facts()}
-        return told | {"parts": [part.claim() for part in self.parts], "not_promised": list(self.not_promised)}
+        left = {"not_promised": list(self.not_promised), "released_as_it_is": list(self.as_it_is)}
+        return told | {"parts": [part.claim() for part in self.parts]} | left
 
 
 def exact(unit: str, epsilon: float, delta: float = 0.0) -> Loss:
@@ -91,7 +119,8 @@ def promise_page(system: str, options: Mapping[str, object], promise: Promise, f
     if promise.parts:
         lines += ["| unit | epsilon | delta |", "|---|---|---|"]
         lines += [f"| {part.unit} | {float(part.epsilon):g} | {float(part.delta):g} |" for part in promise.parts] + [""]
-    lines += ["Not promised:", "", *(f"- {one}" for one in promise.not_promised), ""]
+    for head, said in (("Not promised", promise.not_promised), ("Released as it is", promise.as_it_is)):
+        lines += [f"{head}:", "", *(f"- {one}" for one in said), ""] if said else []
     lines += [*(promise.attackers.lines() if promise.attackers is not None else (NO_STUDY,)), ""]
     given = ", ".join(f"{name} = {value}" for name, value in options.items()) or "none"
     lines += [f"Options: {given}. Made by eyestream {VERSION}.", "", "| file | SHA-256 |", "|---|---|"]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.entry import SHIPPED
 from eyestream.offline.corpora.kinds import Extent, Kind
 from eyestream.streams import same_rate
 
@@ -53,11 +54,35 @@ class Survey:
 
     extents: dict[Part, Extent]
     digest: str
+    declared_hz: float | None = None
 
     @property
     def rate_hz(self) -> float:
-        """Of all recordings."""
-        return next(iter(self.extents.values())).rate_hz
+        """Public rows a second: declared with the kind of the corpus, or those of the front end whose rows these are.
+
+        It is never read from a recording: it would be released without noise.
+
+        Raises
+        ------
+        ConfigError
+            when nobody declared it.
+        """
+        known = (entry.rate_hz for entry in SHIPPED.values() if entry.names == self.names)
+        found = self.declared_hz if self.declared_hz is not None else next(known, None)
+        if found is None:
+            first = next(iter(self.extents.values())).rate_hz
+            raise ConfigError(
+                "nothing declares how many rows or samples a second the corpus has, and what its recordings say is not "
+                f"published: expected --rate-hz, such as --rate-hz {first:.4g}"
+            )
+        return found
+
+    def check_rate(self) -> None:
+        """Raise RecordingError where a recording has another rate than the public one; ConfigError as `rate_hz`."""
+        for part, extent in self.extents.items():
+            if not same_rate(extent.rate_hz, self.rate_hz):
+                told = f"{extent.rate_hz:g} rows a second, expected {self.rate_hz:g}"
+                raise RecordingError(f"{part.recording}: has {told}, or --rate-hz for another rate")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,7 +184,7 @@ class Corpus(Generic[Data]):
                 raise RecordingError(f"{path}: has other columns than {self.parts[0].recording}")
             extents[part] = extent
             digest.update(hashlib.sha256(path.read_bytes()).digest())
-        return Survey(extents, digest.hexdigest())
+        return Survey(extents, digest.hexdigest(), self.kind.rate_hz)
 
 
 def open_corpus(folder: Path, kind: Kind[Data]) -> Corpus[Data]:

@@ -20,6 +20,10 @@ be alike are never looked at. The answer is that of a comparison with all.
 **Whether fixations pass depends on where they are.** Two people hardly ever look at places that are equal within the
 spread of a fixation, so the literal test passes seldom. `event-synth-pd-centred` compares spreads only, each fixation
 around its own mean: nearly all pass, and where people looked is not protected.
+
+**The test covers less than what leaves.** As published, a saccade ends on its person's own landing point, and every
+event has its own number of samples at its own time. No test looks at these, and the landings of one task name everybody
+to who holds the raw recordings. The claim says so.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +34,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpora.claims import Promise
+from eyestream.offline.corpora.claims import EVENTS, LANDINGS, PUBLIC, Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.deniability import check_deniability, people_alike
 from eyestream.offline.corpora.draws import Draws
@@ -45,6 +49,7 @@ __all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "EventSynthPDVAE", "F
 Array = NDArray[np.float64]
 
 TRIES = 32
+PLACES = "Where a person looked: released fixations are drawn around the person's own means."
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _FIRST = 256
 """Records that are looked at first, evenly spaced; then four times as many, and so on, and at last all."""
@@ -183,8 +188,13 @@ class EventSynthPD:
     gamma: float
     name = "event-synth-pd"
     released_kind = None
-    compared = "where and how widely"
-    left: ClassVar[tuple[str, ...]] = ("Where the saccades of a person go is released as it is.",)
+    compared = "the place and the spread of each released fixation"
+    left: ClassVar[tuple[str, ...]] = ()
+    as_it_is: ClassVar[tuple[str, ...]] = ()
+    uncovered = (
+        "where each saccade landed, which is the person's own raw sample, how many events there were, when each "
+        "began, and how many samples it had"
+    )
     coded = "fit"
 
     def __post_init__(self) -> None:
@@ -197,6 +207,7 @@ class EventSynthPD:
 
     def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
         """A task each."""
+        survey.check_rate()
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
@@ -206,16 +217,19 @@ class EventSynthPD:
             PlausibleDeniability(
                 self.k,
                 self.gamma,
-                f"the people at a task, event by event, by {self.compared} the eye moved",
+                "the people at a task, event by event",
+                f"of these: {self.compared}, given how many samples it has, and how the speed of each released saccade "
+                "rises and falls",
+                self.uncovered,
             ),
             (
                 "An event is drawn again until a draw passes. The claim does not describe what that tells.",
-                "How many events a person made, when and how long, is released as it is.",
                 "A lost event says that few others have one like it.",
                 "Nothing for all events of a person together: each is tested by itself.",
+                "Landings and events name people to an attacker who holds raw recordings of one task.",
                 *self.left,
-                "Labels, participant ids and who did which task are released as they are.",
             ),
+            (*PUBLIC, EVENTS, LANDINGS, *self.as_it_is),
         )
 
     def release(
@@ -265,8 +279,11 @@ class EventSynthPDCentred(EventSynthPD):
     """Fixations are compared by spread, each around its own mean."""
 
     name = "event-synth-pd-centred"
-    compared = "how widely"
-    left: ClassVar[tuple[str, ...]] = ("Where a person looked is released as it is, but for the spread around it.",)
+    compared = "the spread of each released fixation"
+    as_it_is: ClassVar[tuple[str, ...]] = (PLACES,)
+    uncovered = (
+        f"{EventSynthPD.uncovered}; and where each fixation was, but for a new draw around the person's own mean"
+    )
 
     def around(self, mean: Array) -> Array:
         """The mean itself."""
@@ -278,9 +295,10 @@ class EventSynthPDVAE(EventSynthPDCentred):
 
     name = "event-synth-pd-vae"
     left: ClassVar[tuple[str, ...]] = (
-        *EventSynthPDCentred.left,
         "The autoencoder is trained on the saccades of the task, without noise, and is in each draw.",
+        "A saccade is decoded with its own amplitude and duration, so its shape tells of them.",
     )
+    uncovered = f"{EventSynthPDCentred.uncovered}; and the amplitude and the duration that each saccade is decoded with"
     coded = "variational autoencoder"
 
     def __post_init__(self) -> None:

@@ -14,13 +14,13 @@ law, on a grid of 1024 steps over the range.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
+from eyestream.offline.corpora.claims import MISSING, ROWS, WHO, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.ksame import filled
@@ -41,9 +41,14 @@ def _longest(survey: Survey, unit: Unit, every: int) -> int:
     return -(-survey.longest(unit.parts) // every)
 
 
-def _times(rows: int, every: int, survey: Survey) -> Array:
+def _times(rows: int, every: int, rate_hz: float) -> Array:
     """Seconds of the rows that are kept."""
-    return np.asarray(np.arange(rows) * (every / survey.rate_hz), np.float64)
+    return np.asarray(np.arange(rows) * (every / rate_hz), np.float64)
+
+
+def _as_it_is(every: int) -> tuple[str, ...]:
+    """What the number of released rows says of the number of rows."""
+    return (ROWS,) if every == 1 else (f"How many rows each recording has, divided by {every}.",)
 
 
 def _check(epsilon: float, every: int, name: str) -> None:
@@ -101,7 +106,7 @@ class ExponentialDP:
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Pure differential privacy of a person."""
         features, one = int((~self.calibration.constant).sum()), exact("feature of a recording", self.epsilon)
-        return Promise(of_person(one, features * corpus.most(), self.name), (PUBLIC,), (one,))
+        return Promise(of_person(one, features * corpus.most(), self.name), (), (WHO, *_as_it_is(self.every)), (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -118,7 +123,7 @@ class ExponentialDP:
             noisy = law.clamp(_padded(grid, longest).T + draws.draw(law))[:, : len(rows)]
             released = np.repeat(calibration.fill[None, :], len(rows), axis=0)
             released[:, active] = calibration.lo[active] + noisy.T * step
-            yield part, replace(recording, t=_times(len(rows), self.every, survey), features=released)
+            yield part, Recording(_times(len(rows), self.every, self.calibration.rate_hz), released, recording.names)
 
 
 def _padded(grid: NDArray[np.int64], length: int) -> NDArray[np.int64]:
@@ -168,13 +173,15 @@ class ExponentialAsPrinted:
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
         """A task each."""
+        survey.check_rate()
         return tasks_of(corpus)
 
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """None."""
         return Promise(
             NoClaim("the published noise does not bound what a release reveals, though the text says that it does"),
-            ("The ranges of the features are read from the data.", "How many rows each recording has is released."),
+            ("The ranges of the features are read from the data, and a feature that does not vary is released.",),
+            (WHO, *_as_it_is(self.every), MISSING),
         )
 
     def release(
@@ -192,5 +199,5 @@ class ExponentialAsPrinted:
             recording = corpus.load(part)
             rows = recording.features[:: self.every]
             noise = printed_noise((len(rows), len(width)), rate, longest, draws)
-            t = _times(len(rows), self.every, survey)
-            yield part, replace(recording, t=t, features=rows + np.where(width > 0, noise, 0.0))
+            t = _times(len(rows), self.every, survey.rate_hz)
+            yield part, Recording(t, rows + np.where(width > 0, noise, 0.0), recording.names)

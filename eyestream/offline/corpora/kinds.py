@@ -44,6 +44,9 @@ class Kind(Generic[Data]):
         Name of the released file, from that of the raw one.
     extent
         Rows, rows with a value, rate and names of columns.
+    rate_hz
+        Rows a second that somebody declared; None where nobody did. What is released of recordings is at this rate,
+        whatever their own times say.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Kind(Generic[Data]):
     save: Callable[[Data, Path], None]
     released_name: Callable[[str], str]
     extent: "Callable[[Data], Extent]"
+    rate_hz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,14 @@ def rows_of_gaze(profile: Profile) -> Kind[Recording]:
 
 def gaze_kind(profile: Profile) -> Kind[GazeRecording]:
     """Gaze as `profile` declares it. What is released is a table in degrees, of the profile `degrees`, without
-    pupils."""
+    pupils.
 
-    return Kind("gaze", partial(_load_gaze, profile), _save_gaze, partial(_with_suffix, ".csv.gz"), _gaze_extent)
+    A profile that leaves the rate open needs one, as in `load_profile("degrees").at_rate(60.0)`, for all systems that
+    release gaze.
+    """
+
+    load, name = partial(_load_gaze, profile), partial(_with_suffix, ".csv.gz")
+    return Kind("gaze", load, _save_gaze, name, _gaze_extent, profile.rate_hz)
 
 
 def _load_gaze(profile: Profile, path: Path) -> GazeRecording:

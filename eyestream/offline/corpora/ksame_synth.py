@@ -1,8 +1,10 @@
 """k-same-synth (David-John, Butler, Jain, TVCG 2023): models of events, averaged over groups, synthesised again.
 
 At each task people are divided into groups of k to 2k - 1. The i-th fixation of each member gets the mean and the
-standard deviation that the i-th fixations of the group have on average, and the i-th saccade the profile. Lists are
-padded to the longest by their last event.
+standard deviation that the i-th fixations of the group have on average, and the i-th saccade the profile. An average is
+of k members or more: where fewer have an i-th event, the list of averages ends. (The paper pads lists to the longest by
+their last event, so that the last averages move as the longest member alone does.) The partition is that of
+`eyestream.offline.corpora.ksame`, the same in every release.
 
 **As published (`k-same-synth`)** every member keeps their own timeline: how many events, when, and how long. A released
 recording is therefore not alike for the members of a group, and the timeline alone can tell them apart: no k-anonymity
@@ -18,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.offline.corpora.claims import Promise
+from eyestream.offline.corpora.claims import EVENTS, PUBLIC, WHO, Promise
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.events import Canvas, Events, Timeline, events_of, normal_fixation
-from eyestream.offline.corpora.ksame import ACROSS, AMONG, KNOWS, OfGroups, groups_of
+from eyestream.offline.corpora.ksame import ACROSS, AGAIN, AMONG, KNOWS, OfGroups, parts_of_groups
 from eyestream.offline.corpora.system import Unit
 from eyestream.privacy.claims.kinds import KAnonymity, NoClaim
 from eyestream.rim.files.gaze import GazeRecording
@@ -32,11 +34,10 @@ __all__ = ["KSameSynth", "KSameSynthTimed"]
 Array = NDArray[np.float64]
 
 
-def _mean_of(lists: Sequence[Array]) -> Array:
-    """Index by index over lists (m_i, d), each padded to the longest by its last."""
-    length = max(map(len, lists))
-    padded = [np.concatenate((one, np.repeat(one[-1:], length - len(one), axis=0))) for one in lists]
-    return np.asarray(np.mean(padded, axis=0))
+def _mean_of(lists: Sequence[Array], k: int) -> Array:
+    """Index by index over the lists (m_i, d) that have it, as long as k have."""
+    length = sorted(map(len, lists), reverse=True)[k - 1]
+    return np.array([np.mean([one[i] for one in lists if i < len(one)], axis=0) for i in range(length)])
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,9 @@ class _Average:
     profile: Array
 
     @classmethod
-    def of(cls, group: Sequence[Events]) -> "_Average":
+    def of(cls, group: Sequence[Events], k: int) -> "_Average":
         return cls(
-            _mean_of([one.mean for one in group]),
-            _mean_of([one.sd for one in group]),
-            _mean_of([one.profile for one in group]),
+            *(_mean_of(lists, k) for lists in zip(*((one.mean, one.sd, one.profile) for one in group), strict=True))
         )
 
     def synthesised(self, timeline: Timeline, draws: Draws) -> Canvas:
@@ -76,10 +75,10 @@ def _durations(one: Events) -> tuple[Array, Array]:
     return counts[one.timeline.is_fixation], counts[~one.timeline.is_fixation]
 
 
-def _common_timeline(group: Sequence[Events]) -> Timeline:
-    """Fixation, saccade, fixation ... with the group's mean durations, as many as the longest list has."""
+def _common_timeline(group: Sequence[Events], k: int) -> Timeline:
+    """Fixation, saccade, fixation ... with the group's mean durations, as many as k members have."""
     both = [_durations(one) for one in group]
-    fixations, saccades = (np.rint(_mean_of([pair[i] for pair in both]))[:, 0].astype(np.intp) for i in (0, 1))
+    fixations, saccades = (np.rint(_mean_of([pair[i] for pair in both], k))[:, 0].astype(np.intp) for i in (0, 1))
     count = min(len(fixations), len(saccades))
     lengths = np.stack((fixations[:count], saccades[:count]), axis=1).reshape(-1)
     end = np.cumsum(np.maximum(lengths, 1))
@@ -97,16 +96,17 @@ class KSameSynth(OfGroups[GazeRecording]):
         """None: timelines are released as they are."""
         return Promise(
             NoClaim("each recording keeps the timeline of its person"),
-            ("How many events a person made, when and how long, is released as it is, and can tell people apart.",),
+            ("The timeline of events alone can tell people apart.", AGAIN),
+            (*PUBLIC, EVENTS),
         )
 
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """Of each group its members, with models of the group in memory."""
-        for group in groups_of(unit.parts, self.k, draws):
+        for group in parts_of_groups(unit.parts, self.k):
             events = [events_of(corpus.load(part)) for part in group]
-            average = _Average.of(events)
+            average = _Average.of(events, self.k)
             for part, one in zip(group, events, strict=True):
                 canvas = average.synthesised(one.timeline, draws)
                 yield part, canvas.recording(survey.rate_hz)
@@ -125,16 +125,17 @@ class KSameSynthTimed(OfGroups[GazeRecording]):
             (
                 "Who knows k - 1 members of a group computes the models of the last one from what was released.",
                 ACROSS,
-                "Labels, participant ids and who did which task are released as they are.",
+                AGAIN,
             ),
+            (WHO,),
         )
 
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """Of each group as many recordings as members, of one law."""
-        for group in groups_of(unit.parts, self.k, draws):
+        for group in parts_of_groups(unit.parts, self.k):
             events = [events_of(corpus.load(part)) for part in group]
-            average, timeline = _Average.of(events), _common_timeline(events)
+            average, timeline = _Average.of(events, self.k), _common_timeline(events, self.k)
             for part in group:
                 yield part, average.synthesised(timeline, draws).recording(survey.rate_hz)

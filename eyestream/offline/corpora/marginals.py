@@ -16,7 +16,7 @@ Rows are drawn from them alone: post-processing.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,7 @@ class MarginalsPD:
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
         """A task each; the test needs k records."""
+        survey.check_rate()
         for task in corpus.tasks:
             if sum(survey.extents[part].rows for part in corpus.of_task(task)) < self.k:
                 raise ConfigError(f"{corpus.folder}: task {task} has fewer than {self.k} rows")
@@ -101,7 +102,7 @@ class MarginalsPD:
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """None."""
         always = "the published test of plausible deniability passes for every draw, as no draw depends on one record"
-        return Promise(NoClaim(always), ("Histograms and ranges of the features are released without noise.", PUBLIC))
+        return Promise(NoClaim(always), ("Histograms and ranges of the features are released without noise.",), PUBLIC)
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -155,7 +156,8 @@ class MarginalsNoised:
         """Approximate differential privacy of a person."""
         return Promise(
             DifferentialPrivacy(exact("person", self.epsilon, self.delta), PERSON),
-            (PUBLIC, "Features are drawn independently: how they go together, and their course, are not released."),
+            ("Features are drawn independently: how they go together, and their course, are not released.",),
+            PUBLIC,
         )
 
     def _step(self, corpus: Corpus[Recording]) -> float:
@@ -178,6 +180,7 @@ class MarginalsNoised:
         noise = draws.draw(RoundedGaussian(len(active) * BUCKETS)).reshape(len(active), BUCKETS)
         histograms = np.ones((len(lo), BUCKETS))
         histograms[active] = (total[active] + noise) * step
+        survey = replace(survey, declared_hz=self.calibration.rate_hz)
         for part, drawn in _drawn(survey, unit.parts, (lo, hi), histograms, draws):
             drawn.features[:, self.calibration.constant] = self.calibration.fill[self.calibration.constant]
             yield part, drawn

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.gaze.events import Fixation
 from eyestream.gaze.labels import detect
-from eyestream.offline.corpora.claims import PERSON, PUBLIC, Promise, exact, of_person
+from eyestream.offline.corpora.claims import PERSON, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import MAPS, Fixations, Kind, Map
@@ -33,6 +33,7 @@ __all__ = ["EVERYBODY", "Field", "SaliencyGaussian", "fixation_counts", "whole_s
 
 Array = NDArray[np.float64]
 
+TASKS = "Which tasks there are."
 EVERYBODY = "everybody"
 """The `participant_id` of a map."""
 _SHRINK = 1.0 - 2.0**-40
@@ -153,7 +154,7 @@ class SaliencyGaussian:
         whole = gaussian_epsilon(self.delta, self.sigma() / (np.sqrt(2.0 * tasks) * self.clip))
         summed = of_person(one_map, tasks, self.name)
         claim = DifferentialPrivacy(exact("person", whole, self.delta), PERSON) if np.isfinite(whole) else summed
-        return Promise(claim, (PUBLIC,), (one_map,))
+        return Promise(claim, (), (TASKS,), (one_map,))
 
     def release(
         self, corpus: Corpus[GazeRecording | Fixations], survey: Survey, unit: Unit, draws: Draws

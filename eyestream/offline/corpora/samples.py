@@ -1,7 +1,7 @@
 """Systems that release gaze sample by sample: Kaleido, the tile response, and what is done to gaze without a guarantee.
 
-What is released is gaze in degrees on the nominal grid of the corpus' rate, without pupils. A sample counts by its
-number, never by its tracker's time: so no clock of a recording can change how much is spent.
+What is released is gaze in degrees on the grid of the declared rate, without pupils. A sample counts by its number,
+never by its tracker's time: so no clock of a recording can change how much is spent.
 
 **Kaleido** (`eyestream.privacy.kaleido`) has (epsilon, w, r): e^epsilon between recordings that differ in w consecutive
 samples, each moved by at most r degrees. A person's recordings differ in more. The claim is the pure worst case over
@@ -12,7 +12,7 @@ person. Each sample of a slot is released as the slot's gaze, estimated from all
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import SHORTEST_RATE_HZ
-from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
+from eyestream.offline.corpora.claims import FIRST, KEPT, MISSING, PUBLIC, WHO, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
 from eyestream.offline.corpora.draws import Draws
 from eyestream.offline.corpora.kinds import on_grid
@@ -68,6 +68,7 @@ class Samplewise:
 
     def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
         """A recording each."""
+        survey.check_rate()
         if survey.rate_hz < SHORTEST_RATE_HZ * self.keeps:
             kept = f"{survey.rate_hz / self.keeps:.3g} samples a second"
             raise ConfigError(f"{self.name}: keeps {kept}, and recordings of gaze need {SHORTEST_RATE_HZ:g}")
@@ -82,7 +83,9 @@ class Samplewise:
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """One recording."""
         for part in unit.parts:
-            yield part, on_grid(self.treat(corpus.load(part), draws), survey.rate_hz / self.keeps)
+            own = corpus.load(part)
+            public = replace(own, profile=replace(own.profile, rate_hz=survey.rate_hz))  # slots are counted by it
+            yield part, on_grid(self.treat(public, draws), survey.rate_hz / self.keeps)
 
 
 def kaleido(epsilon: float, **given: Any) -> Samplewise:
@@ -109,7 +112,8 @@ def _promised_by_kaleido(epsilon: float, settings: Settings, corpus: Corpus[Gaze
     windows = corpus.most(lambda part: -(-survey.extents[part].rows // settings.w))
     return Promise(
         of_person(mechanism.worst, windows, NAME),
-        (PUBLIC, f"A movement of more than {settings.r_deg:g} degrees is covered by the larger figures only."),
+        (f"A movement of more than {settings.r_deg:g} degrees is covered by the larger figures only.",),
+        PUBLIC,
         (mechanism.loss, mechanism.worst),
     )
 
@@ -126,7 +130,7 @@ def kaleido_as_published(epsilon: float, as_published: bool = False, **given: An
         name,
         {"epsilon": epsilon, **given, "as_published": True},
         partial(_by_published_kaleido, epsilon, settings),
-        partial(_nothing, NoClaim(reason)),
+        partial(_nothing, NoClaim(reason), PUBLIC),
     )
 
 
@@ -135,8 +139,8 @@ def _by_published_kaleido(epsilon: float, settings: Settings, recording: GazeRec
     return published_kaleido(moments, _places(recording), epsilon, settings, _generator(draws))
 
 
-def _nothing(claim: NoClaim, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
-    return Promise(claim, (PUBLIC,))
+def _nothing(claim: NoClaim, as_it_is: tuple[str, ...], corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+    return Promise(claim, (), as_it_is)
 
 
 def _places(recording: GazeRecording) -> Array:
@@ -169,9 +173,8 @@ def _promised_by_tiles(
     tiles: TileCalibration, epsilon: float, name: str, corpus: Corpus[GazeRecording], survey: Survey
 ) -> Promise:
     one = exact("slot", epsilon)
-    extents = survey.extents  # each with its own rate, which may be up to 1 % from the others'
-    most = corpus.most(lambda part: int(_slots(tiles, extents[part].rows, extents[part].rate_hz)[-1]) + 1)
-    return Promise(of_person(one, most, name), (PUBLIC,), (one,))
+    most = corpus.most(lambda part: int(_slots(tiles, survey.extents[part].rows, survey.rate_hz)[-1]) + 1)
+    return Promise(of_person(one, most, name), (), PUBLIC, (one,))
 
 
 def _slots(tiles: TileCalibration, rows: int, rate_hz: float) -> NDArray[np.intp]:
@@ -201,6 +204,15 @@ _PLAIN: Mapping[str, Plain] = {
 }
 
 
+_AS_IT_IS = {
+    "temporal": (WHO, MISSING, KEPT),
+    "temporal-held": (*PUBLIC, MISSING, KEPT),
+    "smoothing": (*PUBLIC, MISSING, FIRST),
+    "smoothing-twice": (*PUBLIC, MISSING, FIRST),
+    "kalman": (*PUBLIC, MISSING, FIRST),
+}
+
+
 def _baseline(name: str, **given: Any) -> Samplewise:
     """A baseline; ConfigError where an option makes no sense."""
     try:
@@ -209,7 +221,8 @@ def _baseline(name: str, **given: Any) -> Samplewise:
         raise ConfigError(f"{name}: {error}") from None
 
     keeps = int(given["k"]) if name == "temporal" else 1
-    return Samplewise(name, given, partial(_plainly, name, given), partial(_nothing, NoClaim()), keeps)
+    promised = partial(_nothing, NoClaim(), _AS_IT_IS.get(name, (*PUBLIC, MISSING)))
+    return Samplewise(name, given, partial(_plainly, name, given), promised, keeps)
 
 
 def _plainly(name: str, given: Mapping[str, Any], recording: GazeRecording, draws: Draws) -> Array:

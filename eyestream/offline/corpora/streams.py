@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from eyestream.errors import CalibrationError
 from eyestream.offline.corpora.claims import PUBLIC, Promise, exact, of_person
 from eyestream.offline.corpora.corpus import Corpus, Part, Survey
@@ -32,12 +34,19 @@ def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[t
 
 def check_calibration(calibration: Calibration, corpus: Corpus[Recording], survey: Survey) -> None:
     """Raise CalibrationError where a calibration is for other rows, or was made from rows of the corpus."""
-    calibration.check_stream(survey.names, survey.rate_hz)
     for part in corpus.parts:
+        calibration.check_stream(survey.extents[part].names, survey.extents[part].rate_hz)
         recording = corpus.load(part)
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
         refuse_own_people(calibration, recording, part.recording)
+
+
+def _on_public_times(recording: Recording, calibration: Calibration) -> Recording:
+    """The rows at the calibration's rate, and nothing else of the file: its times, and what it says of its tracker, are
+    the person's."""
+    t = np.arange(1, len(recording.t) + 1) / calibration.rate_hz
+    return Recording(t, recording.features, recording.names)
 
 
 def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
@@ -89,9 +98,9 @@ class ChunkByChunk:
             lambda part: max(chunk_count(survey.extents[part].rows, mechanism.n) - mechanism.baseline_chunks, 0)
         )
         if not isinstance(mechanism.claim, DifferentialPrivacy):
-            return Promise(mechanism.claim, (PUBLIC,))
+            return Promise(mechanism.claim, (), PUBLIC)
         one = mechanism.claim.loss
-        return Promise(of_person(one, most, self.name), (PUBLIC,), (one,))
+        return Promise(of_person(one, most, self.name), (), PUBLIC, (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -99,7 +108,9 @@ class ChunkByChunk:
         """Chunk by chunk, in one session."""
         mechanism = built(self.calibration, self.epsilon, draws, tuple(self.given.items()))
         for part in unit.parts:
-            for released in privatize([corpus.load(part)], self.calibration, mechanism):
+            for released in privatize(
+                [_on_public_times(corpus.load(part), self.calibration)], self.calibration, mechanism
+            ):
                 yield part, released.recording
 
 
@@ -142,12 +153,13 @@ class WholeRecordings:
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
         """Of all recordings of a person."""
         one = exact("recording", self.epsilon)
-        return Promise(of_person(one, corpus.most(), self.name), (PUBLIC,), (one,))
+        return Promise(of_person(one, corpus.most(), self.name), (), PUBLIC, (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Each whole."""
         for part in unit.parts:
-            for released in privatize_whole([corpus.load(part)], self.calibration, self.epsilon):
+            own = _on_public_times(corpus.load(part), self.calibration)
+            for released in privatize_whole([own], self.calibration, self.epsilon):
                 yield part, released.recording

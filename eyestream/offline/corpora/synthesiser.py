@@ -12,7 +12,7 @@ So levels of a person at a task survive as far as epsilon pays for, and nothing 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,7 @@ class LevelSynth:
         """Pure differential privacy of a person."""
         one = exact("recording", self.epsilon)
         made_up = "How a recording goes on in time is made up: it is not in the data."
-        return Promise(of_person(one, corpus.most(), self.name), (PUBLIC, made_up), (one,))
+        return Promise(of_person(one, corpus.most(), self.name), (made_up,), PUBLIC, (one,))
 
     def release(
         self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
@@ -149,4 +149,4 @@ class LevelSynth:
             recording = corpus.load(part)
             level = mechanism.release(mean_chunk(recording.features, mechanism.n)).mean(axis=1)
             rows = course.rows(level, len(recording.t), draws)
-            yield part, replace(recording, t=np.arange(len(rows)) / survey.rate_hz, features=rows)
+            yield part, Recording(np.arange(len(rows)) / self.calibration.rate_hz, rows, recording.names)

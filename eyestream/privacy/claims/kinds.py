@@ -179,6 +179,8 @@ class PlausibleDeniability:
     k : at least 2.
     gamma : above 1.
     among : whose records they are, in words.
+    record : what was tested of a release, in words.
+    as_it_is : what else a release holds of its people, untested, in words; empty where that is nothing.
 
     Raises
     ------
@@ -190,6 +192,8 @@ class PlausibleDeniability:
     k: int
     gamma: float
     among: str
+    record: str = "released record"
+    as_it_is: str = ""
 
     def __post_init__(self) -> None:
         if self.k < 2 or not self.gamma > 1:
@@ -199,16 +203,18 @@ class PlausibleDeniability:
 
     @property
     def statement(self) -> str:
-        """The claim in one sentence."""
+        """The claim in one sentence, and what it does not cover in another."""
+        left = f". The claim does not cover what is released as it is: {self.as_it_is}" if self.as_it_is else ""
         return (
             f"not differential privacy: plausible deniability with k = {self.k} and gamma = {self.gamma:g} among "
-            f"{self.among}. At least {self.k} of them could have given each released record, with probabilities that "
-            f"differ by a factor of at most {self.gamma:g}. That a record was released may itself tell something"
+            f"{self.among}. At least {self.k} of them could have given each {self.record}, with probabilities that "
+            f"differ by a factor of at most {self.gamma:g}. That it was released may itself tell something{left}"
         )
 
     def facts(self) -> dict[str, object]:
         """For machines."""
-        return {"kind": self.kind, "k": self.k, "gamma": self.gamma, "among": self.among}
+        told = {"kind": self.kind, "k": self.k, "gamma": self.gamma, "among": self.among}
+        return told | {"record": self.record, "as_it_is": self.as_it_is}
 
 
 @dataclass(frozen=True, slots=True)
