@@ -1,5 +1,7 @@
 """What is measured in released gaze: right on gaze whose answer is known, and different where it must be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from eyestream.lab.releases.gaze import (
     shares_on_cells,
     statistics,
 )
-from eyestream.lab.releases.published import Paper, Published, verdict
+from eyestream.lab.releases.published import ACTIVITY, Paper, Published, verdict
 from eyestream.offline.corpora.kinds import Map, on_grid
 from eyestream.offline.corpora.saliency import Field
 from eyestream.rim.files.gaze import GazeRecording
@@ -98,6 +100,27 @@ def test_a_straight_way_is_predicted_and_noise_spoils_it() -> None:
     assert predicted_deg(noisy, line).min() > 0.5
 
 
+def test_a_comparison_that_raw_gaze_or_a_guess_would_pass_decides_nothing() -> None:
+    raw, few = named(20, 40), named(1, 40)
+    near_chance = replace(LINE, share=0.07)
+    assert verdict(near_chance, "nlgem", few, raw, 0.025) == "in kind: not decided: a guess would pass too"
+    assert verdict(near_chance, "nlgem", raw, raw, 0.025).startswith("in kind: not reproduced")
+    near_raw = replace(LINE, share=0.84)
+    assert verdict(near_raw, "nlgem", raw, raw, 0.025) == "in kind: not decided: raw gaze would pass too"
+    few_people = replace(LINE, paper=replace(LINE.paper, people=1))
+    said = "in kind: not decided: raw gaze and a guess would pass too"
+    assert verdict(few_people, "nlgem", raw, raw, 0.025) == said
+    assert verdict(near_chance, "et-dk2", named(1, 18), named(15, 18), 1 / 18) == "not decided: a guess would pass too"
+
+
+def test_pieces_of_a_recording_are_no_activities() -> None:
+    tasks = Published("k-same-select, k = 2", Paper("mpiidpeye", ACTIVITY, 20, 1 / 3, 0.96), 0.81)
+    assert verdict(tasks, "everyday", named(20, 40), named(30, 40), 0.25) == (
+        "not judged: the tasks of everyday are pieces of one recording"
+    )
+    assert verdict(tasks, "gazegraph", named(20, 40), named(30, 40), 0.25).startswith("in kind: ")
+
+
 LINE = Published("gaussian, sd_deg = 10", Paper("et-dk2", EVENTS, 18, 1 / 18, 0.85), 0.30)
 
 
@@ -122,5 +145,6 @@ def test_on_another_corpus_what_is_left_is_compared() -> None:
     assert verdict(LINE, "nlgem", named(7, 40), named(2, 40), 0.025).startswith("not judged: raw gaze is within two")
     hidden = Published("k-same-synth, k = 2", Paper("dgaze", EVENTS, 43, 1 / 43, 0.023), 0.02)
     assert verdict(hidden, "nlgem", named(7, 40), raw, 0.025).startswith("not judged: hardly anybody of dgaze")
+    assert verdict(LINE, "everyday", named(7, 40), raw, 0.025) == "in kind: reproduced"
     unprotected = Published("raw", Paper("ran", EVENTS, np.inf, 0.0, None), 0.9262)
     assert verdict(unprotected, "nlgem", raw, raw, 0.025) == "not judged: the figure is of ran"

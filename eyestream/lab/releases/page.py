@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.lab.releases.gaze import EVENTS, STATISTICS
+from eyestream.lab.releases.known import NUMBER
 from eyestream.lab.releases.published import ACTIVITY, PUBLISHED, verdict
 
 __all__ = ["figures", "page"]
 
 Cell = Mapping[str, Any]
-_MATCHED = "matched, all tasks"
+_BEFORE = "matched, all tasks"
+"""In cells from before the attackers of `eyestream.lab.releases.known`."""
 _MINUTES = {
     "k-same-synth": 2.2,
     "event-synth-pd": 14.8,
@@ -76,22 +78,39 @@ def _tables(cells: Mapping[str, Cell], heading: str) -> list[str]:
 def _recognised(cells: Mapping[str, Cell]) -> Iterator[str]:
     yield (
         f"Shares of people who are named rightly; chance is {cells['raw']['chance_person']:.2f}. Attackers learn from "
-        "released recordings, and are tested on raw or on released ones. *All known*, for few people: the attacker has "
-        "all raw recordings, and tries every assignment of names."
+        "released recordings, and are tested on raw or on released ones. *All known*: the attacker has all raw "
+        "recordings, of one task or of all. The strongest attacker of those tried is shown by name. Another one may be "
+        "stronger, so no share here is a limit. A star marks a line that was made before these attackers: "
+        "by assigning rows alone, or not at all. *Number*: by the number of samples, which most claims list."
     )
     yield ""
-    heads = ("epsilon of a person", f"{EVENTS}, raw tested", "best, raw tested", "best, released tested", "all known")
+    heads = ("epsilon of a person", f"{EVENTS}, raw tested", "best, raw tested", "best, released tested")
+    heads += ("all known, one task", "all known, all tasks", "number, one task")
     yield f"| system | {' | '.join(heads)} |"
     yield "|---|" + "---|" * len(heads)
     for key, cell in cells.items():
         if "refused" in cell:
-            yield f"| {key} | refused: {cell['refused']} | | | | |"
+            yield f"| {key} | refused: {cell['refused']} | | | | | | |"
             continue
         loss = cell.get("claim", {}).get("loss")
         epsilon = f"{loss['epsilon']:.3g}" if loss else ""
         both = [_best(cell, (tested,)) for tested in ("raw", "released")]
-        both.append(f"{cell[_MATCHED]:.2f}" if _MATCHED in cell else "")
+        both += _known(cell)
         yield f"| {key} | {epsilon} | {_share(_values(cell, EVENTS))} | {' | '.join(both)} |"
+
+
+def _known(cell: Cell) -> tuple[str, str, str]:
+    """The strongest who hold raw recordings, of one task and of all, and who read the number of samples alone."""
+    if _BEFORE in cell:
+        return "", f"{cell[_BEFORE]:.2f}, rows \\*", ""
+    if "known" not in cell:
+        return "", "\\*", ""
+    known = dict(cell["known"])
+    number = f"{known.pop(NUMBER)[0]:.2f}" if NUMBER in known else ""
+    if not known:
+        return "", "", number
+    one, every = (max(known, key=lambda name: float(known[name][i])) for i in (0, 1))
+    return f"{known[one][0]:.2f}, {one}", f"{known[every][1]:.2f}, {every}", number
 
 
 def _traits(cells: Mapping[str, Cell]) -> Iterator[str]:
@@ -143,7 +162,6 @@ def _useful(cells: Mapping[str, Cell]) -> Iterator[str]:
 
 
 def _beside(cells: Mapping[str, Cell]) -> Iterator[str]:
-    raw = cells["raw"]
     named = sorted({one.paper.corpus for one in PUBLISHED})
     yield (
         "A paper's share is judged on the paper's own corpus alone: give its folder, and its name "
@@ -151,8 +169,25 @@ def _beside(cells: Mapping[str, Cell]) -> Iterator[str]:
         "above chance that raw gaze has. Published lines that were not released here are left out."
     )
     yield ""
+    lines = list(_judged(cells))
+    said = [line[-1].partition(": ")[2] if line[-1].startswith("in kind") else line[-1] for line in lines]
+    counts = [(way, sum(one.startswith(way) for one in said)) for way in _WAYS]
+    yield (
+        f"Of {len(lines)} lines: {', '.join(f'{count} {way}' for way, count in counts)}. *Not decided*: raw gaze or a "
+        "guess would pass the same comparison in the place of ours."
+    )
+    yield ""
     yield "| system | what | corpus of the paper | published | ours, here | verdict |"
     yield "|---|---|---|---|---|---|"
+    yield from (f"| {' | '.join(line)} |" for line in lines)
+
+
+_WAYS = ("reproduced", "not reproduced", "not decided", "not judged")
+
+
+def _judged(cells: Mapping[str, Cell]) -> Iterator[tuple[str, ...]]:
+    """The cells of each line beside the papers, the verdict last."""
+    raw = cells["raw"]
     for one in PUBLISHED:
         before, own = _values(raw, one.paper.measure), _values(cells.get(one.line, {}), one.paper.measure)
         if raw["corpus"] != one.paper.corpus and (own is None or one.paper.raw is None):
@@ -163,7 +198,7 @@ def _beside(cells: Mapping[str, Cell]) -> Iterator[str]:
             chance = raw["chance_task" if one.paper.measure == ACTIVITY else "chance_person"]
             said = verdict(one, raw["corpus"], own, before, chance)
         what = one.paper.measure if one.paper.measure == ACTIVITY else f"person, {one.paper.measure}"
-        yield f"| {one.line} | {what} | {one.paper.corpus} | {one.share:.2f} | {_share(own)} | {said} |"
+        yield one.line, what, one.paper.corpus, f"{one.share:.2f}", _share(own), said
 
 
 def _values(cell: Cell, measure: str) -> NDArray[np.float64] | None:

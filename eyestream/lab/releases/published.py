@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eyestream.lab.releases.gaze import EVENTS
 from eyestream.lab.releases.plans import GAMMAS, KALEIDO_EPSILONS, PRINTED_EPSILONS
 
-__all__ = ["ACTIVITY", "PUBLISHED", "Paper", "Published", "verdict"]
+__all__ = ["ACTIVITY", "PIECES", "PUBLISHED", "Paper", "Published", "verdict"]
 
 Array = NDArray[np.float64]
 
@@ -138,12 +138,19 @@ PUBLISHED: tuple[Published, ...] = (
 )
 
 
+PIECES = ("everyday",)
+"""Corpora whose tasks are pieces of one recording: no activities, which could stand beside those of a paper."""
+
+
 def verdict(one: Published, corpus: str, own: Array | None, raw: Array, chance: float) -> str:
     """Whether a published share holds for ours.
 
     On the paper's own corpus shares are compared. On another one, what is left of them: lambda = (share - chance) /
     (raw - chance) in the paper, so lambda (raw - chance) is expected above chance here. Both hold within two standard
     errors, of our people and of the paper's.
+
+    A figure is reproduced only where the comparison could have failed. So the raw recordings, and a guess, take the
+    place of ours in the same comparison. Where one of them passes, a pass of ours says nothing.
 
     Parameters
     ----------
@@ -155,27 +162,44 @@ def verdict(one: Published, corpus: str, own: Array | None, raw: Array, chance: 
     paper = one.paper
     if own is None:
         return "not judged: there is no such release"
-    theirs = one.share * (1 - one.share) / paper.people
-    if corpus == paper.corpus:
-        return _said("", own - one.share, theirs)
+    obstacle = _obstacle(paper, corpus, raw, chance)
+    if obstacle is not None:
+        return f"not judged: {obstacle}"
+    square, way = one.share * (1 - one.share) / paper.people, ""
+    expected = np.full(len(raw), one.share)
+    if corpus != paper.corpus and paper.raw is not None:
+        kept = (one.share - paper.chance) / (paper.raw - paper.chance)
+        expected, way = chance + kept * (raw - chance), "in kind: "
+        square *= ((raw.mean() - chance) / (paper.raw - paper.chance)) ** 2
+    mean = float((own - expected).mean())
+    if not _passes(own - expected, square):
+        return f"{way}not reproduced: ours is {'higher' if mean > 0 else 'lower'} by {abs(mean):.2f}"
+    others = {"raw gaze": raw, "a guess": np.full(len(raw), chance)}
     if paper.raw is None:
-        return f"not judged: the figure is of {paper.corpus}"
+        del others["raw gaze"]  # it is the figure
+    passing = [name for name, shares in others.items() if _passes(shares - expected, square)]
+    return f"{way}not decided: {' and '.join(passing)} would pass too" if passing else f"{way}reproduced"
+
+
+def _obstacle(paper: Paper, corpus: str, raw: Array, chance: float) -> str | None:
+    """Why the figures of a paper cannot be compared with ours."""
+    if paper.measure == ACTIVITY and corpus in PIECES:
+        return f"the tasks of {corpus} are pieces of one recording"
+    if corpus == paper.corpus:
+        return None
+    if paper.raw is None:
+        return f"the figure is of {paper.corpus}"
     if paper.raw <= paper.chance:
-        return f"not judged: hardly anybody of {paper.corpus} is recognised in raw gaze"
+        return f"hardly anybody of {paper.corpus} is recognised in raw gaze"
     if raw.mean() - chance < 2 * _error(raw):
-        return "not judged: raw gaze is within two standard errors of chance here"
-    scale = (raw.mean() - chance) / (paper.raw - paper.chance)
-    kept = (one.share - paper.chance) / (paper.raw - paper.chance)
-    return _said("in kind: ", own - chance - kept * (raw - chance), theirs * scale**2)
+        return "raw gaze is within two standard errors of chance here"
+    return None
 
 
 def _error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _said(way: str, apart: Array, square: float) -> str:
-    """Of differences (N,) from what is published, whose own squared error is `square`."""
-    mean = float(apart.mean())
-    if abs(mean) <= 2 * np.hypot(_error(apart), np.sqrt(square)):
-        return f"{way}reproduced"
-    return f"{way}not reproduced: ours is {'higher' if mean > 0 else 'lower'} by {abs(mean):.2f}"
+def _passes(apart: Array, square: float) -> bool:
+    """Whether differences (N,) from what is published are within two errors; `square` is the squared error of that."""
+    return bool(abs(apart.mean()) <= 2 * np.hypot(_error(apart), np.sqrt(square)))
