@@ -82,8 +82,8 @@ def _scores(released: Sequence[GazeRecording], raw: Sequence[GazeRecording]) -> 
         ),
         MOMENTS: _table(released, raw, _near),
     }  # fmt: skip
-    marks = [[_marks(recording) for recording in own] for own in (released, raw)]
-    found[TIMELINE] = _table(*marks, lambda own, other: len(own & other) / max(len(own), 1))
+    own_marks, raw_marks = ([_marks(recording) for recording in own] for own in (released, raw))
+    found[TIMELINE] = _table(own_marks, raw_marks, lambda own, other: len(own & other) / max(len(own), 1))
     found[NUMBER] = _table(released, raw, lambda own, other: float(len(own.samples) == len(other.samples)))
     return found
 
