@@ -1,7 +1,7 @@
 """What a sidecar says of itself and of its streams, besides chunks: `status`, `budget` and `owner`, all retained.
 
 `status`: how a stream or a sidecar is, in words of fixed lists. `owner`: which devices a sidecar serves, and under
-which ledger, for the other sidecars of a broker.
+which ledger, for the other sidecars of a broker. `Presence` stands in its place where one sidecar answers another.
 
 `budget`: how many more chunks of a stream the budget lets through, for applications and operators.
 
@@ -25,14 +25,17 @@ __all__ = [
     "Budget",
     "CeilingName",
     "Owner",
+    "Presence",
     "State",
     "Status",
     "StatusReason",
     "decode_budget",
     "decode_owner",
+    "decode_presence",
     "decode_status",
     "encode_budget",
     "encode_owner",
+    "encode_presence",
     "encode_status",
 ]
 
@@ -130,12 +133,13 @@ def decode_budget(payload: bytes | bytearray | memoryview) -> Budget:
 
 
 _Name = Annotated[str, msgspec.Meta(pattern=rf"\A{NAME}\Z")]
+_Digits = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
 
 
 class Owner(Message, frozen=True):
     """A sidecar's word on itself: a random name of its ledger, and the devices that it serves."""
 
-    ledger: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    ledger: _Digits
     devices: Annotated[tuple[_Name, ...], msgspec.Meta(min_length=1)]
 
 
@@ -151,3 +155,24 @@ def encode_owner(owner: Owner) -> bytes:
 def decode_owner(payload: bytes | bytearray | memoryview) -> Owner:
     """An owner's word out of an `owner` payload. Raises PayloadError with one of `REASONS`."""
     return open_envelope(payload, _owner_decoder, MAX_RELEASE_BYTES)
+
+
+class Presence(Message, frozen=True):
+    """A sidecar's word that it is at work with a ledger: its name, and a proof of that or a number of its start."""
+
+    sidecar: _Name
+    token: _Digits
+
+
+_presence_encoder = msgspec.msgpack.Encoder()
+_presence_decoder = msgspec.msgpack.Decoder(Presence)
+
+
+def encode_presence(presence: Presence) -> bytes:
+    """Bytes of a presence."""
+    return _presence_encoder.encode(presence)
+
+
+def decode_presence(payload: bytes | bytearray | memoryview) -> Presence:
+    """A presence out of its payload. Raises PayloadError with one of `REASONS`."""
+    return open_envelope(payload, _presence_decoder)

@@ -2,7 +2,7 @@
 
 import hashlib
 
-__all__ = ["client_id", "ledger_name"]
+__all__ = ["client_id", "ledger_name", "presence_key", "presence_proof"]
 
 
 def ledger_name(ledger_id: bytes) -> str:
@@ -18,3 +18,16 @@ def client_id(ledger_id: bytes, link: str) -> str:
     the ledger. Of 22 characters, as MQTT 3.1.1 (3.1.3.1) lets a broker refuse more than 23.
     """
     return hashlib.blake2b(link.encode(), key=ledger_id, digest_size=11, person=b"client id").hexdigest()
+
+
+def presence_key(ledger_id: bytes) -> bytes:
+    """The key, of 32 bytes, with which a sidecar proves that it has the ledger; it serves nothing else."""
+    return hashlib.blake2b(key=ledger_id, digest_size=32, person=b"presence key").digest()
+
+
+def presence_proof(key: bytes, nonce: str, sidecar: str) -> str:
+    """32 hexadecimal digits which only somebody with `key` can make, for this question and this name.
+
+    `sidecar` is a name, so that no two pairs make the same text.
+    """
+    return hashlib.blake2b(f"{sidecar} {nonce}".encode(), key=key, digest_size=16, person=b"presence").hexdigest()

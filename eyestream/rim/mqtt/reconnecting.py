@@ -21,10 +21,6 @@ STEADY_SECONDS = 2.0
 AGAIN_S = 600.0
 """Seconds until it is said again that messages are cut."""
 
-_DOUBTFUL = 3
-"""So many links in a row that stood and were no good ones are no weather."""
-
-
 class ReconnectingLink:
     """Connects and serves, again and again.
 
@@ -41,8 +37,8 @@ class ReconnectingLink:
         Name of the link in the log.
     client_id, deliver, clean_session, will
         As for `eyestream.rim.mqtt.transport.connect`.
-    doubt
-        Awaited before another attempt when several links in a row were lost soon after they stood.
+    before
+        Awaited before each attempt to connect; a `LinkError` of it ends the attempt.
     """
 
     def __init__(
@@ -55,7 +51,7 @@ class ReconnectingLink:
         deliver: Callable[[Message], None],
         clean_session: bool = True,
         will: Will | None = None,
-        doubt: Callable[[], Awaitable[None]] | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._serve = serve
@@ -63,9 +59,9 @@ class ReconnectingLink:
         self._client_id = client_id
         self._deliver = deliver
         self._clean_session = clean_session
-        self._will, self._doubt = will, doubt
+        self._will, self._before = will, before
         self._outgoing = Outgoing()
-        self._resume, self._brief = False, 0
+        self._resume = False
         self._stood, self._leaving = asyncio.Event(), asyncio.Event()
         self._trouble: LinkError | None = None
         self._silent = False
@@ -82,9 +78,6 @@ class ReconnectingLink:
             last = self._leaving.is_set()
             if await self._once(backoff) or last:
                 return
-            if self._brief >= _DOUBTFUL and self._doubt is not None:
-                self._brief = 0
-                await self._doubt()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(backoff.pause()):
                     await self._leaving.wait()
@@ -98,6 +91,8 @@ class ReconnectingLink:
         loop = asyncio.get_running_loop()
         began = None
         try:
+            if self._before is not None:
+                await self._before()
             async with connect(
                 self._endpoint,
                 client_id=self._client_id,
@@ -117,7 +112,6 @@ class ReconnectingLink:
             # The session of a link that was lost at once is left: it may have been lost over what is to be sent again.
             steady = loop.time() - began > STEADY_SECONDS
             self._resume = steady and self._will is not None and self._will.delay_s > 0
-            self._brief = 0 if steady else self._brief + 1
             if steady:
                 backoff.reset()
         return False

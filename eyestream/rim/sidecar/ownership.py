@@ -1,4 +1,4 @@
-"""A device belongs to one sidecar: who else on the private broker states one of ours, or has our name.
+"""A device belongs to one sidecar: who else on the private broker states one of ours, has our name or our ledger.
 
 Every sidecar says, retained, which devices it serves and under which ledger. Two that serve the same device would each
 release every chunk, and each ledger would know of half of what was spent. So a sidecar looks before it says its own,
@@ -6,42 +6,81 @@ and does not start when another one was there first; and it goes on looking, and
 long as somebody else states it.
 
 A sidecar that has stopped still owns its devices, as its ledger has what they spent. A device that was moved from its
-ledger to ours is ours. A sidecar with our own ledger is this one before it had another name or, while it is online, one
-with a copy of our ledger. Of two with one name the one that is online has it: what an earlier one retained is
-overwritten.
+ledger to ours is ours. Words with our own ledger are ours, of an earlier start or name. Of two with one name the one
+that is online has it: what an earlier one retained is overwritten.
 
-A copy of a whole folder has our name and our ledger: what it states is what we stated before we were started again. So
-it is asked. The words of a sidecar that does not exist, whose name has our ledger's, are a question, and who is at work
-with that ledger states its own again.
+Whoever may write at the broker can state anything. So the words of others withhold chunks, and keep a sidecar from
+starting, but end none that is at work. A copy of our ledger does, and it has to prove that it is one: it is asked a
+question with a number of ours, and answers with a hash of this number under a key that is made of the ledger's secret.
+
+The private link is the lease of a ledger. Its client id is made of that secret too, so a broker lets one link of one
+ledger stand: a copy that connects ends ours, and what we write to it afterwards is nowhere. Hence a sidecar asks before
+each of its private links, however the one before was lost; no clock has to notice that it was stopped meanwhile.
+docs/decisions/0019 has the reasons.
 """
 
 import asyncio
 import contextlib
+import hmac
 import logging
+import re
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Set
+from functools import partial
 
-from eyestream.errors import PayloadError
-from eyestream.rim.mqtt.transport import Link, Message, RefusedError
-from eyestream.wire.messages import decode_status
-from eyestream.wire.status import Owner, decode_owner, encode_owner
-from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, QOS, SIDECAR_STATUS_FILTER, owner_topic, sidecar_of
+from eyestream.errors import ConfigError, LinkError, PayloadError
+from eyestream.rim.ledger.identity import ledger_name, presence_key, presence_proof
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Link, Message, RefusedError, connect
+from eyestream.wire.status import (
+    Owner,
+    Presence,
+    decode_owner,
+    decode_presence,
+    decode_status,
+    encode_owner,
+    encode_presence,
+)
+from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, QOS, owner_topic, sidecar_of, sidecar_status_topic
 
-__all__ = ["Ownership"]
+__all__ = ["Ownership", "UnseenError"]
 
-LOOK_SECONDS = 1.0
-"""Wait for our own words to come back, which shows that others' would have."""
+QUIET_SECONDS = 3.0
+"""Wait for our own question to come back, which shows that all that is stated was heard; from the last message on."""
+
+LOOK_SECONDS = 60.0
+"""Wait for it in all: what goes on for longer has no end."""
 
 ANSWER_SECONDS = 1.0
-"""Wait for the answer of a copy at work; only where the last that was said of our name is that it is at work."""
+"""Wait for the proof of a copy at work; where nothing says that there could be one, nobody waits."""
 
-MOST_OTHERS = 10_000
-"""Sidecars of a broker that are remembered; whoever may write there could invent more."""
+MOST_STATED = 100_000
+"""Devices of ours in words of others that are remembered by sidecar: those of more words stay disputed."""
 
-_ASKED = 2
-"""How often a copy must answer: what this sidecar said at the end of its last link may come late, once."""
+MOST_ANSWERS = 64
+"""Answers that may be under way: whoever may write there could ask without end."""
+
+_HEARD_QOS = 0
+"""Of the subscription: at QoS 1 mosquitto drops the retained words above `max_queued_messages`, and the question comes
+back all the same."""
+
+_HELD_BYTES = 1024
+"""Of a word on who was the last that began: more than it has."""
+
+_NONCE = re.compile("[0-9a-f]{26}", re.ASCII)
 
 _LOG = logging.getLogger("eyestream.owner")
+
+
+class UnseenError(LinkError):
+    """What others state at the broker cannot be heard to its end."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"cannot see whether another sidecar states the same devices, and does not start without: {why}. Let the "
+            "sidecar read and write eyestream/v1/+/sidecar/owner and read eyestream/v1/+/sidecar/status, as "
+            "private.acl of a deployment does"
+        )
 
 
 class Ownership:
@@ -49,171 +88,276 @@ class Ownership:
 
     Parameters
     ----------
-    name, ledger, devices
-        Of this sidecar; `ledger` is its `ledger_name`.
+    name, devices
+        Of this sidecar.
+    ledger_id
+        Of its ledger, a secret.
     changed
         Called when `disputed` has changed.
     former_ledgers
         Gives, for a device, the names of ledgers that it was exported from: what their sidecars state of it is past.
-    asked
-        Called when somebody with our ledger looks around: it is owed our statement.
     """
 
     def __init__(
         self,
         name: str,
-        ledger: str,
+        ledger_id: bytes,
         devices: Iterable[str],
         changed: Callable[[], None],
         former_ledgers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
-        *,
-        asked: Callable[[], None] = lambda: None,
     ) -> None:
-        self._former_ledgers, self._asked = former_ledgers, asked
-        self._name, self._own, self._changed = name, Owner(ledger, tuple(devices)), changed
-        self._look = f"look-{ledger}-"
-        self._others: dict[str, Owner] = {}
+        self._former_ledgers, self._changed = former_ledgers, changed
+        self._name, self._own, self._key = name, Owner(ledger_name(ledger_id), tuple(devices)), presence_key(ledger_id)
+        self._devices = frozenset(self._own.devices)
+        self._question_prefix, self._held = f"look-{self._own.ledger}-", f"held-{self._own.ledger}"
+        self._start = encode_presence(Presence(name, secrets.token_hex(16)))
+        self._words: dict[str, frozenset[str]] = {}  # by sidecar: devices of ours that it states
+        self._rivals: dict[str, set[str]] = {}  # by device of ours: who else states it; "" is not remembered
+        self._remembered = 0
+        self._usurped = False  # whether another ledger's sidecar has stated our name
         self._offline = False  # whether the last that was said of our name is that it is offline
-        self._online: set[str] = set()
-        self._marker, self._marked = "", asyncio.Event()
-        self._answered, self._copied = asyncio.Event(), False
-        self._warned = False
-        self._undisputed = asyncio.Event()
-        self.disputed: frozenset[str] = frozenset()
-        """Our devices that somebody else states."""
+        self._stated = self._namesake = False  # whether our ledger stands in words of our name, and of another one
+        self._holder = b""  # the last that began to work with our ledger
+        self._heard, self._nonce = 0, ""
+        self._marked, self._proved, self._name_free = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._copy: str | None = None
+        self._link: Link | None = None
+        self._answering = 0
+        self.disputed: Set[str] = self._rivals.keys()
+        """Our devices that somebody else states; it changes."""
 
     @property
-    def statement(self) -> tuple[str, bytes]:
-        """Topic and payload of our own word."""
-        return owner_topic(self._name), encode_owner(self._own)
+    def statements(self) -> list[tuple[str, bytes]]:
+        """Topics and payloads of our own words: which devices we serve, and that we were the last that began."""
+        return [(owner_topic(self._name), encode_owner(self._own)), (owner_topic(self._held), self._start)]
 
     def deliver(self, message: Message) -> None:
         """Take what somebody states, an empty payload for nothing any more; what is no word of a sidecar is no word."""
+        self._heard += 1
         try:
             sidecar, leaf = sidecar_of(message.topic)
             if leaf != OWNER_LEAF:
                 self._note_status(sidecar, message.payload)
-            elif not message.payload:
-                self._others.pop(sidecar, None)
-                if sidecar == self._marker:
-                    self._marked.set()
-                elif sidecar.startswith(self._look):
-                    self._asked()
-            elif sidecar in self._others or len(self._others) < MOST_OTHERS:
-                self._others[sidecar] = owner = decode_owner(message.payload)
-                if sidecar == self._name and owner.ledger == self._own.ledger and not message.retain:
-                    self._answered.set()
+            elif sidecar == self._held:
+                self._holder = message.payload[:_HELD_BYTES]
+            elif sidecar.startswith(self._question_prefix):
+                self._note_question(sidecar.removeprefix(self._question_prefix), message.payload)
+            else:
+                self._note_word(sidecar, decode_owner(message.payload) if message.payload else None)
         except PayloadError:
             return
-        self._weigh()
 
     def _note_status(self, sidecar: str, payload: bytes) -> None:
-        offline = bool(payload) and decode_status(payload).state == "offline"
         if sidecar == self._name:
-            self._offline = offline
-        elif offline or not payload:
-            self._online.discard(sidecar)
-        elif len(self._online) < MOST_OTHERS:
-            self._online.add(sidecar)
+            self._offline = bool(payload) and decode_status(payload).state == "offline"
+            self._weigh_name()
 
-    def _rivals(self) -> dict[str, str]:
-        """By device: who else states it."""
-        found: dict[str, str] = {}
-        for sidecar, other in self._others.items():
-            if sidecar == self._name:
-                if self._copied or (other.ledger != self._own.ledger and not self._offline):
-                    found |= dict.fromkeys(self._own.devices, sidecar)
-            elif other.ledger != self._own.ledger or sidecar in self._online:
-                both = set(self._own.devices) & set(other.devices)
-                found |= {device: sidecar for device in both if other.ledger not in self._former_ledgers(device)}
-        return found
+    def _note_question(self, nonce: str, payload: bytes) -> None:
+        """Hear our own question come back, answer that of another one with our ledger, or look at an answer to ours."""
+        if not payload:
+            if nonce == self._nonce:
+                self._marked.set()
+            elif _NONCE.fullmatch(nonce):
+                self._answer(nonce)
+        elif nonce == self._nonce:
+            presence = decode_presence(payload)
+            if hmac.compare_digest(presence_proof(self._key, nonce, presence.sidecar), presence.token):
+                self._copy = presence.sidecar
+                self._proved.set()
 
-    def _weigh(self) -> None:
-        disputed = frozenset(self._rivals())
-        if disputed == self.disputed:
+    def _answer(self, nonce: str) -> None:
+        if self._link is None or self._answering >= MOST_ANSWERS:
             return
-        self.disputed = disputed
-        if not disputed:
-            self._undisputed.set()
-        if (fault := self.fault) is not None:
-            _LOG.error("%s; nothing of what is disputed is released", fault)
+        answer = Presence(self._name, presence_proof(self._key, nonce, self._name))
+        settled = partial(self._settle, self._link)
+        try:
+            topic = owner_topic(f"{self._question_prefix}{nonce}")
+            self._link.send(topic, encode_presence(answer), settled, lambda why: settled())
+        except LinkError:
+            return  # it is lost, and its task about to learn that
+        self._answering += 1
+
+    def _settle(self, link: Link) -> None:
+        if link is self._link:
+            self._answering -= 1
+
+    def _note_word(self, sidecar: str, word: Owner | None) -> None:
+        ours = word is not None and word.ledger == self._own.ledger
+        if sidecar == self._name:
+            self._stated, self._usurped = ours, word is not None and not ours
+            self._weigh_name()
+        elif word is None or ours:
+            self._namesake = self._namesake or ours
+            self._remember(sidecar, frozenset())
         else:
+            both = self._devices.intersection(word.devices)
+            self._remember(sidecar, frozenset(d for d in both if word.ledger not in self._former_ledgers(d)))
+
+    def _remember(self, sidecar: str, stated: frozenset[str]) -> None:
+        """Weigh what `sidecar` states of our devices from now on, and nothing else."""
+        known, before = self._words.pop(sidecar, frozenset()), len(self._rivals)
+        self._remembered -= len(known)
+        if self._remembered + len(stated) > MOST_STATED:
+            by, gone = "", known  # whoever floods us must not hide a rival: disputed until the next start
+        else:
+            by, gone = sidecar, known - stated
+            self._remembered += len(stated)
+            if stated:
+                self._words[sidecar] = stated
+        come = [device for device in stated if device not in self._rivals]
+        for device in stated:
+            self._rivals.setdefault(device, set()).add(by)
+        for device in gone:
+            self._rivals[device].discard(sidecar)
+        free = [device for device in gone if not self._rivals[device]]
+        for device in free:
+            del self._rivals[device]
+        if come or free:
+            self._note_change(before)
+
+    def _note_change(self, before: int) -> None:
+        """Tell the operator of the first device that is disputed, and of the last; the status tells of each."""
+        if not before:
+            _LOG.error("%s; nothing of what is disputed is released", self.fault)
+        elif not self._rivals:
             _LOG.warning("nobody else states a device of ours any more")
+        self._changed()
+
+    def _weigh_name(self) -> None:
+        """Dispute all devices while another ledger's sidecar is at work under our name."""
+        taken = self._usurped and not self._offline
+        if taken == (self.disputed is self._devices):
+            return
+        if taken:
+            self.disputed = self._devices
+            self._name_free.clear()
+            _LOG.error("%s; nothing of what is disputed is released", self.fault)
+        else:
+            self.disputed = self._rivals.keys()
+            self._name_free.set()
+            _LOG.warning("nobody else is at work under our name any more")
         self._changed()
 
     @property
     def fault(self) -> str | None:
-        """What is wrong, and what to do about it; None: nothing."""
-        for device, sidecar in sorted(self._rivals().items()):
-            if sidecar == self._name and self._copied:
-                return (
-                    f"[sidecar] name: {sidecar} is at work already, with a copy of this ledger, and neither ledger "
-                    "would know what the other one's sidecar spends; stop one of them for good"
-                )
-            if sidecar == self._name:
-                return f"[sidecar] name: another sidecar with another ledger is at work as {sidecar}; give each its own"
-            if self._others[sidecar].ledger == self._own.ledger:
-                return (
-                    f"[[device]] {device}: the sidecar {sidecar} is at work with a copy of this ledger, and neither "
-                    "ledger would know what the other one's sidecar spends; stop one of them for good"
-                )
-            return (
-                f"[[device]] {device}: the sidecar {sidecar} states it, and its ledger has what it spent; move it "
-                f"(eyestream budget --export there, --import here), or, when {sidecar} is gone for good and nothing of "
-                f"its ledger is left, clear what is retained at {owner_topic(sidecar)}"
-            )
-        return None
+        """What is wrong by the words of others, and what to do about it; None: nothing."""
+        if self.disputed is self._devices:
+            return f"[sidecar] name: another sidecar with another ledger is at work as {self._name}; give each its own"
+        if not self._rivals:
+            return None
+        device = min(self._rivals)
+        sidecar = min(self._rivals[device]) or "one of very many"
+        return (
+            f"[[device]] {device}: the sidecar {sidecar} states it, and its ledger has what it spent; move it "
+            f"(eyestream budget --export there, --import here), or, when {sidecar} is gone for good and nothing of "
+            f"its ledger is left, clear what is retained at eyestream/v1/{sidecar}/sidecar/owner"
+        )
 
-    async def wait_for_name(self, wait_s: float) -> None:
-        """Return when nobody else has our name, or after `wait_s` seconds: who has died is not yet said to be gone."""
-        self._undisputed.clear()
-        if self._name in self._rivals().values():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._undisputed.wait()
+    def copied_by(self, sidecar: str) -> str:
+        """What to do about a copy of our ledger that is at work under the name `sidecar`."""
+        return (
+            f"[sidecar] name: {sidecar} is at work already, with a copy of this ledger, and neither ledger would know "
+            "what the other one's sidecar spends; stop one of them for good"
+        )
 
-    async def listen(self, link: Link) -> bool:
-        """Hear what is stated from now on; whether the broker lets us."""
+    async def ask_around(self, endpoint: Endpoint, *, name_wait_s: float | None) -> None:
+        """Look whose our devices are, and whether a copy is at work, on a link that takes nobody's place.
+
+        Parameters
+        ----------
+        endpoint
+            The private broker.
+        name_wait_s
+            Before the first private link: wait so many seconds for our name, as who has died is not yet said to be
+            gone. None: a link was lost, and what others state ends nobody who is at work.
+
+        Raises
+        ------
+        ConfigError
+            A copy of our ledger is at work; before the first link also: others state our name or one of our devices.
+        LinkError
+            The question was not asked, or its answers could not be heard: nobody knows.
+        """
+        async with connect(endpoint, client_id=None, deliver=self.deliver) as link:
+            await self.look(link)
+            if name_wait_s is not None and self.disputed is self._devices:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(name_wait_s):
+                        await self._name_free.wait()
+            copy = await self.find_copy()
+        if copy is not None:
+            raise ConfigError(self.copied_by(copy))
+        if name_wait_s is not None and self.fault is not None:
+            raise ConfigError(self.fault)
+
+    @contextlib.asynccontextmanager
+    async def answering(self, link: Link) -> AsyncIterator[None]:
+        """Hear what is stated, and answer who asks, while the body runs. Raises as `look`."""
+        await self._subscribe(link)
+        self._link, self._answering = link, 0
         try:
-            await link.subscribe_all([SIDECAR_STATUS_FILTER, OWNER_FILTER], QOS)
-        except RefusedError as error:
-            self._warn(str(error))
-            return False
-        return True
+            yield
+        finally:
+            self._link = None
 
-    async def look(self, link: Link) -> bool:
-        """Hear all that is stated: words of a sidecar that does not exist come back after it. Whether they do."""
-        self._marker = f"{self._look}{secrets.token_hex(8)}"
+    async def _subscribe(self, link: Link) -> None:
+        try:
+            await link.subscribe_all([sidecar_status_topic(self._name), OWNER_FILTER], _HEARD_QOS)
+        except RefusedError as error:
+            raise UnseenError(str(error)) from None
+
+    async def look(self, link: Link) -> None:
+        """Hear all that is stated, and ask for a copy: the question comes back after what was there before it.
+
+        Raises
+        ------
+        UnseenError
+            The broker does not let us, or the question does not come back.
+        LinkError
+            The link is lost.
+        """
+        self._nonce, self._copy = secrets.token_hex(13), None
         self._marked.clear()
-        if not await self.listen(link):
-            return False
+        self._proved.clear()
+        await self._subscribe(link)
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                await link.publish(owner_topic(self._marker), b"", qos=QOS)
-                await self._marked.wait()
-                return True
+                await link.publish(owner_topic(f"{self._question_prefix}{self._nonce}"), b"", qos=QOS)
+                await self._wait_for_marker()
         except RefusedError as error:
-            self._warn(str(error))
+            raise UnseenError(str(error)) from None
         except TimeoutError:
-            self._warn("what is published there does not come back")
-        return False
+            raise UnseenError("what is published there does not come back in time") from None
 
-    async def find_copy(self, link: Link) -> bool:
-        """Ask whether a copy of this sidecar is at work, while this one has no link of its own that would answer."""
-        if self._name not in self._others or self._offline:
-            return False
-        with contextlib.suppress(TimeoutError):
-            for _ in range(_ASKED):
-                self._answered.clear()
+    async def _wait_for_marker(self) -> None:
+        """Wait for as long as something comes: a broker may have much to hand over."""
+        while not self._marked.is_set():
+            heard = self._heard
+            try:
+                async with asyncio.timeout(QUIET_SECONDS):
+                    await self._marked.wait()
+            except TimeoutError:
+                if heard == self._heard:
+                    raise
+
+    async def find_copy(self) -> str | None:
+        """After `look`, while its link stands: name of a sidecar that has proved to be at work with our ledger."""
+        if self._copy is None and self._may_be_copied:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    if not await self.look(link):
-                        return False
-                    await self._answered.wait()
-            self._copied = True
-            self._weigh()
-        return self._copied
+                    await self._proved.wait()
+        return self._copy
 
-    def _warn(self, why: str) -> None:
-        if not self._warned:
-            _LOG.warning("nobody sees whether another sidecar states the same devices: %s; see private.acl", why)
-        self._warned = True
+    @property
+    def _may_be_copied(self) -> bool:
+        """Whether to wait for an answer: not if we were the last that began, or that one has stopped in order.
+
+        What says so can be forged, and then we do not wait. A copy at work loses its private link to ours, and asks.
+        """
+        if not self._holder:
+            return self._namesake or (self._stated and not self._offline)
+        if self._holder == self._start:
+            return False
+        with contextlib.suppress(PayloadError):
+            return not (self._offline and decode_presence(self._holder).sidecar == self._name)
+        return True

@@ -7,7 +7,7 @@ effects is decided there, stream by stream; nothing waits for the disk but what 
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -136,7 +136,7 @@ class Pipeline:
         """Is given the raw rows (F, n) of each chunk, to look at them later: what it finds is for the log alone."""
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
-        self.disputed: frozenset[str] = frozenset()
+        self.disputed: Set[str] = frozenset()
         """Devices that another sidecar states: nothing more of them is reserved."""
 
     def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> _Served:

@@ -3,18 +3,19 @@
 The two links are two connections even where there is one broker: the private one has a last will, the two have
 different rights, and neither may stall the other. Both have clean sessions, so a broker keeps nothing for us: raw rows
 must never be kept, and what was released is kept by the outbox. Their client ids are secrets of the ledger: who knew
-one could take the link's place.
+one could take the link's place. That of the private link is the same for every copy of the ledger, whatever its name,
+and what comes in is taken only after the first private link stands: what a copy released was released before.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
 from eyestream.privacy.remaining import Left
-from eyestream.rim.ledger.identity import client_id, ledger_name
+from eyestream.rim.ledger.identity import client_id
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
@@ -32,7 +33,7 @@ from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.release import claim_hash
-from eyestream.wire.topics import meta_topic, owner_topic, private_topic
+from eyestream.wire.topics import meta_topic, private_topic
 
 __all__ = ["Sidecar"]
 
@@ -128,31 +129,25 @@ class Sidecar:
         self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
         self._owners = Ownership(
             name,
-            ledger_name(ledger_id),
+            ledger_id,
             dict.fromkeys(key.device for key in self.pipeline.keys),
             self._note_dispute,
             former_ledgers,
-            asked=lambda: self._sender.resend(owner_topic(name)),  # by a copy, perhaps
-        )
-        self._look = ReconnectingLink(
-            Endpoint.of(settings.private),
-            self._look_around,
-            what="private broker",
-            client_id=None,
-            deliver=self._owners.deliver,
         )
         self._private = ReconnectingLink(
             Endpoint.of(settings.private),
             self._serve_private,
             what="private broker",
-            client_id=client_id(ledger_id, f"private {name}"),
+            client_id=client_id(ledger_id, "private"),
             deliver=self._owners.deliver,
             clean_session=True,  # nothing to keep; and in a kept session the outbox would have to resend with
             # the DUP flag under the old packet ids (3.3.1-1, 4.4.0-1). In a new one its bytes are a new message.
             will=Will(self._status.own_topic, LAST_WILL, WILL_DELAY_SECONDS),
-            doubt=self._look.run,  # a copy has our client id, and the broker lets each take the other's place
+            before=self._ask_around,  # a copy has our client id, and the broker lets each take the other's place
         )
-        self._sender.retain(*self._owners.statement)  # first: who has our name learns that before our status
+        self._owned = asyncio.Event()
+        for statement in self._owners.statements:
+            self._sender.retain(*statement)  # first: who has our name learns that before our status
         self._describe(plan)
         self._say_status()
 
@@ -205,11 +200,11 @@ class Sidecar:
 
     async def _run(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
-            inputs = [group.create_task(self._sources.run(), name="sources")]
+            inputs = [group.create_task(self._once_owned(self._sources.run), name="sources")]
             if self._raw is not None:
-                inputs.append(group.create_task(self._raw.run(), name="raw link"))
+                inputs.append(group.create_task(self._once_owned(self._raw.run), name="raw link"))
             work = group.create_task(self.worker.run(), name="streams")
-            private = group.create_task(self._run_private(), name="private link")
+            private = group.create_task(self._private.run(), name="private link")
             await stop.wait()
             for task in inputs:
                 task.cancel()
@@ -218,23 +213,23 @@ class Sidecar:
             await work
             self._moments.leave_all()
             self._sender.leave(self._status.goodbye())
-            self._look.leave()
             self._private.leave()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GOODBYE_SECONDS if self._private.links else 0):
                     await private
 
-    async def _run_private(self) -> None:
-        """Look whose the devices are, on a link that takes nobody's place; then say that they are ours, and serve."""
-        await self._look.run()
-        await self._private.run()
+    async def _ask_around(self) -> None:
+        """Ask whose the devices are; before the first link, wait for a name whose sidecar has died."""
+        first = self._private.links == 0
+        await self._owners.ask_around(
+            Endpoint.of(self._plan.settings.private),
+            name_wait_s=WILL_DELAY_SECONDS + GOODBYE_SECONDS if first else None,
+        )
 
-    async def _look_around(self, link: Link) -> None:
-        await self._owners.look(link)
-        await self._owners.wait_for_name(WILL_DELAY_SECONDS + GOODBYE_SECONDS)
-        copied = await self._owners.find_copy(link)
-        if self._owners.fault is not None and (copied or not self._private.links):
-            raise ConfigError(self._owners.fault)
+    async def _once_owned(self, run: Callable[[], Awaitable[None]]) -> None:
+        """Run an input when the devices are ours: rows from before are in what a copy released, perhaps."""
+        await self._owned.wait()
+        await run()
 
     def _note_dispute(self) -> None:
         self.pipeline.disputed = self._owners.disputed
@@ -274,8 +269,9 @@ class Sidecar:
         loop, own = asyncio.get_running_loop(), self._status.own_topic
         again = [loop.call_later(after_s, self._sender.resend, own) for after_s in AGAIN_SECONDS]
         try:
-            await self._owners.listen(link)
-            await self._sender.serve(link)
+            async with self._owners.answering(link):
+                self._owned.set()
+                await self._sender.serve(link)
         finally:
             for timer in again:
                 timer.cancel()
