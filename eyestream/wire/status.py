@@ -158,10 +158,10 @@ def decode_owner(payload: bytes | bytearray | memoryview) -> Owner:
 
 
 class Presence(Message, frozen=True):
-    """A sidecar's word that it is at work with a ledger: its name, and a proof of that or a number of its start."""
+    """A sidecar's answer to a question: its name, and a proof that it has the ledger that was asked for."""
 
     sidecar: _Name
-    token: _Digits
+    proof: _Digits
 
 
 _presence_encoder = msgspec.msgpack.Encoder()

@@ -1,7 +1,7 @@
 """A small broker of MQTT 3.1.1 whose faults can be chosen, and which notes all that it is told.
 
-It has no code of the client's. It delivers nothing: it takes statements and chunks, grants subscriptions, and keeps
-what is retained.
+It has no code of the client's. It takes statements and chunks, grants subscriptions, and keeps what is retained. It
+delivers nothing but a sidecar's own question, back to the link that asks it.
 """
 
 import asyncio
@@ -107,6 +107,8 @@ class ScriptedBroker(Listener):
             writer.write(b"\x40\x02" + rest[:2])
             rest = rest[2:]
         self._publish(topic, rest, retain=bool(head & 1))
+        if topic.endswith("/sidecar/owner") and not rest:
+            writer.write(b"\x30" + _length(end) + body[:end])
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool) -> None:
         self.said.append((topic, payload))

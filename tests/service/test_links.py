@@ -59,7 +59,7 @@ async def test_a_broker_is_asked_to_keep_nothing(tmp_path: Path) -> None:
     async with ScriptedBroker() as broker, running(settings_for(broker.url, tmp_path)) as sidecar:
         await until(lambda: reason(broker) == "ready")
         broker.drop(client_ids(sidecar)[0])
-        await until(lambda: len(broker.greetings) == 4)
+        await until(lambda: len(broker.greetings) == 5)
     assert {(greeting.client_id, greeting.clean_session) for greeting in broker.greetings} == {
         ("", True),  # looks whose the devices are
         *((own, True) for own in client_ids(sidecar)),

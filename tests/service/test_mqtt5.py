@@ -313,6 +313,7 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
 ) -> None:
     caplog.set_level(logging.WARNING, "eyestream.link")
     acl = "topic readwrite eyestream/v1/+/features/raw\ntopic write eyestream/v1/+/+/status\n"
+    acl += "topic readwrite eyestream/v1/+/sidecar/owner\n"
     with broker_that_lets(tmp_path, acl) as broker:
         async with running(settings_for(broker.url, tmp_path)) as sidecar:
             await until(lambda: raw_stands(sidecar) and sidecar.private_stands)

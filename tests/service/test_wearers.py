@@ -106,7 +106,7 @@ async def test_a_wearer_whose_budget_is_spent_is_withheld_until_the_next_session
             statuses.append(decode_status(payload).reason)
         if topic == budget_topic("hmd-1"):
             budgets.append(decode_budget(payload))
-    assert set(statuses) <= {"ready", "session", "stopped"}
+    assert set(statuses) <= {"raw_link", "ready", "session", "stopped"}
     assert Budget(0, "session") in budgets
     assert all(budget == Budget(0, "session") or budget.chunks > 1000 for budget in budgets), "of the device"
     said = "\n".join(record.getMessage() for record in caplog.records)

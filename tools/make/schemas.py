@@ -44,7 +44,10 @@ class Channel:
         """QoS, and of what is sent whether the broker keeps it."""
         if self.received:
             return {"qos": topics.RAW_QOS}
-        return {"qos": self.qos, "retain": self.address.rsplit("/", 1)[1] in topics.RETAINED}
+        return {
+            "qos": self.qos,
+            "retain": self.name != "presence" and self.address.rsplit("/", 1)[1] in topics.RETAINED,
+        }
 
     @property
     def schema(self) -> str:
@@ -54,7 +57,7 @@ class Channel:
     @property
     def closed(self) -> bool:
         """Whether a key that is not listed is refused: by sidecars. Applications ignore it."""
-        return self.received or self.of == "owner"
+        return self.received or self.of in ("owner", "presence")
 
 
 CHANNELS = (
@@ -66,6 +69,7 @@ CHANNELS = (
     Channel("budget", topics.budget_topic("D", "S"), "budget", status.Budget, "How many more chunks may come."),
     Channel("sidecarStatus", topics.sidecar_status_topic("N"), "status", status.Status, "How the sidecar is."),
     Channel("owner", topics.owner_topic("N"), "owner", status.Owner, "Which devices the sidecar serves."),
+    Channel("presence", topics.owner_topic("N"), "presence", status.Presence, "An answer to a question of a sidecar."),
     Channel("ask", topics.ask_topic("D", "S"), "ask", desk._Asked, "A question to a gatekeeper.", received=True),
     Channel("answer", topics.answer_topic("D", "S"), "answer", desk._Reply, "What a gatekeeper answers.", qos=0),
 )

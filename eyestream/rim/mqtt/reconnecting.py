@@ -21,6 +21,7 @@ STEADY_SECONDS = 2.0
 AGAIN_S = 600.0
 """Seconds until it is said again that messages are cut."""
 
+
 class ReconnectingLink:
     """Connects and serves, again and again.
 

@@ -52,7 +52,7 @@ LOOK_SECONDS = 60.0
 """Wait for it in all: what goes on for longer has no end."""
 
 ANSWER_SECONDS = 1.0
-"""Wait for the proof of a copy at work; where nothing says that there could be one, nobody waits."""
+"""Wait for the proof of a copy at work."""
 
 MOST_STATED = 100_000
 """Devices of ours in words of others that are remembered by sidecar: those of more words stay disputed."""
@@ -63,9 +63,6 @@ MOST_ANSWERS = 64
 _HEARD_QOS = 0
 """Of the subscription: at QoS 1 mosquitto drops the retained words above `max_queued_messages`, and the question comes
 back all the same."""
-
-_HELD_BYTES = 1024
-"""Of a word on who was the last that began: more than it has."""
 
 _NONCE = re.compile("[0-9a-f]{26}", re.ASCII)
 
@@ -109,15 +106,13 @@ class Ownership:
         self._former_ledgers, self._changed = former_ledgers, changed
         self._name, self._own, self._key = name, Owner(ledger_name(ledger_id), tuple(devices)), presence_key(ledger_id)
         self._devices = frozenset(self._own.devices)
-        self._question_prefix, self._held = f"look-{self._own.ledger}-", f"held-{self._own.ledger}"
-        self._start = encode_presence(Presence(name, secrets.token_hex(16)))
+        self._question_prefix = f"look-{self._own.ledger}-"
         self._words: dict[str, frozenset[str]] = {}  # by sidecar: devices of ours that it states
         self._rivals: dict[str, set[str]] = {}  # by device of ours: who else states it; "" is not remembered
         self._remembered = 0
         self._usurped = False  # whether another ledger's sidecar has stated our name
         self._offline = False  # whether the last that was said of our name is that it is offline
         self._stated = self._namesake = False  # whether our ledger stands in words of our name, and of another one
-        self._holder = b""  # the last that began to work with our ledger
         self._heard, self._nonce = 0, ""
         self._marked, self._proved, self._name_free = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._copy: str | None = None
@@ -127,9 +122,9 @@ class Ownership:
         """Our devices that somebody else states; it changes."""
 
     @property
-    def statements(self) -> list[tuple[str, bytes]]:
-        """Topics and payloads of our own words: which devices we serve, and that we were the last that began."""
-        return [(owner_topic(self._name), encode_owner(self._own)), (owner_topic(self._held), self._start)]
+    def statement(self) -> tuple[str, bytes]:
+        """Topic and payload of our own word."""
+        return owner_topic(self._name), encode_owner(self._own)
 
     def deliver(self, message: Message) -> None:
         """Take what somebody states, an empty payload for nothing any more; what is no word of a sidecar is no word."""
@@ -138,8 +133,6 @@ class Ownership:
             sidecar, leaf = sidecar_of(message.topic)
             if leaf != OWNER_LEAF:
                 self._note_status(sidecar, message.payload)
-            elif sidecar == self._held:
-                self._holder = message.payload[:_HELD_BYTES]
             elif sidecar.startswith(self._question_prefix):
                 self._note_question(sidecar.removeprefix(self._question_prefix), message.payload)
             else:
@@ -161,7 +154,7 @@ class Ownership:
                 self._answer(nonce)
         elif nonce == self._nonce:
             presence = decode_presence(payload)
-            if hmac.compare_digest(presence_proof(self._key, nonce, presence.sidecar), presence.token):
+            if hmac.compare_digest(presence_proof(self._key, nonce, presence.sidecar), presence.proof):
                 self._copy = presence.sidecar
                 self._proved.set()
 
@@ -284,7 +277,7 @@ class Ownership:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(name_wait_s):
                         await self._name_free.wait()
-            copy = await self.find_copy()
+            copy = await self.find_copy(at_work=name_wait_s is None)
         if copy is not None:
             raise ConfigError(self.copied_by(copy))
         if name_wait_s is not None and self.fault is not None:
@@ -340,24 +333,14 @@ class Ownership:
                 if heard == self._heard:
                     raise
 
-    async def find_copy(self) -> str | None:
-        """After `look`, while its link stands: name of a sidecar that has proved to be at work with our ledger."""
-        if self._copy is None and self._may_be_copied:
+    async def find_copy(self, *, at_work: bool = False) -> str | None:
+        """After `look`, while its link stands: name of a sidecar that has proved to be at work with our ledger.
+
+        Who was `at_work` waits for an answer. Who begins waits where our ledger stands in words of another name, or of
+        ours without a goodbye. That can be forged. Then a copy begins: the first one loses its link to it, and asks.
+        """
+        if self._copy is None and (at_work or self._namesake or (self._stated and not self._offline)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ANSWER_SECONDS):
                     await self._proved.wait()
         return self._copy
-
-    @property
-    def _may_be_copied(self) -> bool:
-        """Whether to wait for an answer: not if we were the last that began, or that one has stopped in order.
-
-        What says so can be forged, and then we do not wait. A copy at work loses its private link to ours, and asks.
-        """
-        if not self._holder:
-            return self._namesake or (self._stated and not self._offline)
-        if self._holder == self._start:
-            return False
-        with contextlib.suppress(PayloadError):
-            return not (self._offline and decode_presence(self._holder).sidecar == self._name)
-        return True

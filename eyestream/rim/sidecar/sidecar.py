@@ -146,8 +146,7 @@ class Sidecar:
             before=self._ask_around,  # a copy has our client id, and the broker lets each take the other's place
         )
         self._owned = asyncio.Event()
-        for statement in self._owners.statements:
-            self._sender.retain(*statement)  # first: who has our name learns that before our status
+        self._sender.retain(*self._owners.statement)  # first: who has our name learns that before our status
         self._describe(plan)
         self._say_status()
 
@@ -179,7 +178,7 @@ class Sidecar:
     @property
     def cut(self) -> dict[str, int]:
         """Messages that were too large, or whose properties or topic could not be read, by side."""
-        return {"raw": 0 if self._raw is None else self._raw.cut, "private": self._look.cut + self._private.cut}
+        return {"raw": 0 if self._raw is None else self._raw.cut, "private": self._private.cut}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; then finish what is reserved, deliver it, say offline, and return.
