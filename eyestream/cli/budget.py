@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import datetime
 import json
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,10 +19,12 @@ from eyestream.privacy.reservation import LAST_ROW
 from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
+from eyestream.rim.ledger.comparing import compared, ledger_copy
 from eyestream.rim.ledger.device_export import read_export, write_export
+from eyestream.rim.ledger.guarded import accept
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
-from eyestream.rim.ledger.second_place import accept
+from eyestream.rim.ledger.second_place import FilePlace
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.plan import Plan
 from eyestream.rim.plan import load as load_plan
@@ -60,6 +63,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "ledger was put back on purpose; stop the sidecar first",
     )
     what.add_argument(
+        "--compare",
+        type=Path,
+        nargs="*",
+        metavar="LEDGER",
+        help="say which of these copies of the ledger [sidecar] second_place names, by default whether the ledger is "
+        "it; changes nothing, and the sidecar may be at work",
+    )
+    what.add_argument(
         "--export",
         nargs=2,
         metavar=("DEVICE", "NEW_FILE"),
@@ -86,9 +97,9 @@ def main(args: argparse.Namespace) -> None:
         The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
         `--export` and `--import`: the device cannot be moved; with `--accept`: the second place is another ledger's.
     ConfigError
-        `--accept` without a second place.
+        `--accept` or `--compare` without a second place.
     """
-    shows = not (args.new or args.today or args.export or args.taken or args.accept)
+    shows = not (args.new or args.today or args.export or args.taken or args.accept or args.compare is not None)
     plan = load_plan(args.config) if args.config is not None and shows else None
     settings = None if args.config is None else load(args.config) if plan is None else plan.settings
     if settings is not None:
@@ -100,6 +111,8 @@ def main(args: argparse.Namespace) -> None:
         _vouch(args.ledger)
     elif args.accept:
         _accept(args.ledger, None if settings is None else settings.sidecar.second_place)
+    elif args.compare is not None:
+        _compare(args.compare or [args.ledger], None if settings is None else settings.sidecar.second_place)
     elif args.export:
         _export(args.ledger, args.export[0], Path(args.export[1]))
     elif args.taken:
@@ -143,10 +156,23 @@ def _accept(path: Path, place: Path | None) -> None:
     if place is None:
         raise ConfigError("--accept: expected --config FILE with a second_place in [sidecar]")
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        had, has = accept(ledger, place)
+        had, has = accept(ledger, path, place)
     print(f"{place}: remembers {some(has)} of {path}")
     if had > has:
         print(f"released after this copy was made, and not counted any more: {some(had - has)}")
+
+
+def _compare(paths: list[Path], place: Path | None) -> None:
+    if place is None:
+        raise ConfigError("--compare: expected --config FILE with a second_place in [sidecar]")
+    copies = [ledger_copy(path, read_ledger(path)) for path in paths]
+    if len({one.name for one in copies}) > 1:
+        raise LedgerError(f"{', '.join(map(str, paths))}: are different ledgers, not copies of one")
+    remembered = FilePlace.look(place, copies[0].name) if place.exists() else None
+    lines, able = compared(copies, remembered, "eyestream budget --config FILE --accept")
+    print("\n".join(lines))
+    if not able:
+        sys.exit(1)
 
 
 def _export(path: Path, device: str, target: Path) -> None:

@@ -5,16 +5,19 @@ import asyncio
 import contextlib
 import logging
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from eyestream.cli.left import some
 from eyestream.cli.log import JsonLines, start_log
 from eyestream.errors import ConfigError
+from eyestream.rim.ledger.comparing import compared
 from eyestream.rim.ops.process import keep_memory_private
 from eyestream.rim.plan import Plan, load
-from eyestream.rim.shard.fleet import found_shard, run_shard
+from eyestream.rim.shard.fleet import accept_shard, copies_of_shard, found_shard, run_shard
 from eyestream.rim.shard.worker import ShardWorker
 
 __all__ = ["add_parser", "main"]
@@ -39,7 +42,22 @@ def add_parser(subparsers: Any) -> None:
         metavar="PORT",
         help="in the place of [metrics] port, where several workers share a host",
     )
-    parser.add_argument("--new", action="store_true", help="make the shard, and what the log needs; then end")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--new", action="store_true", help="make the shard, and what the log needs; then end")
+    what.add_argument(
+        "--compare",
+        type=Path,
+        nargs="*",
+        metavar="FOLDER",
+        help="say which of these copies of the shard the second place names, by default whether its own folder is it; "
+        "changes nothing, and a worker may be at work",
+    )
+    what.add_argument(
+        "--accept",
+        action="store_true",
+        help="let the second place remember the shard as it is: where the second place or the newest copy was lost; "
+        "stop all its workers first",
+    )
 
 
 def main(options: argparse.Namespace) -> None:
@@ -57,11 +75,30 @@ def main(options: argparse.Namespace) -> None:
     try:
         if options.new:
             asyncio.run(found_shard(plan, options.partition, int(time.time())))
+        elif options.compare is not None:
+            _compare(plan, options.partition, options.compare)
+        elif options.accept:
+            _accept(plan, options.partition)
         else:
             start_log(formatter=JsonLines()) if plan.settings.log.format == "json" else start_log()
             asyncio.run(_run(plan, options.partition, options.metrics_port))
     except ConfigError as error:
         raise ConfigError(f"{options.config}: {error}") from None
+
+
+def _compare(plan: Plan, partition: int, folders: list[Path]) -> None:
+    accept = f"eyestream shard --config FILE --partition {partition} --accept"
+    lines, able = compared(*asyncio.run(copies_of_shard(plan, partition, folders)), accept)
+    print("\n".join(lines))
+    if not able:
+        sys.exit(1)
+
+
+def _accept(plan: Plan, partition: int) -> None:
+    folder, had, has = asyncio.run(accept_shard(plan, partition))
+    print(f"the second place: remembers {some(has.ledger)} of {folder}")
+    if had.ledger > has.ledger:
+        print(f"released after this copy was made, and not counted any more: {some(had.ledger - has.ledger)}")
 
 
 async def _run(plan: Plan, partition: int, port: int | None) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import random
 import signal
 import subprocess
@@ -36,12 +37,12 @@ def fleet_config(
     devices: Sequence[str],
     *,
     private: str = "mqtt://127.0.0.1:1",
-    second_place: str = 'second_place = "./second"',
+    pages: Sequence[str] = (),
 ) -> Path:
     """A configuration of a fleet, whose ceilings do not bind; applications are at `private`, by default at none.
 
     Two chunks of a device that are lost break its session, which an outsider sees. Rows are kept so long that a busy
-    machine does not let them grow old.
+    machine does not let them grow old. The second place is a folder, or, with `pages` of its servers, a bucket of NATS.
     """
     names = ", ".join(f'"{name}"' for name in calibrations.load(_CALIBRATION).names)
     text = f"""
@@ -54,7 +55,7 @@ def fleet_config(
         servers = [{", ".join(f'"{server}"' for server in servers)}]
         partitions = {partitions}
         folder = "./shards"
-        {second_place}
+        {f"monitoring = {json.dumps(list(pages))}" if pages else 'second_place = "./second"'}
         replicas = {min(len(servers), 3)}
         raw_age_s = 900.0
         [[stream]]

@@ -44,6 +44,8 @@ class NatsServer:
         Cluster ports of all servers, the first of them its own by `place`; none: it is alone.
     memory
         For streams. A server where it is full loses what comes, and says that it is healthy.
+    durable
+        Whether it syncs at each writing, as a second place there needs.
     """
 
     def __init__(
@@ -55,9 +57,11 @@ class NatsServer:
         place: int = 0,
         *,
         memory: str = "1G",
+        durable: bool = True,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.port, self.mqtt_port, self._page_port = free_port(), free_port(), free_port()
+        self.page_url = f"http://127.0.0.1:{self._page_port}"
         self.url, self.mqtt_url = f"nats://127.0.0.1:{self.port}", f"mqtt://127.0.0.1:{self.mqtt_port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._folder, self.name, self._configuration = folder, name, folder / f"{name}.conf"
@@ -65,10 +69,11 @@ class NatsServer:
         from eyestream.rim.logs.nats.log import mapping  # an extra, which a bare machine lacks
 
         source, target = mapping(partitions)
+        sync = ", sync_interval: always" if durable else ""
         lines = [
             f"server_name: {name}",
             f"listen: 127.0.0.1:{self.port}",
-            f"jetstream {{ store_dir: '{folder / name}', max_mem: {memory}, max_file: 8G }}",
+            f"jetstream {{ store_dir: '{folder / name}', max_mem: {memory}, max_file: 8G{sync} }}",
             f"pid_file: '{folder / name}.pid'",
             f"http: 127.0.0.1:{self._page_port}",
             *_drain_lines(),

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from eyestream.chunking.settings import DeviceSettings
 from eyestream.privacy.charge import Ceilings
 from eyestream.privacy.mechanism import Mechanism
+from eyestream.rim.ledger import life
 from eyestream.rim.ledger.checksum import RECORD_BYTES
-from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.file import LedgerFile, put
+from eyestream.rim.ledger.life import Life, begin_life
 from eyestream.rim.ledger.records import RELEASED
-from eyestream.rim.ledger.second_place import Lengths, recalled
+from eyestream.rim.ledger.second_place import Lengths, Remembered, recalled
 from eyestream.rim.logs.log import Bounds, Entry, Publication
-from eyestream.rim.shard.directory import LEDGER, create_shard, held_outbox, opened_shard
+from eyestream.rim.shard.directory import LEDGER, LIVES, create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.shard import Shard
 from eyestream.rim.shard.worker import ShardWorker
 from eyestream.streams import StreamKey
@@ -120,18 +122,23 @@ class MemoryLog:
 
 
 class MemoryPlace:
-    """A second place that outlives the process."""
+    """A second place that outlives the process, for one process after the other."""
 
     def __init__(self) -> None:
-        self.lengths: dict[str, Lengths] = {}
+        self.held: dict[str, Remembered] = {}
         self.point: Callable[[str], None] = lambda name: None
 
-    async def read(self, shard: str) -> Lengths | None:
-        return self.lengths.get(shard)
+    async def read(self, ledger: str) -> Remembered | None:
+        return self.held.get(ledger)
 
-    async def write(self, shard: str, lengths: Lengths) -> None:
-        self.point("second place")
-        self.lengths[shard] = lengths
+    async def write(self, ledger: str, remembered: Remembered) -> None:
+        held = self.held.get(ledger)
+        self.point("token" if held is not None and held.life != remembered.life else "second place")
+        self.held[ledger] = remembered
+
+    def forget_lengths(self) -> None:
+        """As if nothing had been published; the last life is known."""
+        self.held = {name: held._replace(lengths=Lengths(0, 0)) for name, held in self.held.items()}
 
 
 def raw_log(devices: Sequence[str], chunks: int, *, seed: int = 2, most: int = 9) -> list[Entry]:
@@ -263,7 +270,7 @@ class World:
         self.folder, self.log, self.streams, self.kind = folder, log, list(streams), kind
         self.ceilings = ceilings or Ceilings()
         self.place = MemoryPlace()
-        self.place.lengths[create_shard(folder, 0, 1, created=DAY * 86_400)] = Lengths(0, 0)
+        self.place.held[create_shard(folder, 0, 1, created=DAY * 86_400)] = Remembered(Lengths(0, 0))
         self.today = DAY
         self.key: bytes | None = secrets.token_bytes(32)
         self.shard: Shard | None = None
@@ -304,12 +311,19 @@ class World:
 
     async def _work(self, shard: Shard) -> None:
         self.log.end, stop = asyncio.Event(), asyncio.Event()
-        running = asyncio.create_task(ShardWorker(shard, self.log, self.place).run(stop))
+        running = asyncio.create_task(ShardWorker(shard, self.log, await self._begun(shard)).run(stop))
         at_the_end = asyncio.create_task(self.log.end.wait())
         await asyncio.wait([running, at_the_end], return_when=asyncio.FIRST_COMPLETED)
         at_the_end.cancel()
         stop.set()
         await running
+
+    async def _begun(self, shard: Shard) -> Life | None:
+        if not self.guarded:
+            return None
+        remembered = await recalled(self.place, shard.name)
+        token = await begin_life(self.folder / LIVES, remembered, lambda new: self.place.write(shard.name, new))
+        return Life(self.place, shard.name, token)
 
     def payloads(self) -> dict[str, set[bytes]]:
         """By the id of a chunk: every byte string that the log was given."""
@@ -361,7 +375,13 @@ def _effects_of(point: Points, folder: Path) -> Iterator[None]:
 
         return carry_out
 
+    def watched_put(path: Path, data: bytes) -> None:
+        point("before the tokens")
+        put(path, data)
+        point("after the tokens")
+
     with (
+        mock.patch.object(life, "put", watched_put),
         mock.patch.object(LedgerFile, "append", watched("append", LedgerFile.append)),
         mock.patch.object(LedgerFile, "sync", watched("sync", LedgerFile.sync)),
         mock.patch.object(LedgerFile, "prepare", watched("prepare", LedgerFile.prepare)),

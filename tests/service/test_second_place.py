@@ -1,6 +1,10 @@
 """A second place of one sidecar: an older copy of its ledger is refused, until somebody accepts it."""
 
+import hashlib
 import shutil
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -12,8 +16,10 @@ from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.guarded import GuardedLedger, accept, guarded
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.second_place import FilePlace, GuardedLedger, accept, guarded
+from eyestream.rim.ledger.second_place import FilePlace
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
@@ -33,8 +39,14 @@ def spend(ledger: GuardedLedger, chunk: int) -> None:
     assert isinstance(ledger.reserve([asked], 20_000)[0], Granted)
 
 
+@contextmanager
+def opened(ledger_path: Path, place: Path) -> Iterator[GuardedLedger]:
+    with Ledger(ledger_path, ceilings=Ceilings()) as ledger, guarded(ledger, ledger_path, place) as own:
+        yield own
+
+
 def spent(folder: Path, chunks: range) -> None:
-    with Ledger(folder / "ledger", ceilings=Ceilings()) as ledger, guarded(ledger, folder / "place") as own:
+    with opened(folder / "ledger", folder / "place") as own:
         for chunk in chunks:
             spend(own, chunk)
 
@@ -43,7 +55,7 @@ def spent(folder: Path, chunks: range) -> None:
 def settings(tmp_path: Path) -> Settings:
     made = with_place(tmp_path)
     with Ledger(made.sidecar.ledger, ceilings=Ceilings()) as ledger:
-        assert accept(ledger, tmp_path / "place") == (0, 0)
+        assert accept(ledger, made.sidecar.ledger, tmp_path / "place") == (0, 0)
     return made
 
 
@@ -75,7 +87,7 @@ def test_the_second_place_knows_before_a_release_can_begin(
         order.append(self._path.name)
         write(self)
 
-    with Ledger(settings.sidecar.ledger, ceilings=Ceilings()) as ledger, guarded(ledger, tmp_path / "place") as own:
+    with opened(tmp_path / "ledger", tmp_path / "place") as own:
         monkeypatch.setattr(LedgerFile, "sync", sync)
         spend(own, 0)
     assert order[-1] == "place"
@@ -88,7 +100,7 @@ def test_a_second_place_that_cannot_be_written_grants_nothing(
     def full(self: LedgerFile, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    with Ledger(settings.sidecar.ledger, ceilings=Ceilings()) as ledger, guarded(ledger, tmp_path / "place") as own:
+    with opened(tmp_path / "ledger", tmp_path / "place") as own:
         monkeypatch.setattr(LedgerFile, "append", full)
         monkeypatch.setattr(Ledger, "reserve", lambda self, asked, day: [Granted(one) for one in asked])
         with pytest.raises(LedgerError, match="place: cannot be written durably: No space left"):
@@ -105,10 +117,95 @@ def test_one_that_is_missing_or_of_another_ledger_is_named(settings: Settings, t
     (tmp_path / "other").mkdir()
     other = with_place(tmp_path / "other")
     with Ledger(other.sidecar.ledger, ceilings=Ceilings()) as ledger:
-        accept(ledger, tmp_path / "other" / "place")
+        accept(ledger, other.sidecar.ledger, tmp_path / "other" / "place")
         shutil.copy(tmp_path / "other" / "place", tmp_path / "place")
     with pytest.raises(LedgerError, match="of another ledger"), assemble(resolved(settings), lambda: 0):
         pass
+
+
+def test_a_copy_that_was_overtaken_is_refused_however_often_it_is_started(settings: Settings, tmp_path: Path) -> None:
+    """It had reserved and ended, before the second place knew: it is as long as the one that went on from the copy."""
+    copy, lost = tmp_path / "copy", tmp_path / "lost"
+    spent(tmp_path, range(1))
+    for name in ("ledger", "ledger.lives"):
+        shutil.copy(tmp_path / name, tmp_path / f"newest-{name}")
+    with Ledger(tmp_path / "ledger", ceilings=Ceilings()) as ledger:
+        ledger.reserve([Request(StreamKey("e", "features"), 1, 0, 3, 4, Charge.of(1.0))], 20_000)
+    for folder, first in ((lost, ""), (copy, "newest-")):
+        folder.mkdir()
+        for name in ("ledger", "ledger.lives"):
+            shutil.copy(tmp_path / f"{first}{name}", folder / name)
+
+    def go_on(folder: Path, chunk: int) -> None:
+        with opened(folder / "ledger", tmp_path / "place") as own:
+            spend(own, chunk)
+
+    go_on(copy, 1)
+    for _ in range(3):
+        with pytest.raises(LedgerError, match="another copy was opened after this one"):
+            go_on(lost, 1)
+    go_on(copy, 2)
+
+
+def test_a_ledger_from_before_lives_had_tokens_goes_on_once(settings: Settings, tmp_path: Path) -> None:
+    """Of two copies, the first that is opened; the second place is written in today's form."""
+    with Ledger(tmp_path / "ledger", ceilings=Ceilings()) as ledger:
+        name = hashlib.blake2b(ledger_name(ledger.header.ledger_id).encode(), digest_size=16).digest()
+    (tmp_path / "ledger.lives").unlink()
+    body = name + struct.pack("<QQ", 0, 0)
+    (tmp_path / "place").write_bytes(2 * (body + hashlib.blake2b(body, digest_size=16).digest()) + b"torn")
+    shutil.copy(tmp_path / "ledger", tmp_path / "old")
+    spent(tmp_path, range(1))
+    spent(tmp_path, range(1, 2))
+    (tmp_path / "old").replace(tmp_path / "ledger")
+    (tmp_path / "ledger.lives").unlink()
+    with pytest.raises(LedgerError, match="older than what was released"):
+        spent(tmp_path, range(2, 3))
+
+
+def test_of_two_copies_from_before_the_second_is_refused(settings: Settings, tmp_path: Path) -> None:
+    test_a_ledger_from_before_lives_had_tokens_goes_on_once(settings, tmp_path)
+    with Ledger(tmp_path / "ledger", ceilings=Ceilings()) as ledger:
+        for chunk in range(2):  # as long as the other one
+            ledger.reserve([Request(KEY, 1, 4 * chunk, 4 * chunk + 3, 4, Charge.of(1.0))], 20_000)
+    with pytest.raises(LedgerError, match="another copy was opened after this one"):
+        spent(tmp_path, range(2, 3))
+
+
+def test_a_second_place_that_was_replaced_under_a_life_grants_nothing(settings: Settings, tmp_path: Path) -> None:
+    with opened(tmp_path / "ledger", tmp_path / "place") as own:
+        spend(own, 0)
+        shutil.copy(tmp_path / "place", tmp_path / "other")
+        (tmp_path / "other").replace(tmp_path / "place")
+        with pytest.raises(LedgerError, match="has written the second place, or has replaced it"):
+            spend(own, 1)
+
+
+def test_the_command_compares_copies_and_accepts_one(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path("config/sidecar.toml").read_text().replace('ledger = "ledger"', 'second_place = "place"')
+    (tmp_path / "sidecar.toml").write_text(text)
+    command = ["budget", "--config", str(tmp_path / "sidecar.toml")]
+    for name in ("ledger", "ledger.lives"):
+        shutil.copy(tmp_path / name, tmp_path / name.replace("ledger", "old"))
+    with opened(tmp_path / "ledger", tmp_path / "place") as own:
+        spend(own, 0)
+        main([*command, "--compare", str(tmp_path / "old"), str(tmp_path / "ledger")])  # while it is at work
+    said = capsys.readouterr().out
+    assert "old: 0 chunks in the ledger: older than what was released" in said
+    assert f"go on from {tmp_path / 'ledger'}: all others are refused" in said
+    (tmp_path / "ledger").rename(tmp_path / "lost")
+    for name in ("ledger", "ledger.lives"):
+        shutil.copy(tmp_path / name.replace("ledger", "old"), tmp_path / name)
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--compare"])
+    assert ended.value.code == 1
+    assert "none of these can go on" in capsys.readouterr().out
+    main([*command, "--accept"])
+    main([*command, "--compare"])
+    assert "can go on" in capsys.readouterr().out
+    spent(tmp_path, range(1))
 
 
 def test_the_command_accepts_an_older_ledger_and_says_what_is_forgotten(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.errors import LinkError, ShardError
+from eyestream.errors import ConfigError, LinkError, ShardError
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.second_place import Lengths
+from eyestream.rim.ledger.second_place import Lengths, Remembered
 from eyestream.rim.logs.log import Log, Publication, partition_of
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.ops.metrics import serve, worker_pages
@@ -159,53 +159,95 @@ async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_ano
         assert (await log.bounds()).epoch != before.epoch
 
 
-async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
+@contextlib.asynccontextmanager
+async def buckets(server: NatsServer, count: int) -> AsyncIterator[list[Any]]:
+    """As many processes have, on one connection."""
     from eyestream.rim.logs.nats.bucket import Bucket, make_bucket
     from eyestream.rim.logs.nats.log import connected
 
     async with connected([server.url]) as client:
         await make_bucket(client, 1)
-        bucket = Bucket(client)
-        assert await bucket.read("a") is None
-        await bucket.write("a", Lengths(2**40, 7))
         await make_bucket(client, 1)
-        assert await bucket.read("a") == Lengths(2**40, 7)
+        yield [Bucket(client) for _ in range(count)]
+
+
+def of(ledger: int, outbox: int, life: str = "a" * 32) -> Remembered:
+    return Remembered(Lengths(ledger, outbox), life)
+
+
+async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
+    async with buckets(server, 2) as (bucket, other):
+        assert await bucket.read("a") is None
+        await bucket.write("a", of(2**40, 7))
+        assert await other.read("a") == of(2**40, 7)
+        assert await other.read("b") is None
+        await other._set("b", b"5 6 0123456789abcdef", 0)
+        assert await bucket.read("b") == of(5, 6, ""), "of a version whose lives had no tokens"
+        await other._set("c", b"something", 0)
+        with pytest.raises(ShardError, match="holds something else"):
+            await bucket.read("c")
 
 
 async def test_of_two_workers_on_copies_of_a_shard_one_ends(server: NatsServer) -> None:
-    """Whoever was there first is told so before it publishes; the one that read last goes on."""
-    from eyestream.rim.logs.nats.bucket import Bucket, make_bucket
-    from eyestream.rim.logs.nats.log import connected
-
-    async with connected([server.url]) as client:
-        await make_bucket(client, 1)
-        first, second = Bucket(client), Bucket(client)
-        await first.write("a", Lengths(1, 1))
-        assert await second.read("a") == Lengths(1, 1)
-        await second.write("a", Lengths(2, 2))
-        with pytest.raises(ShardError, match="another worker is at work on a copy"):
-            await first.write("a", Lengths(2, 3))
-        await second.write("a", Lengths(3, 3))
-        with pytest.raises(ShardError, match="another worker is at work on a copy"):
-            await first.write("a", Lengths(3, 3))  # copies that read the same log are as long
+    """Whoever was there first is told so before it publishes; the one that wrote last goes on."""
+    async with buckets(server, 2) as (first, second):
+        await first.write("a", of(1, 1))
+        assert await second.read("a") == of(1, 1)
+        await second.write("a", of(1, 1, "b" * 32))
+        for _ in range(3):
+            with pytest.raises(ShardError, match="another worker is at work on a copy"):
+                await first.write("a", of(2, 3))
+        await second.write("a", of(3, 3, "b" * 32))
 
 
 async def test_a_second_place_whose_answer_was_lost_is_written_again(server: NatsServer) -> None:
     """As in an election: what was written then may be older by now than what is to be written."""
-    from eyestream.rim.logs.nats.bucket import Bucket, make_bucket
-    from eyestream.rim.logs.nats.log import connected
-
-    async with connected([server.url]) as client:
-        await make_bucket(client, 1)
-        bucket = Bucket(client)
-        await bucket.write("a", Lengths(1, 1))
-        before = bucket._revision
-        await bucket.write("a", Lengths(2, 2))
-        bucket._revision = before
+    async with buckets(server, 2) as (bucket, other):
+        await bucket.write("a", of(1, 1))
+        before, tried = bucket._revision, {of(2, 2): b"life aaaa 2 2 stamp"}
+        await bucket._set("a", tried[of(2, 2)], before)
+        bucket._tried = tried
         with pytest.raises(LinkError, match="was lost"):
-            await bucket.write("a", Lengths(3, 3))
-        await bucket.write("a", Lengths(3, 3))
-        assert await Bucket(client).read("a") == Lengths(3, 3)
+            await bucket.write("a", of(3, 3))
+        await bucket.write("a", of(3, 3))
+        assert await other.read("a") == of(3, 3)
+
+
+async def test_a_copy_of_a_process_is_another_worker(server: NatsServer) -> None:
+    """As of a machine that was copied at work: both have one token, and both write the same lengths."""
+    async with buckets(server, 2) as (one, copied):
+        await one.write("a", of(1, 1))
+        copied._revision = one._revision
+        await copied.write("a", of(2, 2))
+        with pytest.raises(ShardError, match="another worker"):
+            await one.write("a", of(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("durable", "told", "new", "said"),
+    [
+        (True, True, True, None),
+        (False, True, False, r"n0 does not sync at each writing.*`sync_interval: always`"),
+        (True, False, False, r"nobody tells whether the NATS server n0 syncs.*\[fleet\] monitoring"),
+        (False, False, True, r"nobody tells whether the NATS server n0 syncs"),
+    ],
+)
+async def test_a_second_place_that_a_loss_of_power_may_roll_back_is_refused(
+    tmp_path: Path, durable: bool, told: bool, new: bool, said: str | None
+) -> None:
+    server = NatsServer(tmp_path / "nats", 1, durable=durable)
+    server.start()
+    pages = [server.page_url if told else "http://127.0.0.1:1"]
+    try:
+        planned = load(fleet_config(tmp_path, "nats", [server.url], 1, ["d0"], pages=pages))
+        stop = asyncio.Event()
+        stop.set()
+        work = found_shard(planned, 0, 0) if new else run_shard(planned, 0, lambda: 0, stop)
+        with contextlib.nullcontext() if said is None else pytest.raises(ConfigError, match=said):
+            await work
+        assert (tmp_path / "shards").exists() == (said is None)
+    finally:
+        server.kill()
 
 
 async def test_the_secret_of_a_log_is_one_and_lives_in_memory_alone(server: NatsServer, tmp_path: Path) -> None:

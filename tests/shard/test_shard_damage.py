@@ -10,6 +10,7 @@ from eyestream.errors import LedgerError, ShardError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.records import NAME, RELEASED, REPAIRED, SETTLED
+from eyestream.rim.ledger.second_place import Remembered
 from eyestream.rim.logs.log import Entry
 from eyestream.rim.shard.frames import ReleasedChunk
 from eyestream.rim.shard.shard import Shard
@@ -82,7 +83,7 @@ def of(folder: Path, messages: list[Entry]) -> World:
 
 def publish(one: World, shard: Shard, found: list[ReleasedChunk]) -> None:
     """As a worker does."""
-    one.place.lengths[shard.name] = shard.lengths
+    one.place.held[shard.name] = Remembered(shard.lengths)
     one.log.published += [(chunk.id, one.log.entries[0].key._replace(device=chunk.device), b"") for chunk in found]
     shard.acknowledge(found)
 
@@ -114,7 +115,7 @@ def test_two_stretches_of_damage_are_charged(tmp_path: Path) -> None:
     """The first one, of d, closes the session of e: that looks as if the chunks of e that wait had been charged."""
     one = of(tmp_path / "s", SECOND[:4] + FIRST[:6] + SECOND[4:14])
     lived(one, 10, 4)
-    path, told = one.folder / "ledger", next(iter(one.place.lengths.values())).ledger
+    path, told = one.folder / "ledger", next(iter(one.place.held.values())).lengths.ledger
     found = kinds(path)
     last_told = [number for number, kind in enumerate(found) if kind == RELEASED][told - 1]
     assert found[last_told - 1] == SETTLED
@@ -129,7 +130,7 @@ def test_what_damage_was_charged_outlives_more_damage(tmp_path: Path) -> None:
     """The record of the repair lies beside the damage; nothing but it says that the chunks after it were charged."""
     one, settings = of(tmp_path / "s", FIRST), shard_settings("d")
     lived(one, 3, 3)
-    path, told = one.folder / "ledger", next(iter(one.place.lengths.values())).ledger
+    path, told = one.folder / "ledger", next(iter(one.place.held.values())).lengths.ledger
     found = kinds(path)
     damage(path, range([number for number, kind in enumerate(found) if kind == RELEASED][told], len(found)))
     with one.opened() as shard:

@@ -15,13 +15,15 @@ import pytest
 from eyestream.errors import LedgerError, LinkError, ShardError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, refuse_shorter
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, refuse_shorter
 from eyestream.rim.logs.log import Entry
-from eyestream.rim.shard.directory import LEDGER, OUTBOX, create_shard, held_outbox, opened_shard
+from eyestream.rim.shard.directory import LEDGER, LIVES, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.frames import Contents, ReleasedChunk, Step, pack, unpack
 from eyestream.rim.shard.worker import ShardWorker
 from tests.rigs.shards import CountingMechanism, Points, World, damage_from_last_reservation, raw_log, shard_settings
 from tests.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
+
+LIFE = "0123456789abcdef" * 2
 
 
 def raised(one: World) -> BaseException:
@@ -103,14 +105,15 @@ def test_control_without_a_second_place_an_old_volume_is_not_noticed(tmp_path: P
     shutil.copytree(one.folder, tmp_path / "old")
     assert one.live()
     shutil.copytree(tmp_path / "old", one.folder, dirs_exist_ok=True)
-    one.place.lengths = dict.fromkeys(one.place.lengths, Lengths(0, 0))
+    (one.folder / LIVES).unlink()
+    one.place.held = dict.fromkeys(one.place.held, Remembered(Lengths(0, 0)))
     assert one.live()
     assert any("byte strings" in fault for fault in faults(one))
 
 
 def test_a_shard_that_the_second_place_does_not_know(tmp_path: Path) -> None:
     one = world(tmp_path / "shard")
-    one.place.lengths.clear()
+    one.place.held.clear()
     assert "knows nothing of it" in str(raised(one))
 
 
@@ -359,7 +362,7 @@ def test_damage_anywhere_in_the_outbox(tmp_path: Path, at: int) -> None:
         assert "its beginning is damaged" in str(raised(one))
         return
     assert "older than what was released" in str(raised(one))
-    one.place.lengths = dict.fromkeys(one.place.lengths, Lengths(0, 0))
+    one.place.forget_lengths()
     assert one.live()
     assert all(len(payloads) == 1 for payloads in one.payloads().values())
 
@@ -394,17 +397,17 @@ async def test_a_second_place_in_a_file(tmp_path: Path) -> None:
     place = FilePlace(path)
     assert await place.read("a") is None
     for count in range(3):
-        await place.write("a", Lengths(count, 7))
+        await place.write("a", Remembered(Lengths(count, 7)))
     place.close()
     path.write_bytes(path.read_bytes()[:-5])
     place = FilePlace(path)
-    assert await place.read("a") == Lengths(1, 7)
-    await place.write("a", Lengths(9, 9))
+    assert await place.read("a") == Remembered(Lengths(1, 7))
+    await place.write("a", Remembered(Lengths(9, 9), LIFE))
     with pytest.raises(LedgerError, match="of another ledger"):
         await place.read("b")
     place.close()
     place = FilePlace(path)
-    assert await place.read("a") == Lengths(9, 9)
+    assert await place.read("a") == Remembered(Lengths(9, 9), LIFE)
     with pytest.raises(LedgerError, match="in use"):
         FilePlace(path)
     place.close()
@@ -427,7 +430,7 @@ class Watched(Points):
     def __call__(self, name: str) -> None:
         super().__call__(name)
         if name == "publish":
-            (known,) = self._one.place.lengths.values()
+            ((known, _),) = self._one.place.held.values()
             self.early += known.ledger <= len(self._one.payloads()) or known.outbox == 0
 
 

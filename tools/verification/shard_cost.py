@@ -22,10 +22,11 @@ import aiomqtt
 
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.config import LimitSettings
-from eyestream.rim.ledger.second_place import FilePlace, Lengths
+from eyestream.rim.ledger.life import Life, begin_life
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, recalled
 from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 from eyestream.rim.plan import resolved
-from eyestream.rim.shard.directory import create_shard, held_outbox, opened_shard
+from eyestream.rim.shard.directory import LIVES, create_shard, held_outbox, opened_shard
 from eyestream.rim.shard.frames import Step
 from eyestream.rim.shard.outbox import DurableOutbox
 from eyestream.rim.shard.worker import ShardWorker
@@ -89,7 +90,7 @@ async def worker(folder: Path, rows: int) -> float:
     name = create_shard(folder / "nats", 0, 1, created=0)
     FilePlace.create(folder / "place")
     with contextlib.closing(FilePlace(folder / "place")) as place:
-        await place.write(name, Lengths(0, 0))
+        place.remember(name, Remembered(Lengths(0, 0)))
     served = resolved(settings, mechanisms={settings.stream[0].name: mechanism}).served
     streams = [(device, stream.mechanism) for device, stream in served.values()]
     try:
@@ -100,7 +101,9 @@ async def worker(folder: Path, rows: int) -> float:
                 opened_shard(folder / "nats", outbox, streams, ceilings=Ceilings(), today=lambda: 20_000) as shard,
                 contextlib.closing(FilePlace(folder / "place")) as place,
             ):
-                made, stop = ShardWorker(shard, NatsLog(client, 0), place), asyncio.Event()
+                remembered = await recalled(place, name)
+                token = await begin_life(folder / "nats" / LIVES, remembered, lambda new: place.write(name, new))
+                made, stop = ShardWorker(shard, NatsLog(client, 0), Life(place, name, token)), asyncio.Event()
                 work = asyncio.create_task(made.run(stop))
                 found = await rows_a_second(server.mqtt_port, rows, lambda: made.published)
                 stop.set()

@@ -259,7 +259,9 @@ async def run(options: argparse.Namespace, folder: Path) -> list[str]:
         urls = [server.url for server in servers]
         async with connected(urls) as client:
             await patiently(client.jetstream().account_info)
-            config = fleet_config(folder, "nats", urls, PARTITIONS, names(options), second_place="")
+            config = fleet_config(
+                folder, "nats", urls, PARTITIONS, names(options), pages=[one.page_url for one in servers]
+            )
             with await asyncio.to_thread(Workers, config, PARTITIONS) as workers:
                 return await Trial(options, workers, client, servers).run()
     finally:

@@ -32,7 +32,10 @@ class FleetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     second_place
         A folder on another disk, for `eyestream.rim.ledger.second_place`; with NATS a bucket there when it is left out.
     replicas
-        Copies of each message in the log.
+        Copies of each message in the log, and of a second place there.
+    monitoring
+        ``http://host:port`` of the monitoring page of each NATS server, by default port 8222 of each of `servers`: a
+        second place there is used when they tell that it outlives a loss of power.
     raw_age_s
         How long the log keeps raw rows: longer than any worker is away.
     released_age_s
@@ -45,6 +48,7 @@ class FleetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: Path
     second_place: Path | None = None
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 3
+    monitoring: tuple[Annotated[str, msgspec.Meta(pattern="^https?://")], ...] = ()
     raw_age_s: Annotated[float, msgspec.Meta(gt=0)] = 300.0
     released_age_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
     username: str | None = None
@@ -65,11 +69,12 @@ class LogEntry:
     needs, extra
         The package of its client, and the extra of eyestream that installs it.
     opens
-        ``module:NAME`` of what is called with a fleet and a partition. It gives an asynchronous context with the
-        `eyestream.rim.logs.log.Log` of the partition and a second place there, or None. Only its module needs the
-        client.
+        ``module:NAME`` of what is called with a fleet, a partition, and whether its shard is made now. It gives an
+        asynchronous context with the `eyestream.rim.logs.log.Log` of the partition and a second place there, or None.
+        Only its module needs the client.
     second_place
-        Whether it has a second place of its own.
+        ``module:NAME`` of what is called with a fleet, and gives an asynchronous context with its second place, for
+        those who only look; None: it has none.
     raw
         Where raw rows are, and for how long, in a sentence.
     tls
@@ -82,7 +87,7 @@ class LogEntry:
     needs: str
     extra: str
     opens: str
-    second_place: bool
+    second_place: str | None
     raw: Callable[[FleetSettings], str]
     tls: Callable[[FleetSettings], bool]
     listener: Callable[[FleetSettings], str] | None = None

@@ -26,7 +26,7 @@ try:
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LedgerFile", "create_file", "read_pieces"]
+__all__ = ["LedgerFile", "create_file", "put", "read_pieces"]
 
 _PIECE_BYTES = 1 << 22
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -57,6 +57,33 @@ def create_file(path: Path, data: bytes) -> None:
     except OSError as error:
         path.unlink(missing_ok=True)
         raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
+
+
+def put(path: Path, data: bytes) -> None:
+    """Let the file at `path` hold `data` alone, durably; mode 0600. For whoever holds what lies beside it.
+
+    Raises
+    ------
+    LedgerError
+        It cannot be written: it holds what it held, or `data`.
+    """
+    beside = _beside(path)
+    try:
+        beside.unlink(missing_ok=True)
+        fd = os.open(beside, _NEW_FILE, 0o600)
+        try:
+            _write(fd, data)
+            _sync_whole(fd)
+        finally:
+            os.close(fd)
+        os.rename(beside, path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot be written durably: {error.strerror}") from None
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.rewritten")
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -170,7 +197,7 @@ class LedgerFile:
     def __init__(self, path: Path) -> None:
         _need_locks(path)
         self._path = path
-        self._beside = path.with_name(f".{path.name}.rewritten")
+        self._beside = _beside(path)
         self._fd = _open(path, os.O_RDWR | os.O_APPEND)
         try:
             _check_rights(path, self._fd)
@@ -195,6 +222,14 @@ class LedgerFile:
     def pieces(self) -> Iterator[bytes]:
         """The bytes of the file, from its beginning."""
         return _pieces(self._path, self._fd)
+
+    def is_there(self, size: int) -> bool:
+        """Whether the name still leads to this file, and nobody else has written it: it has `size` bytes.
+
+        Raises OSError.
+        """
+        held = os.fstat(self._fd)
+        return held.st_size == size and os.path.samestat(held, os.stat(self._path))
 
     def append(self, data: bytes) -> None:
         """Write at the end; not durable yet. Raises OSError, also when only a part was written."""

@@ -15,16 +15,17 @@ from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.second_place import Lengths, refuse_shorter
+from eyestream.rim.ledger.life import refuse_overtaken
+from eyestream.rim.ledger.second_place import Lengths, Remembered, refuse_shorter
 from eyestream.rim.shard.frames import Contents
 from eyestream.rim.shard.outbox import DurableOutbox, create_outbox
 from eyestream.rim.shard.resuming import Seal
 from eyestream.rim.shard.shard import Shard
 from eyestream.streams import StreamKey
 
-__all__ = ["LEDGER", "OUTBOX", "create_shard", "held_outbox", "opened_shard"]
+__all__ = ["LEDGER", "LIVES", "OUTBOX", "create_shard", "held_outbox", "opened_shard"]
 
-LEDGER, OUTBOX = "ledger", "outbox"
+LEDGER, OUTBOX, LIVES = "ledger", "outbox", "lives"
 
 
 def create_shard(folder: Path, partition: int, partitions: int, *, created: int) -> str:
@@ -100,7 +101,7 @@ def opened_shard(
     today: Callable[[], int],
     levels: int = 1,
     key: bytes | None = None,
-    remembered: Lengths | None = None,
+    remembered: Remembered | None = None,
 ) -> Iterator[Shard]:
     """The shard in `folder`, held by this process alone.
 
@@ -121,29 +122,32 @@ def opened_shard(
         For `Seal`; None: the log has none.
     remembered
         What the second place says, asked while the outbox was held; None: there is none. Then what cannot be read at
-        the end of a file counts as spent, and is never computed again.
+        the end of a file counts as spent, and is never computed again. With one, `begin_life` comes next.
 
     Raises
     ------
     ShardError
         Its files do not belong together, or the outbox has a chunk of which the ledger knows nothing.
     LedgerError
-        Its files are shorter than what is remembered, in use by another process, or cannot be written.
+        Its files are shorter than what is remembered, overtaken by a copy, in use by another process, or cannot be
+        written.
     """
 
     def suffices(book: Book) -> bool:
         held = outbox.contents
         if remembered is None or ledger_name(book.header.ledger_id) != held.ledger:
             return False
-        long_enough = book.released >= remembered.ledger and held.frames >= remembered.outbox
+        lengths = remembered.lengths
+        long_enough = book.released >= lengths.ledger and held.frames >= lengths.outbox
         return long_enough and _knows_all(book.mark, held)
 
     with Ledger(folder / LEDGER, ceilings=ceilings, suffices=suffices) as ledger:
         if ledger_name(ledger.header.ledger_id) != outbox.contents.ledger:
             raise ShardError("the ledger and the outbox of a shard belong together; these do not")
         if remembered is not None:
-            lengths = Lengths(ledger.released, outbox.contents.frames)
-            refuse_shorter(f"shard {outbox.contents.ledger}", lengths, remembered)
+            where, lengths = f"shard {outbox.contents.ledger}", Lengths(ledger.released, outbox.contents.frames)
+            refuse_shorter(where, lengths, remembered.lengths)
+            refuse_overtaken(where, folder / LIVES, remembered)
         if not _knows_all(ledger.mark, outbox.contents):
             raise ShardError(
                 f"{folder / LEDGER}: is damaged: chunks in the outbox are of rows that it does not know; put the "

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from eyestream.errors import LinkError
-from eyestream.rim.ledger.second_place import Lengths, SecondPlace
+from eyestream.rim.ledger.life import Life
+from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.logs.log import Entry, Log, Publication
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.shard.frames import ReleasedChunk
@@ -47,8 +48,8 @@ class ShardWorker:
         Open.
     log
         Its partition.
-    second_place
-        Learns how long the files are before anything is published; `recalled` has asked it. None: nobody does.
+    life
+        Begun. Its second place learns how long the files are before anything is published. None: nobody does.
 
     Attributes
     ----------
@@ -59,8 +60,8 @@ class ShardWorker:
     breaks : how often it stopped being read.
     """
 
-    def __init__(self, shard: Shard, log: Log, second_place: SecondPlace | None = None) -> None:
-        self.shard, self._log, self._second_place = shard, log, second_place
+    def __init__(self, shard: Shard, log: Log, life: Life | None = None) -> None:
+        self.shard, self._log, self._life = shard, log, life
         self._waiting: deque[ReleasedChunk] = deque(shard.waiting)
         self._acknowledged: list[ReleasedChunk] = []
         self._lengths, self._remembered = shard.lengths, Lengths(-1, -1)
@@ -81,7 +82,7 @@ class ShardWorker:
         Raises
         ------
         ShardError
-            Another worker is at work on a copy of the shard.
+            Another worker has begun a life with a copy of the shard. Nothing that it does not have was published.
         LedgerError
             The shard, or its second place, cannot be written any more.
         """
@@ -175,6 +176,6 @@ class ShardWorker:
     async def _remember(self) -> None:
         """Before anything is published: let the second place know how long the shard's files are."""
         lengths = self._lengths
-        if self._second_place is not None and lengths != self._remembered:
-            await self._second_place.write(self.shard.name, lengths)
+        if self._life is not None and lengths != self._remembered:
+            await self._life.remember(lengths)
             self._remembered = lengths

@@ -79,16 +79,16 @@ def assemble(
     ConfigError
         A source, a claim or a broker's settings cannot be used; a device has another ledger.
     LedgerError
-        There is no ledger, or it cannot be used, or it is older than the second place remembers.
+        There is no ledger, or it cannot be used, or it is older than the second place remembers, or overtaken.
     """
     settings = plan.settings
     with contextlib.ExitStack() as stack:
         ledger = stack.enter_context(Ledger(settings.sidecar.ledger, ceilings=plan.ceilings))
         reserving: SpendingLedger = ledger
         if settings.sidecar.second_place is not None:
-            from eyestream.rim.ledger.second_place import guarded  # noqa: PLC0415  for who has one
+            from eyestream.rim.ledger.guarded import guarded  # noqa: PLC0415  for who has one
 
-            reserving = stack.enter_context(guarded(ledger, settings.sidecar.second_place))
+            reserving = stack.enter_context(guarded(ledger, settings.sidecar.ledger, settings.sidecar.second_place))
         for device in settings.device:
             ledger.refuse_moved(device.id, "[[device]]")
         sidecar = Sidecar(

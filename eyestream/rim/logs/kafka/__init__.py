@@ -18,7 +18,7 @@ ENTRY = LogEntry(
     needs="confluent-kafka",
     extra="kafka",
     opens="eyestream.rim.logs.kafka.opening:opened",
-    second_place=False,
+    second_place=None,
     raw=_raw,
     tls=_tls,
 )

@@ -13,7 +13,7 @@ __all__ = ["opened"]
 
 
 @contextlib.asynccontextmanager
-async def opened(fleet: FleetSettings, partition: int) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
+async def opened(fleet: FleetSettings, partition: int, new: bool) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
     """The partition. Raises ConfigError for a password file that cannot be read."""
     files = {"ca": fleet.ca_file, "certificate": fleet.cert_file, "key": fleet.key_file}
     options = {f"ssl.{name}.location": str(path) for name, path in files.items() if path is not None}
