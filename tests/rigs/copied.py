@@ -8,7 +8,6 @@ from pathlib import Path
 
 from eyestream.errors import EyestreamError, LinkError
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.mechanism import Mechanism
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.guarded import accept, guarded
 from eyestream.rim.ledger.ledger import Ledger
@@ -51,7 +50,7 @@ class _Worker:
             opened_shard(
                 self.folder,
                 outbox,
-                self.world.streams,
+                self.world.streams,  # type: ignore[arg-type]
                 ceilings=Ceilings(),
                 today=lambda: DAY,
                 remembered=remembered,
@@ -120,9 +119,7 @@ class ShardHistory(History):
         self.begin: Callable[..., Awaitable[str]] = begin_life
         self.hasty = False
         devices = ("d", "e")[: self.luck.choice([1, 2])]
-        self.streams: list[tuple[DeviceSettings, Mechanism]] = [
-            (shard_settings(device), CountingMechanism()) for device in devices
-        ]
+        self.streams = [(shard_settings(device), CountingMechanism()) for device in devices]
         chunks = self.luck.choice([2, 4, 6])
         self.log, self.wanted = raw_log(devices, chunks, seed=seed), chunks * len(devices)
         self.fed = len(self.log)
