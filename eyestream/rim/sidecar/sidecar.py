@@ -48,6 +48,9 @@ WILL_DELAY_SECONDS = 5
 AGAIN_SECONDS = (1.0, 10.0)
 """So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
 
+DISPUTE_SECONDS = 0.2
+"""What is disputed is withheld at once, and said after so long."""
+
 
 class Sidecar:
     """One process's work; `run` does it until it is asked to stop.
@@ -232,7 +235,9 @@ class Sidecar:
 
     def _note_dispute(self) -> None:
         self.pipeline.disputed = self._owners.disputed
-        self._note_change()
+        if not self._status_is_due:  # soon: a flood of words must not have us say all of them in each turn
+            self._status_is_due = True
+            asyncio.get_running_loop().call_later(DISPUTE_SECONDS, self._say_status)
 
     def _publish(self, topic: str, payload: bytes) -> None:
         """The chunk, for which somebody waits; what it leaves of the budget is said with the rest of the turn."""
