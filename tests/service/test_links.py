@@ -29,13 +29,13 @@ def reason(broker: ScriptedBroker) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("again_s", [(0.3,), ()])
+@pytest.mark.parametrize("again_s", [(1.5,), ()])
 async def test_a_will_that_comes_after_the_new_status_does_not_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again_s: tuple[float, ...]
 ) -> None:
     """A broker of many threads: the session is taken over, the new status is taken, then the old will is published."""
     monkeypatch.setattr(sidecar_module, "AGAIN_SECONDS", again_s)
-    async with ScriptedBroker(will_delay_s=0.3) as broker, running(settings_for(broker.url, tmp_path)) as sidecar:
+    async with ScriptedBroker(will_delay_s=1.8) as broker, running(settings_for(broker.url, tmp_path)) as sidecar:
         await until(lambda: reason(broker) == "ready")
         await asyncio.sleep(0.4)  # the words of the first link are all said
         broker.drop(client_ids(sidecar)[0])
