@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from eyestream.rim.ops.metrics import serve, worker_pages
 from eyestream.rim.plan import load
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
-from eyestream.rim.shard.fleet import found_shard, run_shard
+from eyestream.rim.shard.fleet import accept_shard, copies_of_shard, found_shard, run_shard
 from eyestream.rim.shard.worker import ShardWorker
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import until
@@ -221,6 +222,26 @@ async def test_a_copy_of_a_process_is_another_worker(server: NatsServer) -> None
         await copied.write("a", of(2, 2))
         with pytest.raises(ShardError, match="another worker"):
             await one.write("a", of(2, 2))
+
+
+async def test_a_shard_whose_second_place_was_lost_goes_on_when_somebody_accepts_it(
+    server: NatsServer, tmp_path: Path
+) -> None:
+    """And no copy of it does any more. Looking makes no bucket."""
+    from eyestream.rim.logs.nats.log import connected
+
+    planned = load(fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], pages=[server.page_url]))
+    own, copy = tmp_path / "shards" / "shard-0", tmp_path / "copy"
+    await found_shard(planned, 0, 0)
+    shutil.copytree(own, copy)
+    async with connected([server.url]) as client:
+        await client.jetstream().delete_key_value("eyestream_shards")
+        assert (await copies_of_shard(planned, 0, [own, copy]))[1] is None
+        assert "KV_eyestream_shards" not in [one.config.name for one in await client.jetstream().streams_info()]
+    assert await accept_shard(planned, 0) == (own, Lengths(0, 0), Lengths(0, 0))
+    copies, remembered = await copies_of_shard(planned, 0, [own, copy])
+    assert remembered is not None
+    assert [one.can_go_on(remembered) for one in copies] == [True, False]
 
 
 @pytest.mark.parametrize(
