@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import DeliverPolicy
@@ -170,11 +171,17 @@ class Trial:
             await until(lambda: self._counts[own] <= min(self._counts.values()) + _AHEAD, 120.0)
 
     async def _read_all(self) -> None:
-        """What the log keeps."""
-        jetstream = self._client.jetstream()
-        reader = await jetstream.subscribe("", stream=PRIVATE, deliver_policy=DeliverPolicy.ALL, ordered_consumer=True)
-        for _ in range((await jetstream.stream_info(PRIVATE)).state.messages):
-            note(self._seen, await reader.next_msg(timeout=10))
+        """What the log keeps; a worker's client would leave the headers out."""
+        client = await nats.connect([server.url for server in self._servers])
+        try:
+            jetstream = client.jetstream()
+            reader = await jetstream.subscribe(
+                "", stream=PRIVATE, deliver_policy=DeliverPolicy.ALL, ordered_consumer=True
+            )
+            for _ in range((await jetstream.stream_info(PRIVATE)).state.messages):
+                note(self._seen, await reader.next_msg(timeout=10))
+        finally:
+            await client.close()
 
     async def _kill_workers(self, own: int) -> None:
         """One life of a partition after the other; half of them end right after an effect, if they come so far."""
