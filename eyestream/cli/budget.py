@@ -54,7 +54,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     what.add_argument(
         "--today",
         action="store_true",
-        help="say that this machine's date is right, after more than a year without a release; stop the sidecar first",
+        help="say that this machine's date is right, after days with a wrong one; what was spent on later days counts "
+        "for today; stop the sidecar first",
     )
     what.add_argument(
         "--accept",
@@ -148,7 +149,7 @@ def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Re
 def _vouch(path: Path) -> None:
     day = int(time.time()) // _SECONDS_A_DAY
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        ledger.vouch_for(day)
+        ledger.begin_day_at(day)
     print(f"{path}: days go on from {_date(day)}")
 
 
@@ -192,10 +193,12 @@ def _import(path: Path, source: Path) -> None:
 
 
 def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> None:
-    header, odometers, streams, exported, _ = reading
+    header, odometers, streams, exported, _, days = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
     print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
+    if (latest := days.latest) > int(time.time()) // _SECONDS_A_DAY:
+        print(f"days are open up to {_date(latest)}, after this machine's date: a clock was wrong, here or before")
     if not odometers:
         print("nothing spent")
     for device, odometer in sorted(odometers.items()):

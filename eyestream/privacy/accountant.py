@@ -25,8 +25,9 @@ safe: it moves the window on.
 Other sums
 ----------
 *Session*: session numbers are the stream's own. The session sum of a device is the sum, over its streams, of what the
-current session of each has cost; the session of a stream is current until the stream begins another one. *Day*: the
-host's UTC day, which never goes backwards, over all streams. *Lifetime*: since the ledger began, over all streams.
+current session of each has cost; the session of a stream is current until the stream begins another one. *Day*: a
+day of the ledger, which follows the host's UTC day and is opened once (`eyestream.privacy.days`), over all streams.
+*Lifetime*: since the ledger began, over all streams.
 Every sum is of epsilon and of delta, and each may have a ceiling.
 
 Another chunk length or window
@@ -58,10 +59,12 @@ records are read in their order, so what is damaged in front of that announcemen
 it. Until its first slot a stream stands at the n and w with which it was announced first.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from eyestream.privacy.charge import NO_CEILINGS, Ceilings, bounds, level_of
-from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState, Odometer
+from eyestream.privacy.meter import NO_WINDOW_YET, Meter, MeterState, Odometer, OtherDays
 from eyestream.privacy.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.privacy.stream_account import Announcement, StreamAccount, StreamState
 from eyestream.privacy.wearers import Wearers, WearerState
@@ -102,7 +105,7 @@ class Account:
 
     @property
     def day(self) -> int:
-        """The last day on which it took a slot."""
+        """The day on which it took its last slot."""
         return self._meter.day
 
     @property
@@ -120,7 +123,7 @@ class Account:
         return None if known is None else known.mark
 
     def day_of(self, today: int) -> int:
-        """The day that a slot taken `today` belongs to: days never go backwards."""
+        """The day that a slot taken `today` counts for, where no ledger knows which days are open: the largest yet."""
         return max(today, self._meter.day)
 
     def obstacle(
@@ -135,7 +138,7 @@ class Account:
         ceilings, own
             Of the device with its wearers, and of the request's stream beneath: each must hold.
         today
-            Days since 1970, UTC.
+            The day that it counts for, in days since 1970.
         """
         meter, known, window = self._meter, self._streams.get(request.key.stream), ceilings.window_chunks
         stream = known or StreamAccount(self._announcement(request, ceilings, own))
@@ -151,12 +154,12 @@ class Account:
         if (max(meter.window, window, meter.wait) if new_window else meter.wait) > 0 or stream.wait_for(*shape) > 0:
             return "window"
         charge = request.charges[self.level(request, ceilings)]
-        day, mine = self.day_of(today), (stream.session_epsilon, stream.session_delta)
+        mine = stream.session_epsilon, stream.session_delta
         others = (self._session_epsilon - mine[0], self._session_delta - mine[1])
         mine = mine if same_session else (0, 0)
         both = (others[0] + mine[0], others[1] + mine[1])
-        found = meter.obstacle(ceilings, charge, both, day) or stream.meter.obstacle(own, charge, mine, day)
-        if found is None and request.wearer and self._wearers.forbid(request.wearer, ceilings.wearer, charge, day):
+        found = meter.obstacle(ceilings, charge, both, today) or stream.meter.obstacle(own, charge, mine, today)
+        if found is None and request.wearer and self._wearers.forbid(request.wearer, ceilings.wearer, charge, today):
             return "wearer"
         return found
 
@@ -209,8 +212,12 @@ class Account:
         epsilon: int = 0,
         delta: int = 0,
         wearer: int = 0,
+        last_day: int | None = None,
     ) -> None:
-        """Take one slot of a stream, as announced; `epsilon` is 0 when its chunk is withheld."""
+        """Take one slot of a stream, as announced; `epsilon` is 0 when its chunk is withheld.
+
+        Days before `last_day` do not come again; None: none before `day` does.
+        """
         known, meter = self._streams[stream], self._meter
         chunk, window, own_window = known.announced[:3]
         if window != meter.window:
@@ -223,12 +230,12 @@ class Account:
             self._session_delta -= known.session_delta
             known.session, known.session_epsilon, known.session_delta = session, 0, 0
         known.last_row = last_row
-        meter.take(day, epsilon, delta)
-        known.meter.take(day, epsilon, delta)
+        meter.take(day, epsilon, delta, last_day)
+        known.meter.take(day, epsilon, delta, last_day)
         if epsilon:
             self._charge(known, epsilon, delta)
         if wearer:
-            self._wearers.take(wearer, day, epsilon, delta)
+            self._wearers.take(wearer, day, epsilon, delta, last_day)
 
     def take_unreadable(self, count: int = 1) -> None:
         """Count `count` damaged records as spent: each may have been a slot of any stream, as was announced.
@@ -248,6 +255,22 @@ class Account:
             stream.meter.merge(*own)
             self._charge(stream, *own)
         self._wearers.merge(self._meter.day, epsilon, delta)
+
+    def begin_day_at(self, day: int) -> None:
+        """Let all that was spent on `day` and on days after it count for `day`."""
+        for meter in self._meters().values():
+            meter.begin_day_at(day)
+
+    def _meters(self) -> dict[str, Meter]:
+        """Every meter, by a name for it."""
+        streams = {f"streams/{name}": stream.meter for name, stream in self._streams.items()}
+        wearers = {f"wearers/{wearer}": meter for wearer, meter in self._wearers.meters.items()}
+        return {"device": self._meter, **streams, **wearers}
+
+    @property
+    def other_days(self) -> dict[str, OtherDays]:
+        """What was spent on days that may come again, by meter; hardly ever anything, and not in `state`."""
+        return {name: meter.other_days for name, meter in self._meters().items() if meter.other_days}
 
     def odometer(self) -> Odometer:
         """What has been spent so far."""
@@ -277,15 +300,23 @@ class Account:
         return AccountState(self._unreadable, self._meter.state(), streams, self._wearers.state())
 
     @classmethod
-    def restored(cls, state: AccountState) -> "Account":
-        """The account that `state` was taken from."""
-        account = cls()
-        account._unreadable, account._meter = state.unreadable, Meter.restored(state.meter)
-        account._streams = {name: StreamAccount.restored(stream) for name, stream in state.streams.items()}
+    def restored(cls, state: AccountState, other_days: Mapping[str, OtherDays] = MappingProxyType({})) -> "Account":
+        """The account that `state` was taken from, and its `other_days`."""
+        account, others = cls(), other_days
+        account._unreadable = state.unreadable
+        account._meter = Meter.restored(state.meter, others.get("device", ()))
+        account._streams = {
+            name: StreamAccount.restored(stream, others.get(f"streams/{name}", ()))
+            for name, stream in state.streams.items()
+        }
         for stream in account._streams.values():
             account._session_epsilon += stream.session_epsilon
             account._session_delta += stream.session_delta
-        account._wearers = Wearers.restored(state.wearers, account.day)
+        account._wearers = Wearers.restored(
+            state.wearers,
+            account.day,
+            {name.removeprefix("wearers/"): days for name, days in others.items() if name.startswith("wearers/")},
+        )
         return account
 
     def _charge(self, stream: StreamAccount, epsilon: int, delta: int) -> None:

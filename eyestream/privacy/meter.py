@@ -14,13 +14,17 @@ from typing import NamedTuple
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Obstacle, RowMark
 
-__all__ = ["NO_WINDOW_YET", "Meter", "MeterState", "Odometer", "StreamOdometer", "WearerOdometer"]
+__all__ = ["NO_WINDOW_YET", "Meter", "MeterState", "Odometer", "OtherDays", "StreamOdometer", "WearerOdometer"]
 
 NO_WINDOW_YET = -1
 """In the place of w, before anything was announced."""
 
 _NO_SLOTS: deque[tuple[int, int]] = deque(maxlen=0)
 """Shared by all that look at no window: an empty deque of its own has 600 bytes."""
+
+
+OtherDays = tuple[tuple[int, int, int], ...]
+"""Days that may come again, with what was spent on them: (day, epsilon, delta)."""
 
 
 class MeterState(NamedTuple):
@@ -47,7 +51,9 @@ class Meter:
     ----------
     window, wait : w, and slots still to be withheld.
     window_epsilon, window_delta : of the last w slots.
-    day, day_epsilon, day_delta : the last day, and what was spent on it.
+    day, day_epsilon, day_delta : the day of the last slot, and what was spent on it.
+    other_days : what was spent on further days that may come again (`eyestream.privacy.days`), if anything was:
+        (day, epsilon, delta).
     epsilon, delta, released, withheld : in all.
     """
 
@@ -60,6 +66,7 @@ class Meter:
         "day_epsilon",
         "delta",
         "epsilon",
+        "other_days",
         "released",
         "wait",
         "window",
@@ -72,6 +79,7 @@ class Meter:
         self.turn(window, 0)
         self.day = self.epsilon = self.delta = 0
         self.day_epsilon = self.day_delta = self._carried_epsilon = self._carried_delta = 0
+        self.other_days: OtherDays = ()
         self.released = self.withheld = 0
 
     def turn(self, window: int, wait: int) -> None:
@@ -82,9 +90,7 @@ class Meter:
 
     def obstacle(self, ceilings: Ceilings, charge: Charge, session: tuple[int, int], day: int) -> Obstacle | None:
         """Which ceiling one more slot would pass; `session`: (epsilon, delta) that its session has cost so far."""
-        c, today = ceilings, day <= self.day
-        day_epsilon = self.day_epsilon if today else self._carried_epsilon
-        day_delta = self.day_delta if today else self._carried_delta
+        c, (day_epsilon, day_delta) = ceilings, self._spent_on(day)
         epsilons: tuple[tuple[Obstacle, int | None, int], ...] = (
             ("window", c.window, self._newest_epsilon()),
             ("session", c.session, session[0]),
@@ -103,13 +109,15 @@ class Meter:
                     return name
         return None
 
-    def take(self, day: int, epsilon: int, delta: int) -> None:
-        """Take one slot; `epsilon` is 0 when its chunk is withheld."""
+    def take(self, day: int, epsilon: int, delta: int, last_day: int | None = None) -> None:
+        """Take one slot; `epsilon` is 0 when its chunk is withheld.
+
+        `last_day`: days before it do not come again (`Days.last`); None: no day before `day` does.
+        """
         if self.wait:
             self.wait -= 1
-        if day > self.day:
-            self.day, self.day_epsilon, self.day_delta = day, self._carried_epsilon, self._carried_delta
-            self._carried_epsilon = self._carried_delta = 0
+        if day != self.day:
+            self._turn_to(day, day if last_day is None else last_day)
         if self.window > 0:
             slots = self._slots
             if len(slots) == self.window:
@@ -131,8 +139,8 @@ class Meter:
     def merge(self, epsilon: int, delta: int) -> None:
         """Add a cost whose slot and day are not known.
 
-        It joins the newest slot: merging is safe whether it was a slot of its own or not. It counts on the last day and
-        on the one that comes next.
+        It joins the newest slot: merging is safe whether it was a slot of its own or not. It counts on every day that
+        is known here, and on the one that comes next.
         """
         if self.window > 0:
             last = self._slots.pop() if self._slots else (0, 0)
@@ -145,6 +153,14 @@ class Meter:
         self.day_delta += delta
         self._carried_epsilon += epsilon
         self._carried_delta += delta
+        self.other_days = tuple((day, e + epsilon, d + delta) for day, e, d in self.other_days)
+
+    def begin_day_at(self, day: int) -> None:
+        """Let all that was spent on `day` and on days after it count for `day`; days before do not come again."""
+        spent = [(d, e) for at, e, d in ((self.day, self.day_epsilon, self.day_delta), *self.other_days) if at >= day]
+        if spent:
+            self.day, self.day_delta, self.day_epsilon = day, sum(d for d, _ in spent), sum(e for _, e in spent)
+        self.other_days = ()
 
     def state(self) -> MeterState:
         """Everything that it knows."""
@@ -164,10 +180,10 @@ class Meter:
         )
 
     @classmethod
-    def restored(cls, state: MeterState) -> "Meter":
-        """The meter that `state` was taken from."""
+    def restored(cls, state: MeterState, other_days: OtherDays = ()) -> "Meter":
+        """The meter that `state` was taken from, and its `other_days`."""
         meter = cls(state.window)
-        meter.wait = state.wait
+        meter.wait, meter.other_days = state.wait, other_days
         for count, epsilon, delta in state.slots:
             meter._slots.extend([(epsilon, delta)] * count)
             meter.window_epsilon += count * epsilon
@@ -177,6 +193,22 @@ class Meter:
         meter.epsilon, meter.delta = state.epsilon, state.delta
         meter.released, meter.withheld = state.released, state.withheld
         return meter
+
+    def _spent_on(self, day: int) -> tuple[int, int]:
+        """Epsilon and delta so far, on a day that is open; a new one begins with what is carried over."""
+        if day == self.day:
+            return self.day_epsilon, self.day_delta
+        carried = self._carried_epsilon, self._carried_delta
+        return next(((e, d) for at, e, d in self.other_days if at == day), carried)
+
+    def _turn_to(self, day: int, last_day: int) -> None:
+        """Go on with `day`; what was spent on others is kept from `last_day` on."""
+        spent = self._spent_on(day)
+        if day == last_day and all(at != day for at, _, _ in self.other_days):
+            self._carried_epsilon = self._carried_delta = 0  # a day ahead need not be the one that comes next
+        known = (*self.other_days, (self.day, self.day_epsilon, self.day_delta))
+        self.other_days = tuple(one for one in known if one[0] >= last_day and one[0] != day and one[1:] != (0, 0))
+        self.day, (self.day_epsilon, self.day_delta) = day, spent
 
     def _newest_epsilon(self) -> int:
         """Of the newest w - 1 slots: those that share a window with the next one."""

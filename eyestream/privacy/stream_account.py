@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from eyestream.privacy.meter import Meter, MeterState, StreamOdometer
+from eyestream.privacy.meter import Meter, MeterState, OtherDays, StreamOdometer
 from eyestream.privacy.reservation import LAST_ROW, RowMark
 
 __all__ = ["Announcement", "StreamAccount", "StreamState"]
@@ -104,9 +104,9 @@ class StreamAccount:
         )
 
     @classmethod
-    def restored(cls, state: StreamState) -> "StreamAccount":
-        """The stream that `state` was taken from."""
-        stream = cls(state.announced, Meter.restored(state.meter))
+    def restored(cls, state: StreamState, other_days: OtherDays = ()) -> "StreamAccount":
+        """The stream that `state` was taken from, with the `other_days` of its meter."""
+        stream = cls(state.announced, Meter.restored(state.meter, other_days))
         stream.session, stream.last_row = state.session, state.last_row
         stream.session_epsilon, stream.session_delta = state.session_epsilon, state.session_delta
         stream.chunk, stream.window = state.chunk, state.window

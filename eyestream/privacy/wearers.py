@@ -45,10 +45,11 @@ read may be of any wearer who is known. So each of them is charged what the devi
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.meter import Meter, MeterState, WearerOdometer
+from eyestream.privacy.meter import Meter, MeterState, OtherDays, WearerOdometer
 
 __all__ = ["MOST_WEARERS", "WearerState", "Wearers"]
 
@@ -95,19 +96,27 @@ class Wearers:
         if wearer and wearer not in self._meters and len(self._meters) < MOST_WEARERS:
             self._meters[wearer] = Meter(0)
 
-    def take(self, wearer: int, day: int, epsilon: int, delta: int) -> None:
-        """Take a slot that names `wearer`; one that costs nothing lets a day of a known wearer begin."""
+    def take(self, wearer: int, day: int, epsilon: int, delta: int, last_day: int | None = None) -> None:
+        """Take a slot that names `wearer`; one that costs nothing lets a day of a known wearer begin.
+
+        `last_day` as for `Meter.take`.
+        """
         meter = self._meters.get(wearer)
         if meter is None and epsilon:
             meter = self._meters[wearer] = Meter(0)
         if meter is not None:
-            meter.take(day, epsilon, delta)
+            meter.take(day, epsilon, delta, last_day)
 
     def merge(self, day: int, epsilon: int, delta: int) -> None:
         """Charge every wearer for what cannot be read; `day` is the device's."""
         for meter in self._meters.values():
-            meter.take(day, 0, 0)  # from that day on it may have been
+            meter.take(day, 0, 0, min(day, meter.day))  # from that day on it may have been
             meter.merge(epsilon, delta)
+
+    @property
+    def meters(self) -> Mapping[int, Meter]:
+        """The sums of each, by handle."""
+        return self._meters
 
     def odometers(self, day: int) -> Mapping[int, WearerOdometer]:
         """What each has spent so far; `day` is the device's."""
@@ -121,10 +130,17 @@ class Wearers:
         return [WearerState(wearer, m.epsilon, m.delta, m.state()[3:8]) for wearer, m in self._meters.items()]
 
     @classmethod
-    def restored(cls, states: Iterable[WearerState], day: int) -> "Wearers":
-        """The sums that `states` were taken from; of one without a day, all counts as spent on the device's `day`."""
+    def restored(
+        cls, states: Iterable[WearerState], day: int, other_days: Mapping[str, OtherDays] = MappingProxyType({})
+    ) -> "Wearers":
+        """The sums that `states` were taken from; of one without a day, all counts as spent on the device's `day`.
+
+        `other_days` of their meters, by handle in decimal.
+        """
         wearers = cls()
         for wearer, epsilon, delta, today in states:
             known = today or (day, epsilon, delta, epsilon, delta)
-            wearers._meters[wearer] = Meter.restored(MeterState(0, 0, [], *known, epsilon, delta, 0, 0))
+            wearers._meters[wearer] = Meter.restored(
+                MeterState(0, 0, [], *known, epsilon, delta, 0, 0), other_days.get(str(wearer), ())
+            )
         return wearers

@@ -1,6 +1,7 @@
 """`eyestream budget` shows what was spent, and makes a ledger once."""
 
 import argparse
+import dataclasses
 import json
 import time
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 
 from eyestream.cli import budget
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Granted, Request
+from eyestream.privacy.accountant import Granted, Request, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
@@ -105,7 +106,7 @@ def test_what_is_rare_is_shown_where_it_is(spent: Path, capsys):
     assert "not settled             5 chunks" in features
     assert "to be withheld          3 chunks, as the chunk length or a window changed" in gaze
     with Ledger(spent, ceilings=Ceilings(9)) as ledger:
-        ledger.vouch_for(2**22)
+        ledger.begin_day_at(2**22)
         ledger.reserve([Request(key, 10, 0, 15, 16, Charge.of(1))], 2**22)
     command("--ledger", str(spent))
     said = capsys.readouterr().out
@@ -129,12 +130,18 @@ def test_somebody_says_that_the_date_is_right(tmp_path: Path, capsys):
     create_ledger(path, created=1_000_000_000)
     today = int(time.time()) // 86_400
     request = Request(StreamKey("d", "s"), 1, 0, 31, 32, Charge(1))
-    with Ledger(path, ceilings=Ceilings()) as ledger, pytest.raises(LedgerError, match="budget --today"):
-        ledger.reserve([request], today)
+    with Ledger(path, ceilings=Ceilings(day=1)) as ledger:
+        for ahead in (400, 500, 600):
+            ledger.reserve([dataclasses.replace(request, session=ahead)], today + ahead)
+    with Ledger(path, ceilings=Ceilings(day=1)) as ledger:
+        ledger.reserve([dataclasses.replace(request, session=700)], today + 700)
+    command("--ledger", str(path))
+    assert "days are open up to" in capsys.readouterr().out
     command("--ledger", str(path), "--today")
     assert "days go on from 20" in capsys.readouterr().out
-    with Ledger(path, ceilings=Ceilings()) as ledger:
-        assert isinstance(ledger.reserve([request], today)[0], Granted)
+    with Ledger(path, ceilings=Ceilings(day=1)) as ledger:
+        assert isinstance(ledger.reserve([dataclasses.replace(request, session=800)], today)[0], Withheld), "spent"
+        assert isinstance(ledger.reserve([dataclasses.replace(request, session=801)], today + 1)[0], Granted)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from eyestream.privacy.accountant import LAST_ROW, Account, Announcement, Granted, Request, RowMark, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.days import Days
 from eyestream.privacy.meter import Meter, WearerOdometer
 from eyestream.privacy.stream_account import StreamAccount
 from eyestream.privacy.wearers import Wearers
@@ -326,11 +327,21 @@ def goes_back(obstacle):
     return wrong
 
 
+def forgets_a_day_when_it_turns(turn_to):
+    """A day that the clock comes back to begins empty."""
+
+    def wrong(self, day, last_day):
+        turn_to(self, day, last_day)
+        self.other_days = ()
+
+    return wrong
+
+
 def empties_when_withheld(take):
     """The window over released chunks would be safe; one that a withheld chunk empties is not."""
 
-    def wrong(self, day, epsilon, delta):
-        take(self, day, epsilon, delta)
+    def wrong(self, day, epsilon, delta, last_day):
+        take(self, day, epsilon, delta, last_day)
         if not epsilon and self._slots:
             gone = self._slots.popleft()
             self.window_epsilon -= gone[0]
@@ -386,6 +397,8 @@ FAULTS = {
     ),
     "the device does not wait": (Meter, "turn", lambda right: lambda self, window, wait: right(self, window, 0)),
     "the day goes back": (Account, "obstacle", goes_back),
+    "a day that comes again begins empty": (Meter, "_turn_to", forgets_a_day_when_it_turns),
+    "a day that is over is opened": (Days, "of", lambda right: lambda self, today: today),
     "the sessions of other streams do not count": (Account, "_charge", forgets_other_sessions),
     "no ceiling of a wearer is looked at": (Wearers, "forbid", lambda right: lambda self, *given: False),
 }

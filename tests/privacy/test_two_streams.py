@@ -100,7 +100,9 @@ def test_no_prefix_of_a_million_lives_passes_a_ceiling():
 def test_a_stream_that_spends_beside_the_device_would_be_seen(monkeypatch):
     """Budgets of (device, stream), as they were: the second stream doubles a person's loss unseen."""
     take = Meter.take
-    monkeypatch.setattr(Meter, "take", lambda self, day, e, d: take(self, day, e if self.released % 2 else 0, d))
+    monkeypatch.setattr(
+        Meter, "take", lambda self, day, e, d, last: take(self, day, e if self.released % 2 else 0, d, last)
+    )
     random_ = random.Random(25)
     assert sum(live(random_) for _ in range(300)) > 0
 

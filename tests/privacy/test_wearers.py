@@ -228,7 +228,7 @@ class Life:
         account, charge = self._account, Charge(self._random.randint(1, 3), self._random.randint(0, 3))
         request = Request(KEY, self._session, self._row, self._row, 1, charge, self._wearer)
         self._row += 1
-        obstacle = account.obstacle(request, self._ceilings, self._day)
+        obstacle = account.obstacle(request, self._ceilings, account.day_of(self._day))
         if obstacle is not None:
             assert obstacle in {"day", "lifetime", "wearer"}
             return False

@@ -14,6 +14,7 @@ from typing import Any
 
 from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.privacy.days import Days
 from eyestream.streams import StreamKey
 
 __all__ = ["Life", "Rule", "Slot", "count", "passed", "violations"]
@@ -51,7 +52,7 @@ class Life:
         self._random, self._kind, self._streams = random_, kind, streams
         self._written: list[tuple[str, dict[str, Any]]] = []
         self._durable = 0
-        self._account = kind()
+        self._account, self._days = kind(), Days()
         self._rule = _rule(random_, 0, streams)
         self._at = dict.fromkeys(streams, (1, 0))
         self._wearers = dict.fromkeys(streams, 0)
@@ -71,7 +72,7 @@ class Life:
                 self._restart()
                 self._rule = _rule(self._random, self._rule.number + 1, self._streams)
             elif event < 0.24:
-                self._day += self._random.choice((-3, -1, 1, 2))
+                self._day += self._random.choice((-40, -3, -1, 1, 2, 40))
             self._fall_due(stream)
         return self.slots
 
@@ -82,9 +83,9 @@ class Life:
             (what, given) for what, given in lost if what == "announce" or self._random.random() < 0.5
         ]
         self._durable = len(self._written)
-        self._account = self._kind()
+        self._account, self._days = self._kind(), Days()
         for what, given in self._written:
-            getattr(self._account, what)(**given)
+            self._apply(what, **given)
 
     def _fall_due(self, stream: str) -> None:
         rule, account, (session, row) = self._rule, self._account, self._at[stream]
@@ -92,7 +93,9 @@ class Life:
         charge = Charge(self._random.randint(1, 4), self._random.randint(0, 3))
         wearer = self._wearers[stream]
         request = Request(StreamKey("d", stream), session, row, row + n - 1, n, charge, wearer)
-        obstacle = account.obstacle(request, rule.ceilings, self._day, own)
+        day = self._days.of(self._day)
+        self._days.open(day)
+        obstacle = account.obstacle(request, rule.ceilings, day, own)
         if obstacle == "change":
             self._at[stream] = (session + 1, 0)
             return
@@ -102,7 +105,7 @@ class Life:
             self._write("announce", stream=stream, announced=announced, wearer=wearer)
             self._durable = len(self._written)
         epsilon, delta = (0, 0) if obstacle else (charge.epsilon, charge.delta)
-        day, last_row = account.day_of(self._day), row + n - 1
+        last_row = row + n - 1
         spent = {"day": day, "epsilon": epsilon, "delta": delta, "wearer": wearer}
         self._write("take", stream=stream, session=session, last_row=last_row, **spent)
         self._durable = len(self._written) if epsilon else self._durable
@@ -110,8 +113,15 @@ class Life:
         self._at[stream] = (session, row + n)
 
     def _write(self, what: str, **given: Any) -> None:
-        getattr(self._account, what)(**given)
+        self._apply(what, **given)
         self._written.append((what, given))
+
+    def _apply(self, what: str, **given: Any) -> None:
+        """As a ledger does: a slot opens its day first."""
+        if what == "take":
+            self._days.open(given["day"])
+            given["last_day"] = self._days.last
+        getattr(self._account, what)(**given)
 
 
 def _rule(random_: random.Random, number: int, streams: Sequence[str]) -> Rule:

@@ -17,7 +17,7 @@ def decide(
     account: Account, request: Request, ceilings: Ceilings, today: int, own: Ceilings = _NO_CEILINGS
 ) -> Obstacle | None:
     """Let `account` take the slot of `request`, if there is one, and say what forbids the release; None: nothing."""
-    obstacle = account.obstacle(request, ceilings, today, own)
+    obstacle = account.obstacle(request, ceilings, account.day_of(today), own)
     if obstacle in NO_SLOT:
         return obstacle
     announced = account.announcement(request, ceilings, own, granted=obstacle is None)

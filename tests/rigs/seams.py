@@ -132,10 +132,10 @@ SEAMS: dict[str, Seam] = {
     "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
     # The ledger
-    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, suffices", ("_book",)),
+    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, suffices, passed", ("_book",)),
     "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
     "ledger writing": Seam(_LEDGER, "_writing", "self"),
-    "ledger looks at the day": Seam(_LEDGER, "_check_day", "self, day"),
+    "ledger looks at the day": Seam(_LEDGER, "_day_of", "self, today"),
     "LedgerFile.sync": Seam("eyestream.rim.ledger.file:LedgerFile", "sync", "self"),
     "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
     "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),

@@ -419,44 +419,14 @@ def test_what_a_killed_process_left_is_made_durable_before_it_is_built_upon(path
     use(path).close()
 
 
-def test_what_no_ledger_can_be_used_for_is_refused(path):
+def test_what_is_no_day_is_refused_and_one_past_the_last_is_the_last(path):
     with use(path) as ledger:
-        with pytest.raises(LedgerError, match="clock is past every day"):
-            ledger.reserve([ask(0)], 2**32)
-        assert ledger.odometer("d") is None
         for day in (-1, 2**32):
             with pytest.raises(LedgerError, match="is no day"):
-                ledger.vouch_for(day)
-        ledger.vouch_for(2**32 - 1)
-        assert type(ledger.reserve([ask(0)], 2**32 - 1)[0]) is Granted
-
-
-LAST = 1_700_000_000 // 86_400
-
-
-def test_a_clock_that_is_far_ahead_is_refused_until_somebody_says_that_it_is_right(path):
-    """Once written, such a day would stay the day, and the ceiling of a day would be one of all that time."""
-    with use(path, Ceilings(day=5)) as ledger:
-        assert type(ledger.reserve([ask(0)], LAST + 366)[0]) is Granted
-        before = path.read_bytes()
-        for day in (LAST + 366 + 367, 2**31):
-            with pytest.raises(LedgerError, match=r"days ahead of the ledger's last day.*budget --today"):
-                ledger.reserve([ask(1)], day)
-        assert path.read_bytes() == before
-        assert ledger.reserve([ask(1)], LAST + 366)[0].obstacle == "day", "the ledger goes on with the day it knows"
-        assert type(ledger.reserve([ask(2)], LAST + 367)[0]) is Granted
-        ledger.vouch_for(LAST + 5000)
-    with use(path, Ceilings(day=5)) as ledger:
-        assert type(ledger.reserve([ask(3)], LAST + 5001)[0]) is Granted
-
-
-def test_a_new_ledger_knows_the_day_on_which_it_was_made(path):
-    with use(path) as ledger, pytest.raises(LedgerError, match="367 days ahead"):
-        ledger.reserve([ask(0)], LAST + 367)
-    unknown = path.with_name("unknown")
-    create_ledger(unknown, created=0)
-    with use(unknown) as ledger:
-        assert type(ledger.reserve([ask(0)], 2**31)[0]) is Granted
+                ledger.begin_day_at(day)
+        assert ledger.odometer("d") is None
+        assert type(ledger.reserve([ask(0)], 2**40)[0]) is Granted
+        assert ledger.odometer("d").day == 2**32 - 1
 
 
 def test_ceilings_of_streams_are_lowered_and_never_raised(path):
@@ -489,7 +459,7 @@ def test_every_call_waits_for_the_one_before_it(path, monkeypatch):
             "odometer": lambda: ledger.odometer("d"),
             "header": lambda: ledger.header,
             "unsettled": lambda: ledger.unsettled(KEY),
-            "vouch_for": lambda: ledger.vouch_for(100),
+            "begin_day_at": lambda: ledger.begin_day_at(100),
         }
         first = threading.Thread(target=lambda: (ledger.reserve([ask(0)], 100), done.append("reserve")))
         first.start()

@@ -11,7 +11,7 @@ import pytest
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger import writer
-from eyestream.rim.ledger.checksum import Header, write_header
+from eyestream.rim.ledger.checksum import Header, Source, read_header, write_header
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams import StreamKey
@@ -42,8 +42,12 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_nobody_is_named_every_byte_is_the_same(tmp_path: Path) -> None:
     write(tmp_path / "ledger", (0,))
-    data = (FOLDER / "nobody.ledger").read_bytes()
-    assert (tmp_path / "ledger").read_bytes() == data
+    data, again = (FOLDER / "nobody.ledger").read_bytes(), (tmp_path / "ledger").read_bytes()
+    snapshots = [Source([each[64:]]).take(read_header(each[:64]).snapshot_bytes) for each in (data, again)]
+    old, new = (snapshot.split(b"\n") for snapshot in snapshots)
+    assert (old[0], new[0]) == (b"20000", b'19675 {"ahead":[20000],"spent":{}}'), "no gap of days was known"
+    assert old[1:3] == new[1:3]
+    assert again[64 + len(snapshots[1]) :] == data[64 + len(snapshots[0]) :]
     assert read_ledger(tmp_path / "ledger").header.generation == 1, "it has a snapshot"
     assert len(data) > 64 * 20
 

@@ -52,7 +52,7 @@ class LedgerLife(RuleBasedStateMachine):
             window, 3 + window if window else None, session=30, lifetime=80, wearer=OF_A_WEARER, streams=OF_T
         )
         writer._MANY_RECORDS, writer._TOO_MANY_RECORDS = (1, 12) if rewritten else self.bounds
-        self.ledger = Ledger(self.path, ceilings=self.ceilings)
+        self.ledger = Ledger(self.path, ceilings=self.ceilings, passed=lambda: self.day * 86_400.0)
 
     @rule(rewritten=st.booleans())
     def restart_as_before(self, rewritten):

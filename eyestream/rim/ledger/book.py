@@ -12,8 +12,9 @@ also the newest one that something was released under: announcements are durable
 What nobody can notice from the file alone: an older whole copy put back in its place; newest records cut off, at the
 border of a record or with a damaged rest of one, which then counts as one; and, where several of the newest records are
 damaged, what an announcement among them said: a device or a wearer that was new, a session that had just begun, a
-charge higher than any before. The day of a damaged record is not known either: it counts on the account's last day and
-on the next one that has a slot. If the host's clock was also set back over midnight, that may be a day too early.
+charge higher than any before. The day of a damaged record is not known either: it counts on every
+day of the account that may come again, and on the next one that has a slot. If the host's clock was also set over
+midnight and back, that may be another day.
 
 **Who knows better.** A second place is told how many chunks the ledger has reserved, before anything is published under
 them. Where the records in front of a damaged end have as many, and every chunk that waits in the outbox, nothing was
@@ -30,11 +31,20 @@ from pathlib import Path
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import Account
+from eyestream.privacy.days import Days
 from eyestream.privacy.reservation import RowMark
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.checksum import Checksum, Header, Source, Tail, read_header, write_header
 from eyestream.rim.ledger.records import NamePiece, SlotFields
-from eyestream.rim.ledger.snapshot import DeviceLine, StreamFacts, Unsettled, read_snapshot, write_snapshot
+from eyestream.rim.ledger.snapshot import (
+    DeviceExport,
+    DeviceLine,
+    OtherDaysOf,
+    StreamFacts,
+    Unsettled,
+    read_snapshot,
+    write_snapshot,
+)
 from eyestream.streams import StreamKey
 
 __all__ = ["MOST_UNSYNCED", "Book", "LedgerStream", "no_collection", "read_book"]
@@ -85,7 +95,7 @@ class Book:
     unreadable : damaged records after the snapshot that count as spent.
     accounts, entries : by device, by stream.
     tail : the records after the snapshot.
-    day : the last day that a slot was taken on, the ledger was made on, or somebody vouched for; 0 when unknown.
+    days : those that were opened, from the one on which the ledger was made.
     moves, former_ledgers : how often a device was moved between ledgers, and the names of those that it came from.
     exported : devices that were moved out of this one.
 
@@ -100,7 +110,7 @@ class Book:
         self.header: Header = read_header(source.take(64))
         self.accounts: dict[str, Account] = {}
         self.streams: dict[StreamKey, LedgerStream] = {}
-        self.day = self.header.created // _SECONDS_A_DAY
+        self.days = Days(self.header.created // _SECONDS_A_DAY)
         self.moves: dict[str, int] = {}
         self.former_ledgers: dict[str, tuple[str, ...]] = {}
         self.exported: set[str] = set()
@@ -146,14 +156,17 @@ class Book:
         known = self.streams.get(key)
         return None if known is None else known.account.mark(key.stream)
 
-    def see_day(self, day: int) -> None:
-        """Days never go backwards."""
-        self.day = max(self.day, day)
+    def begin_day_at(self, day: int) -> None:
+        """Let it be `day`: what was spent on days after it counts for it."""
+        self.days.begin_at(day)
+        for account in self.accounts.values():
+            account.begin_day_at(day)
 
     def rewritten(self) -> tuple[Header, bytes]:
         """The header and the whole bytes of a file that says the same with a snapshot and no records."""
         header = self.header._replace(generation=self.header.generation + 1, legacy=None)
-        snapshot = write_snapshot(self.day, map(self.line, self.accounts), header.file_key)
+        spent = {device: other for device, account in self.accounts.items() if (other := account.other_days)}
+        snapshot = write_snapshot(self.days, spent, map(self.line, self.accounts), header.file_key)
         header = header._replace(snapshot_bytes=len(snapshot))
         return header, write_header(header) + snapshot
 
@@ -168,12 +181,14 @@ class Book:
         self.moves[device] = self.moves.get(device, 0) + 1
         self.exported.add(device)
 
-    def import_device(self, line: DeviceLine) -> None:
-        """Take the device of `line`, which this ledger never had or has exported."""
+    def import_device(self, export: DeviceExport) -> None:
+        """Take the device of `export`, which this ledger never had or has exported."""
+        line = export.line
         self.exported.discard(line.device)
         for known in self._by_device.pop(line.device, []):
             del self.streams[known.key]
-        self._restore(line)
+        self._restore(line, export.other_days)
+        self.days.pass_over(export.day)
 
     def continue_after(self, header: Header) -> None:
         """Go on after the snapshot of `header`, as if it had been read."""
@@ -191,15 +206,14 @@ class Book:
         return self._by_device[device]
 
     def _read_snapshot(self, data: bytes) -> None:
-        day, lines = read_snapshot(data, self.header.snapshot_bytes, self.header.file_key)
-        self.see_day(day)
+        self.days, spent, lines = read_snapshot(data, self.header.snapshot_bytes, self.header.file_key)
         for line in lines:
-            self._restore(line)
+            self._restore(line, spent.get(line.device, {}))
             if line.exported:
                 self.exported.add(line.device)
 
-    def _restore(self, line: DeviceLine) -> None:
-        self.accounts[line.device] = Account.restored(line.account)
+    def _restore(self, line: DeviceLine, other_days: OtherDaysOf) -> None:
+        self.accounts[line.device] = Account.restored(line.account, other_days)
         if line.moves:
             self.moves[line.device], self.former_ledgers[line.device] = line.moves, line.former_ledgers
         self._by_device.setdefault(line.device, [])
@@ -213,7 +227,7 @@ class Book:
         reader.read(source)
         self.tail = reader.tail
         for account in self.accounts.values():
-            self.see_day(account.day)
+            self.days.pass_over(account.day)
 
     def _account_of(self, key: StreamKey) -> Account:
         return self.add(key).account
@@ -233,7 +247,7 @@ class Book:
         elif kind == records.REPAIRED:
             self.tail.repaired()
         elif kind == records.DAY:
-            self.see_day(records.day_of(record))
+            self.days.pass_over(records.day_of(record))
         elif (known := self._stream_of(int.from_bytes(record[4:8], "little"))) is None:
             self._count_as_spent(1)
         elif kind in {records.RELEASED, records.WITHHELD}:
@@ -257,8 +271,17 @@ class Book:
         """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""
         _, _, _, session, first_row, rows, day, wearer, flags, epsilon, delta = fields
         last_row, stream = first_row + rows - 1, known.key.stream
-        known.account.take(stream, session, last_row, day=day, epsilon=epsilon, delta=delta, wearer=wearer)
-        self.day = max(self.day, day)
+        self.days.open(day)
+        known.account.take(
+            stream,
+            session,
+            last_row,
+            day=day,
+            epsilon=epsilon,
+            delta=delta,
+            wearer=wearer,
+            last_day=self.days.last,
+        )
         if flags & records.WRITE_AHEAD:
             chunk = known.account.chunk_of(stream)
             known.unsettled.append(Unsettled(session, first_row, last_row, chunk, epsilon, delta, wearer))

@@ -18,13 +18,18 @@ snapshot and no records, put into place by one `rename` (`eyestream.rim.ledger.f
 the records have become too many since; a rewriting that cannot be prepared leaves the ledger as it was, and is said in
 the log. A ledger of format 2 is rewritten on opening or not used.
 
-**Clock.** A day that is further ahead of the ledger's last day than a year and a day is refused: once written, it would
-stay the day until then, and the ceiling of a day one of all that time. `Ledger.vouch_for` says that it is right.
+**Clock.** A day is opened once, and what was spent on it is kept while the host's clock may come back to it
+(`eyestream.privacy.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.pace`); what the clock
+calls a further day then counts for the day before. So a clock that is ahead for a moment costs that moment, and whoever
+sets the clock at will gets at most `SPARE_DAYS` ceilings of a day in each life of the ledger, and one for each day that
+passes. What was open when the life began may have something left too. `Ledger.begin_day_at` is the way back for a
+ledger that was used for days with a wrong clock.
 
 **Limits.** What nobody can notice from the file alone is said in `eyestream.rim.ledger.book`. Who can write the ledger
 can reset the budget, and who can read it learns its secret: one that is open to others is not opened.
 """
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -39,15 +44,15 @@ from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.checksum import Header
 from eyestream.rim.ledger.identity import ledger_name
+from eyestream.rim.ledger.pace import Pace, passed
 from eyestream.rim.ledger.records import LAST_DAY, check_name
 from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
 
-__all__ = ["MOST_DAYS_AHEAD", "Ledger"]
+__all__ = ["Ledger"]
 
-MOST_DAYS_AHEAD = 366
-"""How far the host's clock may be ahead of the ledger's last day."""
+_LOG = logging.getLogger("eyestream.ledger")
 
 _BATCH = 64
 """Requests whose records are appended, and made durable, together: one page."""
@@ -66,6 +71,8 @@ class Ledger:
         The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
     suffices
         As for `Book`, from a caller that has asked a second place; without one a damaged end counts as spent.
+    passed
+        As for `Pace`.
 
     Raises
     ------
@@ -74,11 +81,17 @@ class Ledger:
     """
 
     def __init__(
-        self, path: Path, *, ceilings: Ceilings, suffices: Callable[[Book], bool] = lambda book: False
+        self,
+        path: Path,
+        *,
+        ceilings: Ceilings,
+        suffices: Callable[[Book], bool] = lambda book: False,
+        passed: Callable[[], float] = passed,
     ) -> None:
         self._path, self._ceilings = path, ceilings
         self._lock = threading.Lock()
         self._pid, self._usable = os.getpid(), True
+        self._pace, self._day, self._clock_fault = Pace(passed), 0, ""
         self._writer = Writer(path, suffices)
         self._book = self._writer.book
         with ExitStack() as stack:
@@ -148,8 +161,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            The ledger could not be written, now or before, or `day` cannot be right: none of the requests may be
-            released.
+            The ledger could not be written, now or before: none of the requests may be released.
         ValueError
             A name that cannot be one. Nothing was recorded.
         """
@@ -158,8 +170,8 @@ class Ledger:
         with self._lock:
             if any(request.key.device in self._book.exported for request in requests):
                 raise ValueError("expected devices that were not moved to another ledger")
-            self._check_day(day)
             with self._writing():
+                day = self._day_of(min(day, LAST_DAY))
                 answers: list[Granted | Withheld] = []
                 for start in range(0, len(requests), _BATCH):
                     answers += [self._answer(request, day) for request in requests[start : start + _BATCH]]
@@ -174,14 +186,17 @@ class Ledger:
                 with self._writing():
                     self._writer.rewrite()
 
-    def vouch_for(self, day: int) -> None:
-        """Let it be `day`, which somebody has looked at: days go on from there. Raises LedgerError."""
+    def begin_day_at(self, day: int) -> None:
+        """Let it be `day`, which somebody has looked at; what was spent on days after it counts for it.
+
+        Raises LedgerError.
+        """
         if not 0 <= day <= LAST_DAY:
             raise LedgerError(f"{self._path}: {day} is no day that a ledger can hold")
         with self._lock, self._writing():
-            self._writer.append([records.day_body(day)])
-            self._book.see_day(day)
-            self._writer.sync()
+            self._book.begin_day_at(day)
+            self._writer.rewrite()
+            self._day = day
 
     def refuse_moved(self, device: str, where: str) -> None:
         """Raise ConfigError when the device was moved to another ledger; `where` is the key or option that names it."""
@@ -208,7 +223,8 @@ class Ledger:
                     self._writer.rewrite()
             line = self._book.line(device)
             former = (*line.former_ledgers, ledger_name(self._book.header.ledger_id))
-            return DeviceExport(self._book.day, line._replace(exported=False, former_ledgers=former))
+            other_days = self._book.accounts[device].other_days
+            return DeviceExport(self._book.days.last, line._replace(exported=False, former_ledgers=former), other_days)
 
     def import_device(self, export: DeviceExport) -> None:
         """Take the device of `export` into this ledger, durably, with all that it has spent.
@@ -222,8 +238,7 @@ class Ledger:
             if line.moves <= book.moves.get(line.device, 0):
                 raise LedgerError(f"{self._path}: {line.device} was exported again after these bytes were written")
             with self._writing():
-                book.import_device(line)
-                book.see_day(export.day)
+                book.import_device(export)
                 self._writer.rewrite()
 
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
@@ -252,15 +267,22 @@ class Ledger:
                 for s in (() if known is None else known.unsettled)
             ]
 
-    def _check_day(self, day: int) -> None:
-        if day > LAST_DAY:  # days never go back: once written, it would stay the day for ever
-            raise LedgerError(f"{self._path}: the host's clock is past every day that a ledger can hold")
-        ahead = day - self._book.day
-        if self._book.day and ahead > MOST_DAYS_AHEAD:
-            raise LedgerError(
-                f"{self._path}: the host's clock is {ahead} days ahead of the ledger's last day; set the clock, or, "
-                "when it is right, say so with `eyestream budget --today`"
-            )
+    def _day_of(self, today: int) -> int:
+        """The day that counts when the host's clock says `today`, open from now on."""
+        days = self._book.days
+        day, last, fault = days.of(today), days.last, ""
+        if today < last:
+            fault = f"{last - today} days behind the ledger's last day, and chunks count for that day"
+        elif not days.opened(day) and not self._pace.open_one():
+            day = days.of(self._day)
+            fault = "not believed any more: it has called more days today than have passed, and chunks count for one"
+        elif last and not days.opened(day - 1):
+            fault = f"{day - last} days ahead of the ledger's last day, and chunks count for a day of their own"
+        if fault != self._clock_fault and fault:
+            _LOG.warning("%s: the host's clock is %s. If it is wrong, set it", self._path, fault)
+        self._clock_fault, self._day = fault, day
+        days.open(day)
+        return day
 
     def _answer(self, request: Request, day: int) -> Granted | Withheld:
         """Take the slot in the account, and hand its record to the writer."""
@@ -274,7 +296,7 @@ class Ledger:
         if announced is not None:
             writer.announce(known, announced, request.wearer)
         granted = Granted(request, account.level(request, self._ceilings))
-        writer.take(known, request, account.day_of(day), granted.spent if obstacle is None else None)
+        writer.take(known, request, day, granted.spent if obstacle is None else None)
         return granted if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager

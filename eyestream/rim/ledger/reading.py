@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from eyestream.privacy.days import Days
 from eyestream.privacy.meter import Odometer
 from eyestream.rim.ledger.book import read_book
 from eyestream.rim.ledger.checksum import Header, write_header
@@ -28,6 +29,8 @@ class LedgerReading(NamedTuple):
     """Devices that were moved to another ledger."""
     former_ledgers: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """By device: names of the ledgers that it was exported from before it came here."""
+    days: Days = Days()
+    """Those that it has opened."""
 
 
 def create_ledger(path: Path, *, created: int) -> None:
@@ -57,4 +60,4 @@ def read_ledger(path: Path) -> LedgerReading:
             break
     odometers = {device: account.odometer() for device, account in book.accounts.items()}
     facts = {key: known.facts() for key, known in book.streams.items()}
-    return LedgerReading(book.header, odometers, facts, frozenset(book.exported), book.former_ledgers)
+    return LedgerReading(book.header, odometers, facts, frozenset(book.exported), book.former_ledgers, book.days)

@@ -11,7 +11,7 @@ knows their place (`eyestream.rim.ledger.checksum`). Between them, bytes 8 to 55
 | RELEASED   | one slot: session, first row (u64), rows, day, wearer, flags (u32), epsilon, delta (u64) |
 | WITHHELD   | the same, epsilon and delta 0 |
 | SETTLED    | the released bytes of a slot lie in the outbox: session, last row, reference (u64) |
-| DAY        | somebody said that this is the day: day (u32) |
+| DAY        | days up to this one are over: day (u32); written by versions before 0.3 |
 | REPAIRED   | the damaged ones among the `unsynced` records before this one have been counted as spent |
 
 Flag 1: the driver writes the released bytes ahead. Kind 7 is not used, and there is room for a record of zCDP (rho). A
@@ -41,7 +41,6 @@ __all__ = [
     "announced_body",
     "announcement",
     "check_name",
-    "day_body",
     "day_of",
     "name_bodies",
     "name_piece",
@@ -144,11 +143,6 @@ def settled_body(number: int, what: Settled) -> bytes:
 def settled(record: bytes) -> Settled:
     """The fields of a SETTLED record."""
     return Settled._make(_SETTLED.unpack_from(record)[3:])
-
-
-def day_body(day: int) -> bytes:
-    """The body that says that it is `day`."""
-    return _DAY.pack(DAY, 0, 0, day)
 
 
 def day_of(record: bytes) -> int:

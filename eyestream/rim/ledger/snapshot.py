@@ -1,7 +1,9 @@
 """The snapshot after a ledger's header: all accounts at one moment. Pure.
 
 Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
-`eyestream.privacy.charge`, of any size. The first line is the ledger's last day. Each further line is one device: its
+`eyestream.privacy.charge`, of any size. The first line is the last day up to which the ledger has opened all; where it
+has opened days ahead of that one (`eyestream.privacy.days`), these follow in one object, with what was spent on days
+that may come again. Each further line is one device: its
 name, its account (`AccountState`, tuples in the order of their fields), what is known of its streams beside their sums,
 and whether it was moved (`eyestream.rim.ledger.device_export`). The streams are numbered from 0 in the order in which
 the last parts of the lines have them. Newlines fill the text up to whole blocks of 64 bytes; then follows its BLAKE2b
@@ -17,8 +19,19 @@ import msgspec
 
 from eyestream.errors import LedgerError
 from eyestream.privacy.accountant import AccountState
+from eyestream.privacy.days import Days
+from eyestream.privacy.meter import OtherDays
 
-__all__ = ["DeviceExport", "DeviceLine", "StreamFacts", "Unsettled", "read_snapshot", "write_snapshot"]
+__all__ = [
+    "DeviceExport",
+    "DeviceLine",
+    "OpenDays",
+    "OtherDaysOf",
+    "StreamFacts",
+    "Unsettled",
+    "read_snapshot",
+    "write_snapshot",
+]
 
 _DIGEST_BYTES = 64
 
@@ -58,6 +71,17 @@ class DeviceLine(NamedTuple):
     former_ledgers: tuple[str, ...] = ()
 
 
+OtherDaysOf = dict[str, OtherDays]
+"""Of one device: what was spent on days that may come again (`Account.other_days`)."""
+
+
+class OpenDays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Days that are open ahead of the last one, and what was spent on days that may come again, by device."""
+
+    ahead: tuple[int, ...] = ()
+    spent: dict[str, OtherDaysOf] = {}
+
+
 class DeviceExport(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="eyestream device 1"
 ):
@@ -65,21 +89,26 @@ class DeviceExport(
 
     day: int
     line: DeviceLine
+    other_days: OtherDaysOf = {}
 
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(DeviceLine)
+_DAYS = msgspec.json.Decoder(OpenDays)
 
 
-def write_snapshot(day: int, lines: Iterable[DeviceLine], file_key: bytes) -> bytes:
-    """The snapshot's bytes."""
-    text = b"\n".join([b"%d" % day, *map(_ENCODER.encode, lines)]) + b"\n"
+def write_snapshot(days: Days, spent: dict[str, OtherDaysOf], lines: Iterable[DeviceLine], file_key: bytes) -> bytes:
+    """The snapshot's bytes; `spent` as in `OpenDays`."""
+    first = b"%d" % days.last
+    if days.ahead or spent:
+        first += b" " + _ENCODER.encode(OpenDays(days.ahead, spent))
+    text = b"\n".join([first, *map(_ENCODER.encode, lines)]) + b"\n"
     text += b"\n" * (-len(text) % _DIGEST_BYTES)
     return text + _digest(text, file_key)
 
 
-def read_snapshot(data: bytes, length: int, file_key: bytes) -> tuple[int, list[DeviceLine]]:
-    """The last day and the devices.
+def read_snapshot(data: bytes, length: int, file_key: bytes) -> tuple[Days, dict[str, OtherDaysOf], list[DeviceLine]]:
+    """The days, what was spent on those that may come again, and the devices.
 
     Raises
     ------
@@ -89,8 +118,10 @@ def read_snapshot(data: bytes, length: int, file_key: bytes) -> tuple[int, list[
     text, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if len(data) != length or _digest(text, file_key) != digest:
         raise LedgerError("has a damaged snapshot")
-    day, *lines = text.split(b"\n")
-    return int(day), [_DECODER.decode(line) for line in lines if line]
+    first, *lines = text.split(b"\n")
+    last, _, more = first.partition(b" ")
+    known = _DAYS.decode(more) if more else OpenDays()
+    return Days(int(last), known.ahead), known.spent, [_DECODER.decode(line) for line in lines if line]
 
 
 def _digest(text: bytes, file_key: bytes) -> bytes:

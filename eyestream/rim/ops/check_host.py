@@ -173,15 +173,14 @@ def _ledger(settings: Settings, plan: Plan | None, today: int) -> Iterator[Findi
     """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
     what = "the ledger opens and fits"
     try:
-        odometers = read_ledger(settings.sidecar.ledger).odometers
+        reading = read_ledger(settings.sidecar.ledger)
     except OperatorError as error:
         yield bad(what, str(error), "If chunks were ever released under these pseudonyms, put the backup back")
         return
     if plan is None:
         yield bad(what, "what it must fit cannot be used", "Correct the configuration first, as said above")
         return
-    window = settings.budget.window_chunks
-    ours = [odometers[device.id] for device in settings.device if device.id in odometers]
+    window, odometers, latest = settings.budget.window_chunks, reading.odometers, reading.days.latest
     other = [
         (key, counted.chunk, counted.window, served.n)
         for key, (served, _) in plan.served.items()
@@ -197,7 +196,11 @@ def _ledger(settings: Settings, plan: Plan | None, today: int) -> Iterator[Findi
         )
     else:
         yield good(what)
-    if any(odometer.day > today for odometer in ours):
-        yield bad("the ledger's days lie in the past", "the clock went back", "Set the clock")
+    if latest > today:
+        yield bad(
+            "the ledger's days lie in the past",
+            f"it has opened day {latest} (since 1970), and this machine's clock says {today}: one clock was wrong",
+            "Set the clock. If it is right, stop the sidecar and run `eyestream budget --config FILE --today`",
+        )
     else:
         yield good("the ledger's days lie in the past")

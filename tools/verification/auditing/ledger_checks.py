@@ -20,6 +20,7 @@ from eyestream.privacy.accountant import Account, Request
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.pace import SPARE_DAYS
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
 from tests.rigs.logs import silence
@@ -195,7 +196,9 @@ def alone() -> Finding:
                 for i in range(4):
                     ledger.reserve([_ask(i)], 100)
                 opened += ["one in use"] if _opens(one) else []
-                opened += ["a clock ten years ahead"] if _grants(ledger, 100 + 3650) else []
+        with Ledger(other, ceilings=Ceilings.of(day=EPSILON)) as ledger:
+            days = sum(_grants(ledger, 100 + 3650 * i, session=2 + i) for i in range(12))
+        opened += [f"{days} days in a moment"] if days > SPARE_DAYS else []
         whole, foreign = path.read_bytes(), other.read_bytes()
         damaged = {
             "a missing one": None,
@@ -229,11 +232,8 @@ def _opens(path: Path) -> bool:
     return True
 
 
-def _grants(ledger: Ledger, day: int) -> bool:
-    try:
-        return isinstance(ledger.reserve([_ask(9)], day)[0], Granted)
-    except LedgerError:
-        return False
+def _grants(ledger: Ledger, day: int, session: int) -> bool:
+    return isinstance(ledger.reserve([_ask(0, session=session)], day)[0], Granted)
 
 
 def durable() -> Finding:
