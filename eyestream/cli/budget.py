@@ -22,6 +22,7 @@ from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.comparing import compared, ledger_copy
 from eyestream.rim.ledger.device_export import read_export, write_export
 from eyestream.rim.ledger.guarded import accept
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.second_place import FilePlace
@@ -75,7 +76,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--export",
         nargs=2,
         metavar=("DEVICE", "NEW_FILE"),
-        help="move a device out of the ledger, for ever, and write what another one needs; stop the sidecar first",
+        help="move a device to the ledger of --to, for ever, and write what that one needs; stop the sidecar first",
+    )
+    parser.add_argument(
+        "--to", metavar="NAME", help="with --export: the other ledger's name, as `budget` shows it there"
     )
     what.add_argument(
         "--import",
@@ -105,6 +109,8 @@ def main(args: argparse.Namespace) -> None:
     settings = None if args.config is None else load(args.config) if plan is None else plan.settings
     if settings is not None:
         args.ledger = settings.sidecar.ledger
+    if (args.to is None) != (args.export is None):
+        raise ConfigError("--export DEVICE FILE and --to NAME: expected both or none")
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
@@ -115,7 +121,7 @@ def main(args: argparse.Namespace) -> None:
     elif args.compare is not None:
         _compare(args.compare or [args.ledger], None if settings is None else settings.sidecar.second_place)
     elif args.export:
-        _export(args.ledger, args.export[0], Path(args.export[1]))
+        _export(args.ledger, args.export[0], Path(args.export[1]), args.to)
     elif args.taken:
         _import(args.ledger, args.taken)
     else:
@@ -176,11 +182,11 @@ def _compare(paths: list[Path], place: Path | None) -> None:
         sys.exit(1)
 
 
-def _export(path: Path, device: str, target: Path) -> None:
+def _export(path: Path, device: str, target: Path, to: str) -> None:
     if target.exists():  # before the device is gone
         raise LedgerError(f"{target} exists already")
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        write_export(target, ledger.export_device(device))
+        write_export(target, ledger.export_device(device, to))
     print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {target}` moves it in")
 
 
@@ -196,7 +202,7 @@ def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -
     header, odometers, streams, exported, _, days = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
     version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
-    print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}")
+    print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}, name {ledger_name(header.ledger_id)}")
     if (latest := days.latest) > int(time.time()) // _SECONDS_A_DAY:
         print(f"days are open up to {_date(latest)}, after this machine's date: a clock was wrong, here or before")
     if not odometers:

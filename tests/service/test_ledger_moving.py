@@ -1,6 +1,7 @@
 """A device moves between ledgers: it is in one of them or in none, whatever the power leaves, and brings its spends."""
 
 import argparse
+import hashlib
 import random
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from eyestream.privacy.accountant import Granted, Request, Withheld
 from eyestream.privacy.charge import Ceilings, Charge
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger.device_export import read_export, write_export
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import DeviceExport
@@ -49,9 +51,13 @@ def ledgers(tmp_path: Path) -> tuple[Path, Path]:
     return old, new
 
 
-def give(path: Path) -> DeviceExport:
+def name(path: Path) -> str:
+    return ledger_name(read_ledger(path).header.ledger_id)
+
+
+def give(path: Path, to: str = "0" * 32) -> DeviceExport:
     with Ledger(path, ceilings=CEILINGS) as ledger:
-        return ledger.export_device("moved")
+        return ledger.export_device("moved", to)
 
 
 def take(path: Path, export: DeviceExport) -> None:
@@ -62,15 +68,15 @@ def take(path: Path, export: DeviceExport) -> None:
 def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
     old, new = ledgers
     before = read_ledger(old).odometers["moved"]
-    export = give(old)
+    export = give(old, name(new))
     with Ledger(old, ceilings=CEILINGS) as ledger:
         with pytest.raises(ValueError, match="moved to another ledger"):
             ledger.reserve([ask(0, OTHER), ask(2)], 20_000)
-        assert ledger.export_device("moved") == export  # as often as one likes
+        assert ledger.export_device("moved", name(new)) == export  # as often as one likes
     take(new, export)
     assert read_ledger(new).odometers["moved"] == before
     assert before.wearers[4].epsilon == before.epsilon == 2 * Charge.of(0.25).epsilon
-    assert read_ledger(old).exported == {"moved"}
+    assert read_ledger(old).exported == frozenset({"moved"})
     assert read_ledger(new).exported == set()
     with Ledger(new, ceilings=CEILINGS) as ledger:
         answers = ledger.reserve([ask(i) for i in range(5)], 20_000)
@@ -81,23 +87,56 @@ def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
 
 def test_nothing_is_taken_over_twice_and_nothing_old(ledgers: tuple[Path, Path]) -> None:
     old, new = ledgers
-    first = give(old)
+    first = give(old, name(new))
     take(new, first)
     with pytest.raises(LedgerError, match="is in it already"):
         take(new, first)
-    with pytest.raises(LedgerError, match="exported again"):
+    with pytest.raises(LedgerError, match="and for no other"):
         take(old, first)
     assert spend(new, 2) == [True]
-    second = give(new)
+    second = give(new, name(old))
     with pytest.raises(LedgerError, match="exported again"):
-        take(old, first)
+        take(new, first)
     take(old, second)  # it comes back with what was spent elsewhere
     assert read_ledger(old).odometers["moved"].released == 3
     assert spend(old, 0, 1, 2, 3) == [False, False, False, True]
-    with pytest.raises(LedgerError, match="exported again"):
-        take(new, second)
+    with pytest.raises(LedgerError, match="is in it already"):
+        take(old, second)
     with pytest.raises(LedgerError, match="knows nothing"), Ledger(new, ceilings=CEILINGS) as ledger:
-        ledger.export_device("stranger")
+        ledger.export_device("stranger", name(old))
+
+
+def test_an_export_is_for_one_ledger(ledgers: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two ledgers that never had the device would each grant what is left of its budget."""
+    old, new = ledgers
+    third = tmp_path / "third"
+    create_ledger(third, created=1_700_000_000)
+    for wrong in (name(old), "", "x" * 32, str(new)):
+        with pytest.raises(LedgerError, match="is not the name of another ledger"):
+            give(old, wrong)
+    assert spend(old, 2) == [True], "nothing was given away"
+    export = give(old, name(new))
+    with pytest.raises(LedgerError, match=f"was moved to the ledger {name(new)}; export it from there"):
+        give(old, name(third))
+    with pytest.raises(LedgerError, match=f"is for the ledger {name(new)}, and for no other"):
+        take(third, export)
+    assert give(old, name(new)) == export
+    take(new, export)
+    with pytest.raises(LedgerError, match="is in it already"):
+        take(new, export)
+
+
+def test_an_export_of_before_names_no_ledger_and_is_refused(ledgers: tuple[Path, Path], tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    write_export(path, give(ledgers[0]))
+    text = (
+        path.read_bytes()
+        .split(b"\n")[0]
+        .replace(b'"eyestream device 2","to":"' + b"0" * 32 + b'"', b'"eyestream device 1"')
+    )
+    path.write_bytes(text + b"\n" + hashlib.blake2b(text, digest_size=32).hexdigest().encode() + b"\n")
+    with pytest.raises(LedgerError, match=r"names no ledger that it is for.*with --to"):
+        read_export(path)
 
 
 def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path], monkeypatch) -> None:
@@ -127,7 +166,7 @@ def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path],
 def test_the_power_goes_at_every_step_of_taking_over(ledgers: tuple[Path, Path], monkeypatch) -> None:
     old, new = ledgers
     expected = read_ledger(old).odometers["moved"]
-    export, before = give(old), new.read_bytes()
+    export, before = give(old, name(new)), new.read_bytes()
     with monkeypatch.context() as patch:
         disk = TracedDisk()
         patch.setattr(file_module, "os", disk)
@@ -171,13 +210,17 @@ def run(*words: object) -> None:
 def test_the_commands(ledgers: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = ledgers
     export = tmp_path / "export"
-    run("--ledger", old, "--export", "moved", export)
+    run("--ledger", old, "--export", "moved", export, "--to", name(new))
     with pytest.raises(LedgerError, match="exists already"):
-        run("--ledger", old, "--export", "other", export)
-    assert read_ledger(old).exported == {"moved"}
+        run("--ledger", old, "--export", "other", export, "--to", name(new))
+    assert read_ledger(old).exported == frozenset({"moved"})
     run("--ledger", new, "--import", export)
     assert not export.exists()
+    with pytest.raises(ConfigError, match="--to NAME: expected both or none"):
+        run("--ledger", old, "--export", "moved", export)
     capsys.readouterr()
+    run("--ledger", new)
+    assert f"name {name(new)}" in capsys.readouterr().out
     run("--ledger", old)
     assert "moved: moved to another ledger" in capsys.readouterr().out
     run("--ledger", new)

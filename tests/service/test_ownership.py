@@ -121,8 +121,9 @@ async def test_a_device_that_was_moved_is_the_new_one_s_though_the_old_words_sta
         assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
         await until(lambda: sidecar.pipeline.counters.released == 1)
     assert "sidecar a states" in await refusal(new)
+    name = ledger_name(read_ledger(new.sidecar.ledger).header.ledger_id)
     with Ledger(old.sidecar.ledger, ceilings=ceilings_of(old)) as ledger:
-        export = ledger.export_device("hmd-1")
+        export = ledger.export_device("hmd-1", name)
     with Ledger(new.sidecar.ledger, ceilings=ceilings_of(new)) as ledger:
         ledger.import_device(export)
     finding = await owner_finding(Endpoint.of(new.private), new)

@@ -97,7 +97,7 @@ class Book:
     tail : the records after the snapshot.
     days : those that were opened, from the one on which the ledger was made.
     moves, former_ledgers : how often a device was moved between ledgers, and the names of those that it came from.
-    exported : devices that were moved out of this one.
+    exported : devices that were moved out of this one, and the name of the ledger that each went to, if one was named.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class Book:
         self.days = Days(self.header.created // _SECONDS_A_DAY)
         self.moves: dict[str, int] = {}
         self.former_ledgers: dict[str, tuple[str, ...]] = {}
-        self.exported: set[str] = set()
+        self.exported: dict[str, str] = {}
         self._by_number: list[LedgerStream] = []
         self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
@@ -174,17 +174,19 @@ class Book:
         """All that is known of a device."""
         facts = {known.key.stream: known.facts() for known in self._streams_of(device)}
         moves, former = self.moves.get(device, 0), self.former_ledgers.get(device, ())
-        return DeviceLine(device, self.accounts[device].state(), facts, moves, device in self.exported, former)
+        exported = device in self.exported and (self.exported[device] or True)
+        return DeviceLine(device, self.accounts[device].state(), facts, moves, exported, former)
 
-    def mark_exported(self, device: str) -> None:
-        """Note that the device is moved out of this ledger. The note must be durable before the export is given out."""
-        self.moves[device] = self.moves.get(device, 0) + 1
-        self.exported.add(device)
+    def mark_exported(self, device: str, to: str) -> None:
+        """Note that the device is moved to the ledger named `to`; durable before the export is given out."""
+        if device not in self.exported:
+            self.moves[device] = self.moves.get(device, 0) + 1
+        self.exported[device] = to
 
     def import_device(self, export: DeviceExport) -> None:
         """Take the device of `export`, which this ledger never had or has exported."""
         line = export.line
-        self.exported.discard(line.device)
+        self.exported.pop(line.device, None)
         for known in self._by_device.pop(line.device, []):
             del self.streams[known.key]
         self._restore(line, export.other_days)
@@ -210,7 +212,7 @@ class Book:
         for line in lines:
             self._restore(line, spent.get(line.device, {}))
             if line.exported:
-                self.exported.add(line.device)
+                self.exported[line.device] = line.exported if isinstance(line.exported, str) else ""
 
     def _restore(self, line: DeviceLine, other_days: OtherDaysOf) -> None:
         self.accounts[line.device] = Account.restored(line.account, other_days)

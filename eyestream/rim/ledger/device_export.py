@@ -1,14 +1,15 @@
 """A device that moves from one ledger to another brings what it has spent.
 
-**Order.** `Ledger.export_device` first writes, durably, that the device is exported: from then on this ledger grants
-nothing of it. Only then does it give the bytes for the other ledger, and the same bytes again as often as it is asked,
-as nothing of the device changes any more. `Ledger.import_device` writes the account, durably, before anything is
-granted. So a crash at any step leaves the device in one ledger or in none, never in two.
+**Order.** `Ledger.export_device` first writes, durably, that the device is exported, and to which ledger: from then on
+this ledger grants nothing of it. Only then does it give the bytes for the other ledger, and the same bytes again as
+often as it is asked, as nothing of the device changes any more. They name the one ledger that they are for, and no
+other takes them. `Ledger.import_device` writes the account, durably, before anything is granted. So a crash at any step
+leaves the device in one ledger or in none, never in two.
 
 **Again.** Each move has a number. A ledger imports a device that it never had, or that it exported in an earlier move
 than that of the bytes: what comes back has everything that was spent elsewhere. Bytes of an earlier move are refused.
-Two ledgers that never had the device cannot see that both import one file. On one broker the two sidecars refuse each
-other (`eyestream.rim.sidecar.ownership`). So a file is removed after its import.
+A ledger that never had the device imports its bytes once: then it has the device. A copy of that ledger could import
+them too, as any copy of a ledger spends a second time.
 
 **Bytes.** One line of JSON, the device's line of a snapshot, after the last day of the ledger; then the BLAKE2b of
 both, in hexadecimal. They say nothing that the ledger does not: keep them as it is kept.
@@ -51,6 +52,11 @@ def read_export(path: Path) -> DeviceExport:
     try:
         return _DECODER.decode(text)
     except msgspec.DecodeError:
+        if b'"eyestream device 1"' in text:
+            raise LedgerError(
+                f"{path}: names no ledger that it is for, as versions before 0.3 wrote it. If it was never imported, "
+                "export the device again, with --to and the name that `eyestream budget` shows of the other ledger"
+            ) from None
         raise LedgerError(f"{path}: is a device of another version of eyestream") from None
 
 

@@ -209,30 +209,45 @@ class Ledger:
         with self._lock:
             return frozenset(self._book.former_ledgers.get(device, ()))
 
-    def export_device(self, device: str) -> DeviceExport:
-        """Grant nothing more of the device here, durably, and give what the other ledger needs; again, if asked again.
+    def export_device(self, device: str, to: str) -> DeviceExport:
+        """Grant nothing more of the device here, durably, and give what the ledger named `to` needs.
 
-        Raises LedgerError: the device is not known here, or the ledger cannot be written.
+        Asked again for the same ledger, it gives the same again. Raises LedgerError: the device is not known here, or
+        was exported to another ledger, or `to` is no other ledger's name, or the ledger cannot be written.
         """
         with self._lock:
             if device not in self._book.accounts:
                 raise LedgerError(f"{self._path}: knows nothing of a device {device}")
-            if device not in self._book.exported:
+            own = ledger_name(self._book.header.ledger_id)
+            if len(to) != len(own) or to == own or set(to) - set("0123456789abcdef"):
+                raise LedgerError(f"{self._path}: {to} is not the name of another ledger; `eyestream budget` shows it")
+            went_to = self._book.exported.get(device, "")
+            if went_to not in ("", to):
+                raise LedgerError(f"{self._path}: {device} was moved to the ledger {went_to}; export it from there")
+            if not went_to:
                 with self._writing():
-                    self._book.mark_exported(device)
+                    self._book.mark_exported(device, to)
                     self._writer.rewrite()
             line = self._book.line(device)
-            former = (*line.former_ledgers, ledger_name(self._book.header.ledger_id))
+            former = (*line.former_ledgers, own)
             other_days = self._book.accounts[device].other_days
-            return DeviceExport(self._book.days.last, line._replace(exported=False, former_ledgers=former), other_days)
+            return DeviceExport(
+                to, self._book.days.last, line._replace(exported=False, former_ledgers=former), other_days
+            )
 
     def import_device(self, export: DeviceExport) -> None:
         """Take the device of `export` into this ledger, durably, with all that it has spent.
 
-        Raises LedgerError: the device is here, was exported again since, or the ledger cannot be written.
+        Raises LedgerError: the export is for another ledger, the device is here, was exported again since, or the
+        ledger cannot be written.
         """
         line, book = export.line, self._book
         with self._lock:
+            if export.to != ledger_name(book.header.ledger_id):
+                raise LedgerError(
+                    f"{self._path}: the export of {line.device} is for the ledger {export.to}, and for no other; "
+                    f"this one is {ledger_name(book.header.ledger_id)}"
+                )
             if line.device in book.accounts and line.device not in book.exported:
                 raise LedgerError(f"{self._path}: {line.device} is in it already")
             if line.moves <= book.moves.get(line.device, 0):

@@ -60,14 +60,15 @@ class StreamFacts(NamedTuple):
 class DeviceLine(NamedTuple):
     """One device; `facts` by stream.
 
-    It has been moved between ledgers `moves` times, out of those named `former_ledgers`. `exported`: out of this one.
+    It has been moved between ledgers `moves` times, out of those named `former_ledgers`. `exported`: out of this one,
+    to the ledger of that name, or True, by a version that named none.
     """
 
     device: str
     account: AccountState
     facts: dict[str, StreamFacts]
     moves: int = 0
-    exported: bool = False
+    exported: str | bool = False
     former_ledgers: tuple[str, ...] = ()
 
 
@@ -83,10 +84,11 @@ class OpenDays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeviceExport(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="eyestream device 1"
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="eyestream device 2"
 ):
-    """A device on its way to another ledger: the last day of the ledger it comes from, and all that is known of it."""
+    """A device on its way to the ledger named `to`: the last day of the one it comes from, and what is known of it."""
 
+    to: str
     day: int
     line: DeviceLine
     other_days: OtherDaysOf = {}

@@ -273,7 +273,7 @@ class Pipeline:
         try:
             answers = await self._spending.reserve(requests, self._today())
         except LedgerError as error:
-            _LOG.error("%s; no chunk is released any more", error)
+            _LOG.error("%s; no chunk is released any more: when that is mended, restart the sidecar", error)
             self.failed = True
             for served in self._served.values():
                 self._note(served, served.stream.fail())
