@@ -12,7 +12,6 @@ import msgpack
 import pytest
 
 from eyestream.chunking.clock import Clock
-from eyestream.errors import LedgerError
 from eyestream.privacy.charge import Ceilings
 from eyestream.rim.sidecar.pipeline import Arrival
 from tests.rigs.rig import EPSILON
@@ -162,21 +161,19 @@ async def test_no_day_is_overspent_and_days_never_go_back(tmp_path: Path, days: 
 
 
 @pytest.mark.parametrize("day", [20_000 + 367, 60_000, 2**32, 2**63 // 86_400, 2**63, 10**30])
-async def test_a_day_that_cannot_be_is_not_written(tmp_path: Path, day: int) -> None:
-    """It would stay: days never go back. The ledger refuses, the process lives, nothing is released."""
-    world = World(tmp_path)
-    await world.take(world.rows(0, N))
-    before = world.path.read_bytes()
-    world.clock.day = day
-    await world.take(world.rows(N, N), world.rows(2 * N, N))
-    assert world.pipeline.failed
-    assert world.pipeline.counters.dropped == {"ledger": 2}
-    assert world.path.read_bytes() == before
-    world.check()
-    world.clock.day = 20_000
+async def test_a_day_far_ahead_costs_that_moment(tmp_path: Path, day: int) -> None:
+    """It is a day of its own; the clock comes back, and the days between are there as they come."""
+    world = World(tmp_path, ceilings=Ceilings.of(0, None, None, 2 * EPSILON))
+    took = 0
+    for today, granted in ((20_000, 2), (day, 4), (20_000, 4), (20_001, 6)):
+        world.clock.day = today
+        await world.take(*[world.rows((took + i) * N, N) for i in range(3)])
+        took += 3
+        assert (len(world.granted), world.pipeline.failed) == (granted, False)
     world.restart()
-    await world.take(world.rows(3 * N, N))
-    assert len(world.releases) == 2
+    world.clock.day = 20_002
+    await world.take(*[world.rows((took + i) * N, N) for i in range(3)])
+    assert len(world.granted) == 8
     world.check()
 
 
@@ -237,10 +234,3 @@ async def test_nothing_finite_was_ever_read(tmp_path: Path) -> None:
     assert world.device().session is None
     assert len(world.published) > 0
     world.check()
-
-
-async def test_the_ledger_itself_says_no(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    with pytest.raises(LedgerError, match="clock"):
-        world.ledger.reserve([], 2**32)
-    world.ledger.reserve([], 2**32 - 1)

@@ -121,7 +121,10 @@ SEAMS: dict[str, Seam] = {
     "ceiling units": Seam("eyestream.privacy.charge", "ceiling_units", "value, units"),
     "Account.obstacle": Seam(_ACCOUNT, "obstacle", "self, request, ceilings, today, own", ("_meter", "_streams")),
     "Account.take": Seam(
-        _ACCOUNT, "take", "self, stream, session, last_row, *, day, epsilon, delta, wearer", ("_meter", "_streams")
+        _ACCOUNT,
+        "take",
+        "self, stream, session, last_row, *, day, epsilon, delta, wearer, last_day",
+        ("_meter", "_streams"),
     ),
     "Account.level": Seam(_ACCOUNT, "level", "self, request, ceilings", ("_meter",)),
     "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
