@@ -55,7 +55,7 @@ def test_it_shows_the_exact_sums_of_every_device_and_its_streams_beneath(spent: 
     with Ledger(spent, ceilings=Ceilings(2)):
         command("--ledger", str(spent))  # also while the ledger is in use
     first, second = capsys.readouterr().out.split("\nd2\n")
-    device, features, gaze = first.split("d1")[1:]
+    device, features, gaze = first.partition("\n")[2].split("d1")[1:]
     for line in (
         "since its beginning     epsilon 1.2, delta 0.000000012",
         "current sessions        epsilon 0.6, delta 0.000000006",
@@ -101,7 +101,7 @@ def test_what_is_rare_is_shown_where_it_is(spent: Path, capsys):
         ledger.reserve([Request(StreamKey("d1", "gaze"), 9, 0, 15, 16, Charge.of(1))], 20_001)
     capsys.readouterr()
     command("--ledger", str(spent))
-    device, features, gaze = capsys.readouterr().out.split("d1")[1:]
+    device, features, gaze = capsys.readouterr().out.partition("\n")[2].split("d1")[1:]
     assert "damaged records         1, counted as spent" in device
     assert "not settled             5 chunks" in features
     assert "to be withheld          3 chunks, as the chunk length or a window changed" in gaze
