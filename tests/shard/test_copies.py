@@ -169,7 +169,6 @@ _COMMON = [
     (not_durable, LedgerHistory, "no folder goes on"),
 ]
 _RARE = [
-    (lengths_alone, LedgerHistory, "is released by"),
     (tokens_alone, ShardHistory, "two byte strings"),
     (zombies_write, ShardHistory, "two byte strings"),
     (token_again, ShardHistory, "two byte strings"),
