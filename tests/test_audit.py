@@ -42,7 +42,7 @@ FAULTS_OF_ORDER_AND_LEDGER = [
     "a rewritten ledger has lost a spend",
     "a rewritten ledger has lost who wore the device",
     "a ledger that everybody can write",
-    "a clock that is years ahead is believed",
+    "a clock that jumps opens as many days as it calls",
     "two-term integration",
 ]
 FAULTS_BESIDE = [

@@ -227,7 +227,7 @@ def test_a_sidecar_without_a_broker_stops_at_once_when_told(deployment: Path) ->
     with sidecar(deployment) as process:
         assert process.stderr is not None
         lines = [process.stderr.readline()]
-        while sum("trying again" in line for line in lines) < 2:
+        while not any("trying again" in line for line in lines):
             assert lines[-1] != "", "it ended by itself"
             lines.append(process.stderr.readline())
         before = time.monotonic()

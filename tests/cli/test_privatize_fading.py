@@ -20,8 +20,9 @@ from eyestream.privacy.reservation import Granted, Request
 from eyestream.release.recording import RecordingRelease
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
 
 FADE = ["--lifetime-epsilon", "38.4", "--lifetime-mode", "fade"]
@@ -185,7 +186,9 @@ def test_a_lifetime_is_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_device_that_was_moved_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(folder, "short", "everyday-cfpa-32")
-    main(["budget", "--ledger", str(folder / "L"), "--export", "p0", str(folder / "export")])
+    create_ledger(folder / "other", created=0)
+    other = ledger_name(read_ledger(folder / "other").header.ledger_id)
+    main(["budget", "--ledger", str(folder / "L"), "--export", "p0", str(folder / "export"), "--to", other])
     with pytest.raises(SystemExit):
         run(folder, "short", "everyday-cfpa-32", out="again")
     assert "--device p0: was moved to another ledger (eyestream budget --export)" in capsys.readouterr().err

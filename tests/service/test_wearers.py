@@ -64,12 +64,14 @@ async def test_nothing_that_is_published_tells_one_wearer_from_another(mosquitto
     devices = {"hmd-1": (0, 0, 0), "hmd-2": (ANNA, ANNA, ANNA), "hmd-3": (ANNA, BEN, 1)}
     settings = with_wearers(settings_for(mosquitto.url, tmp_path, devices=tuple(devices)), lifetime_epsilon=57.6)
     with assemble(resolved(settings), lambda: DAY) as made:
-        async with spying(mosquitto.url) as spy, at_work(made.sidecar):
-            await until(lambda: health(made.sidecar) == "ok")
-            for device, wearers in devices.items():
-                sessions = [(wearer, 4) for wearer in wearers]
-                await send_sessions(mosquitto.url, device, settings.stream[0].names, spy, sessions)
-                await until(lambda device=device: len(spy.leaf("budget", device)) == 1 + 12)
+        async with spying(mosquitto.url) as spy:
+            async with at_work(made.sidecar):
+                await until(lambda: health(made.sidecar) == "ok")
+                for device, wearers in devices.items():
+                    sessions = [(wearer, 4) for wearer in wearers]
+                    await send_sessions(mosquitto.url, device, settings.stream[0].names, spy, sessions)
+                    await until(lambda device=device: len(spy.leaf("budget", device)) == 1 + 12)
+            await until(lambda: all(spy.leaf("status", device)[-1]["state"] == "offline" for device in devices))
     told = []
     for device in devices:
         leaves = [(topic.rpartition("/")[2], payload) for topic, payload in published(spy) if f"/{device}/" in topic]
