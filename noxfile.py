@@ -79,9 +79,9 @@ def tests(session: nox.Session) -> None:
 def installed(session: nox.Session) -> None:
     """Those of the ordinary tests that `bare` skips, because they need something that can be installed.
 
-    Those of links come too: what they try is asyncio's and OpenSSL's, and `bare` may run on another interpreter.
+    Those of service, links, pages and deployment come too, as `bare` may run on another interpreter.
     """
-    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"(installed or links) and {ORDINARY}")
+    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
 
 
 @nox.session

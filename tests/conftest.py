@@ -37,10 +37,19 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("everywhere")
 
 
+ON_BOTH = ("tests/service/", "tests/faults/", "tests/docs/", "tests/cli/test_deploy")
+"""Service, links, pages and deployment, by where their tests are."""
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what needs something that can be installed: `-m installed` runs what a bare machine skips."""
+    """Mark what needs something that can be installed: `-m installed` runs what a bare machine skips.
+
+    Mark also what two interpreters run, as theirs are asyncio, OpenSSL and what a page says of commands.
+    """
     if any(not needs.NEEDS[name].of_the_machine for name in needs.declared(item)):
         item.add_marker("installed")
+    if item.nodeid.startswith(ON_BOTH):
+        item.add_marker("both")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -35,8 +35,6 @@ from tests.rigs.scripted import ScriptedBroker
 from tests.rigs.sidecar import raw_stands, running, settings_for
 from tests.rigs.storms import traffic
 
-pytestmark = pytest.mark.links
-
 
 class Hasty(Listener):
     """Says some words to each who comes, and hangs up; with no words it is silent."""

@@ -9,8 +9,6 @@ from eyestream.rim.config import BrokerSettings
 from tests.rigs.matrix import PROBES
 from tests.rigs.mosquitto import Mosquitto
 
-pytestmark = pytest.mark.links
-
 SHORT = {"life", "retained", "stopped", "questions"}
 WORDS = {("version", "5"): "5", ("version", "3.1.1"): "3.1.1", ("questions", "3.1.1"): "none in 3.1.1"}
 WORDS |= {("kept session", version): "what was over is gone" for version in ("5",)}

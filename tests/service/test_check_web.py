@@ -16,8 +16,6 @@ from eyestream.rim.ops.check_ports import web_listener
 from eyestream.rim.ops.check_web import entry_finding
 from tests.rigs.mosquitto import Mosquitto, free_port
 
-pytestmark = pytest.mark.links
-
 SHIPPED = (files("eyestream") / "data" / "deployment" / "private-tls.conf").read_text()
 
 

@@ -21,8 +21,6 @@ from tests.rigs.clients import WELCOME, Pipe, at_a_pipe
 from tests.rigs.strangers import packet
 from tests.service.judge import Judge
 
-pytestmark = pytest.mark.links
-
 FIVE = WELCOME[True]
 joined_clients: list[tuple[Client, Pipe]] = []
 

@@ -18,8 +18,6 @@ from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.scripted import ScriptedBroker
 from tests.rigs.sidecar import client_ids, running, settings_for
 
-pytestmark = pytest.mark.links
-
 OWN = "eyestream/v1/sidecar/sidecar/status"
 
 

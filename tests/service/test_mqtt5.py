@@ -34,8 +34,6 @@ from tests.rigs.spy import spying
 from tests.rigs.storms import NAMES
 from tests.rigs.strangers import packet
 
-pytestmark = pytest.mark.links
-
 OWN = "eyestream/v1/sidecar/sidecar/status"
 RAW = "eyestream/v1/hmd-1/features/raw"
 PRIVATE = "eyestream/v1/hmd-1/features/private"

@@ -16,8 +16,6 @@ from eyestream.testing.clocks import until
 from eyestream.wire import messages, topics
 from tests.rigs.mosquitto import Mosquitto, free_port
 
-pytestmark = pytest.mark.links
-
 NAMES = ("a", "b", "c")
 
 

@@ -23,8 +23,6 @@ from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.scripted import ScriptedBroker
 
-pytestmark = pytest.mark.links
-
 
 @pytest.fixture(params=["5", "3.1.1"])
 def each_version(request: pytest.FixtureRequest) -> Iterator[None]:

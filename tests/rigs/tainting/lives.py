@@ -117,7 +117,12 @@ LIVES = (
     Life("interrupt", "everyday-klt-32", end=signal.SIGINT),
     Life("mechanism", "everyday-klt-32", plant=_DOMAIN, released=1, says=_DROPPED),
     Life("encoder", plant=_ENCODER, released=1, says=_DROPPED),
-    Life("failing disk", plant=_DISK, released=1, says="durably: EIO; no chunk is released any more"),
+    Life(
+        "failing disk",
+        plant=_DISK,
+        released=1,
+        says="durably: EIO; no chunk is released any more: when that is mended, restart the sidecar",
+    ),
     Life("rows", plant=_DEVICE, released=1, end=None, code=1, says=_UNFORESEEN),
     Life("decoder", plant=_DECODER, released=1, end=None, code=1, says=_UNFORESEEN),
     Life("outbox", plant=_OUTBOX, released=1, end=None, code=1, says=_UNFORESEEN),
