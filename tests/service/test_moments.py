@@ -4,7 +4,8 @@ Nothing here measures time: the loop's clock is simulated, and goes on when some
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eyestream.errors import ConfigError, LinkError
 from eyestream.release.doubt import RowDoubts
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.mqtt import reconnecting
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.moments import DISK_S, GRID_S, LEAD_S, QUIET_S, Moments
 from eyestream.rim.sidecar.operator_log import OperatorLog
@@ -25,6 +28,7 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
 from eyestream.streams import StreamKey
 from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
+from eyestream.wire.topics import private_topic
 from tests.rigs.sidecar import NO_BROKER, opened, settings_for
 
 KEYS = [StreamKey(device, "features") for device in ("a", "b")]
@@ -354,3 +358,92 @@ def test_the_look_for_the_log_takes_the_same_work_whatever_it_finds() -> None:
     assert found == {"lost": None, "same": "same", "noise": "order", "fine": None}
     assert len(work) == 1
     assert len(work.pop()) > 5
+
+
+class Lost(Told):
+    """A private link that can be lost; what is asked and heard before it serves is noted with the rest."""
+
+    task: "asyncio.Task[None]"
+    is_lost = False
+
+    def lose(self) -> None:
+        self.is_lost = True
+        self.task.cancel()
+
+    async def subscribe_all(self, *_: object) -> None:
+        self.note("hears others")
+
+    def send(self, topic: str, *more: Any, **said: Any) -> None:
+        if self.is_lost:
+            raise LinkError("the link is lost")
+        super().send(topic, *more, **said)
+
+
+def connecting(links: list[Lost], before: list[str]) -> Callable[..., Any]:
+    """In the place of `connect`: appends its links to `links`, each with what happened `before` it."""
+
+    @contextlib.asynccontextmanager
+    async def connect(*_: object, **__: object) -> AsyncIterator[Lost]:
+        link, task = Lost(), asyncio.current_task()
+        assert task is not None
+        link.task, link.events = task, [(word, 0.0) for word in before]
+        links.append(link)
+        try:
+            yield link
+        except asyncio.CancelledError:
+            if not link.is_lost:
+                raise
+            task.uncancel()
+            raise LinkError("the link is lost") from None
+
+    return connect
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_what_was_held_goes_to_no_new_link_before_it_is_known_whose_the_devices_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    """The process is stopped while a chunk waits for its moment, and its link is lost meanwhile."""
+    links: list[Lost] = []
+    order: list[str] = []
+    monkeypatch.setattr(reconnecting, "connect", connecting(links, order))
+    monkeypatch.setattr(Moments.__init__, "__defaults__", (let_pass,))
+
+    async def life() -> None:
+        asked, answer = 0, asyncio.Event()
+
+        async def ask_around(*_: object, **__: object) -> None:
+            nonlocal asked
+            asked += 1
+            if asked > 1:
+                await answer.wait()
+                if copied:
+                    raise ConfigError("a copy is at work")
+            order[:] = ["asks"]
+
+        with opened(settings_for(NO_BROKER, tmp_path, devices=("a",))) as sidecar:
+            monkeypatch.setattr(sidecar._owners, "ask_around", ask_around)
+            private = asyncio.create_task(sidecar._private.run())
+            await asyncio.sleep(1.0)
+            order.clear()
+            sidecar._moments.hold(KEYS[0], None, lambda: sidecar._publish(private_topic(*KEYS[0]), b"released"))
+            links[0].lose()
+            let_pass(3.0)
+            await asyncio.sleep(20.0)
+            assert (asked, len(links), len(sidecar._moments), sidecar.outbox.waits) == (2, 1, 0, True)
+            answer.set()
+            if copied:
+                with pytest.raises(ConfigError, match="a copy is at work"):
+                    await private
+                return
+            await asyncio.sleep(5.0)
+            private.cancel()
+
+    simulated(life())
+    assert "private a" not in links[0].words
+    if copied:
+        assert len(links) == 1
+    else:
+        [_, second] = links
+        assert second.words[:2] == ["asks", "hears others"]
+        assert second.words.count("private a") == 1
