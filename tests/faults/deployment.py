@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ops.deployment.layout import acl_text, conf_text
-from tests.faults.certificates import Authority
+from tests.rigs.certificates import Authority
 from tests.rigs.mosquitto import Mosquitto
 
 __all__ = ["PASSWORDS", "Deployment", "HardBroker"]

@@ -18,7 +18,7 @@ from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.testing.clocks import until
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
-from tests.faults.certificates import Authority, Certificate
+from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.mosquitto import Mosquitto, program
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import raw_stands, running, settings_for

@@ -20,8 +20,8 @@ from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.testing.clocks import until
 from eyestream.wire.messages import Budget, encode_budget
-from tests.faults.certificates import Authority, Certificate
 from tests.faults.deployment import PASSWORDS, Deployment
+from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.pages import code_of
 from tests.rigs.sidecar import raw_stands, running, settings_for
 from tests.rigs.spoken import speaking_to

@@ -12,7 +12,7 @@ from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.testing.clocks import until
-from tests.faults.certificates import Authority
+from tests.rigs.certificates import Authority
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.proxy import Fault, FaultProxy
 from tests.rigs.sidecar import running, settings_for

@@ -28,7 +28,7 @@ from eyestream.rim.sdk.discovery import discover
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.testing.clocks import until
-from tests.faults.certificates import Authority, Certificate
+from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.listener import Listener
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.scripted import ScriptedBroker

@@ -1,6 +1,6 @@
 """What an application can read from when messages come: pairs of worlds beside real sidecars, over a real broker.
 
-    python -m tools.verification.milliseconds
+    python -m tools.verification.milliseconds              # about 22 minutes
     python -m tools.verification.milliseconds --quick
     python -m tools.verification.milliseconds --only tile --pairs 600 --json tile.json
 
@@ -17,11 +17,17 @@ been seen. Leaks of 500, 100 and 50 us are planted first, and must be found.
 The exit code is 0 when nothing was told apart and every planted leak was found; 1 when not; 2 on a machine that is not
 quiet: then nothing is judged, unless with `--anyway`.
 
-Channels that it does not measure: acknowledgements (the sidecar subscribes at QoS 0 and acknowledges nothing to
-trackers; a broker acknowledges a chunk to the sidecar alone), the monitor, and shards, which publish by their log.
+One sidecar has TLS on its private link, and so has its application. What somebody on the way sees of that link is
+compared too: times and sizes of the sidecar's records, and when the broker acknowledges. In another one every second
+chunk is withheld, and the moment of the `status` that says so is compared.
+
+Channels that it does not measure: acknowledgements of raw messages (the broker gives them to the tracker alone, and the
+sidecar, which subscribes at QoS 0, gives none); `meta` (it is sent with a link and with a configuration, beside no
+chunk); the monitor, which is an application; and shards, which have no moments (docs/protocol.md).
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import subprocess
@@ -33,12 +39,16 @@ from typing import Any
 import numpy as np
 
 from eyestream.lab.audit.pairs import Comparison, compare
-from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.certificates import Authority
+from tests.rigs.mosquitto import Mosquitto, free_port
 from tools.verification.moments.machine import measure_noise
 from tools.verification.moments.scenarios import SCENARIOS, Scenario, Worlds, drive, observed
+from tools.verification.moments.tap import Record
 from tools.verification.moments.wire import Listener, Sender
 
 PAIRS, QUICK = 300, 70
+PAGE = Path("docs/promises.md")
+BEGIN, END = "<!-- milliseconds: begin -->\n", "<!-- milliseconds: end -->\n"
 LEAVES = ("private", "budget", "status", "meta")
 HEAD = (
     f"{'scenario':14} {'question':10} {'worlds':16} {'n':>5}  {'time':7} {'median difference':>24} {'least seen':>13}"
@@ -48,36 +58,67 @@ HEAD = (
 def run(scenario: Scenario, pairs: int, rng: np.random.Generator) -> list[Any]:
     """Observations of one scenario."""
     worlds = Worlds(rng, scenario.worlds)
-    with tempfile.TemporaryDirectory() as place:
-        brokers = []
-        for name in ("private", "raw"):
-            (Path(place) / name).mkdir()
-            brokers.append(Mosquitto(Path(place) / name))
-            brokers[-1].start()
-        private, raw = brokers
+    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
+        folder, records = Path(place), list[Record]()
+        authority = Authority(folder) if scenario.tls else None
+        tls_port = free_port()
+        private = _broker(stack, folder / "private", *([] if authority is None else _tls(authority, tls_port)))
+        raw = _broker(stack, folder / "raw")
         served = dataclasses.replace(scenario.served, url=private.url, raw_url=raw.url)
+        tap = None
+        if authority is not None:
+            tap = _started(stack, folder, "tap", str(tls_port))
+            url = f"mqtts://localhost:{_word(tap)}"
+            served = dataclasses.replace(served, url=url, authority=str(authority.pem))
         spec = json.dumps({"served": dataclasses.asdict(served), "folder": place})
-        command = [sys.executable, "-m", "tools.verification.moments.serving", spec]
-        log = Path(place) / "sidecar.log"
-        with (
-            log.open("w") as said,
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as sidecar,
-        ):
-            try:
-                assert sidecar.stdout is not None
-                if sidecar.stdout.readline() != "ready\n":
-                    raise SystemExit(f"the sidecar of {scenario.name} has not started: {log.read_text()}")
-                listener = Listener(private.port, [f"eyestream/v1/+/+/{leaf}" for leaf in LEAVES])
-                sender = Sender(raw.port, "tracker")
-                drive(scenario, sender, listener, scenario.seconds(pairs), worlds)
-                sender.close()
-                listener.close()
-            finally:
-                sidecar.terminate()
-                sidecar.wait(20)
-                for broker in brokers:
-                    broker.stop()
-    return observed(scenario, listener.heard, worlds)
+        sidecar = _started(stack, folder, "serving", spec)
+        if _word(sidecar) != "ready":
+            raise SystemExit(f"the sidecar of {scenario.name} has not started: {(folder / 'serving.log').read_text()}")
+        filters = [f"eyestream/v1/+/+/{leaf}" for leaf in LEAVES]
+        port, pem = (private.port, None) if authority is None else (tls_port, authority.pem)
+        listener = Listener(port, filters, pem)
+        sender = Sender(raw.port, "tracker")
+        drive(scenario, sender, listener, scenario.seconds(pairs), worlds)
+        sender.close()
+        listener.close()
+        if tap is not None:
+            tap.terminate()
+            records = sorted((at, outward, size) for at, outward, size in json.loads(_word(tap)))
+    return observed(scenario, listener.heard, worlds, records)
+
+
+def _broker(stack: contextlib.ExitStack, folder: Path, *more: str) -> Mosquitto:
+    """A broker, until the end of `stack`."""
+    folder.mkdir()
+    broker = Mosquitto(folder, *more)
+    broker.start()
+    stack.callback(broker.stop)
+    return broker
+
+
+def _tls(authority: Authority, port: int) -> list[str]:
+    """Lines of a broker's listener with TLS."""
+    own = authority.issue("private", host="localhost")
+    return [f"listener {port} 127.0.0.1", "allow_anonymous true", f"certfile {own.pem}", f"keyfile {own.key}"]
+
+
+def _started(stack: contextlib.ExitStack, folder: Path, module: str, argument: str) -> subprocess.Popen[str]:
+    """A process of one of our modules, which is ended with `stack`."""
+    said = stack.enter_context((folder / f"{module}.log").open("w"))
+    command = [sys.executable, "-m", f"tools.verification.moments.{module}", argument]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)
+
+    def end() -> None:
+        process.terminate()
+        process.communicate(timeout=20)
+
+    stack.callback(end)
+    return process
+
+
+def _word(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().rstrip("\n")
 
 
 def compared(scenario: Scenario, found: list[Any], rng: np.random.Generator, comparisons: int) -> list[dict[str, Any]]:
@@ -139,19 +180,30 @@ def page(whole: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def put_in(text: str, table: str) -> str:
+    """A page with the table between its two lines of comment. Raises ValueError where one of them is missing."""
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{table}\n\n{END}{after}"
+
+
 def main() -> int:
     """Measure, print and judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, help=f"chunks of each world ({PAIRS})")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK} of them: about five minutes")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} of them: less than eight minutes")
     parser.add_argument("--only", action="append", choices=[one.name for one in SCENARIOS], help="this scenario alone")
     parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too; nothing is judged then")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write everything into this file")
-    parser.add_argument("--page", type=Path, help="measure nothing: a page's table of such a file")
+    parser.add_argument("--page", type=Path, help=f"measure nothing: put such a file's table into {PAGE}")
     options = parser.parse_args()
     if options.page is not None:
-        print(page(json.loads(options.page.read_text())))
+        whole = json.loads(options.page.read_text())
+        if not whole["quiet"]:
+            print(page(whole))
+            raise SystemExit(f"{options.page}: the machine was not quiet, so no page has this table")
+        PAGE.write_text(put_in(PAGE.read_text(encoding="utf-8"), page(whole)), encoding="utf-8")
         return 0
     pairs = options.pairs or (QUICK if options.quick else PAIRS)
     chosen = [one for one in SCENARIOS if not options.only or one.name in options.only]

@@ -1,9 +1,12 @@
 """Worlds that alternate at random beside one sidecar, and what an application hears of each chunk."""
 
+import bisect
 import heapq
+import itertools
+import operator
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgpack
@@ -15,8 +18,10 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.moments import GRID_S
 from eyestream.wire.gaze import encode_gaze
 from eyestream.wire.messages import encode_raw, rows_per_message
+from eyestream.wire.status import decode_status
 from eyestream.wire.topics import gaze_topic, raw_topic
 from tools.verification.moments.serving import Served
+from tools.verification.moments.tap import Record
 from tools.verification.moments.wire import Heard, Listener, Sender
 
 __all__ = ["SCENARIOS", "Observation", "Scenario", "drive", "observed"]
@@ -48,6 +53,8 @@ class Scenario:
         Whether a leak is planted.
     part
         Of the usual number of observations.
+    tls
+        Whether the private link and the application's have TLS, and the sidecar's records are looked at on the way.
     """
 
     name: str
@@ -59,6 +66,7 @@ class Scenario:
     begin_s: float = 0.0
     must_find: bool = False
     part: float = 1.0
+    tls: bool = False
 
     def seconds(self, pairs: int) -> float:
         """How long it runs for so many chunks of each world."""
@@ -100,6 +108,24 @@ SCENARIOS = (
     _rows("klt-on_row", "everyday-klt-64", "on_row"),
     _rows("klt-on_clock", "everyday-klt-64", "on_clock", _EARLY_LATE),
     _rows("cfpa-on_clock", "everyday-cfpa-32", "on_clock", _EARLY_LATE),
+    Scenario(
+        "tls",
+        Served(8, "everyday-klt-64", 4.8, 128.0, release="on_clock"),
+        ("lost", "busy"),
+        0.5,
+        (("content", "lost", "busy"), _EARLY_LATE),
+        ("moment", "budget", "size", "sent", "records", "answered"),
+        tls=True,
+    ),
+    Scenario(
+        "status",
+        Served(8, "everyday-klt-64", 4.8, 128.0, release="on_clock", window_epsilon=4.8),
+        ("lost", "busy"),
+        0.5,
+        (("content", "lost", "busy"), _EARLY_LATE),
+        ("status",),
+        part=2.0,
+    ),
     Scenario(
         "neighbour",
         Served(5, "everyday-klt-64", 4.8, 128.0, release="on_clock"),
@@ -268,33 +294,88 @@ class Observation:
     seen: Mapping[str, float]
 
 
-def observed(scenario: Scenario, heard: list[Heard], worlds: Worlds) -> list[Observation]:
-    """Observations in the order of time.
+def observed(
+    scenario: Scenario, heard: list[Heard], worlds: Worlds, records: Sequence[Record] = ()
+) -> list[Observation]:
+    """Observations in the order of time, each of one chunk, with the scenario's `judged` ones of these.
 
     ``moment`` is when a chunk came, less the median of its device on the grid of its chunks; ``budget`` how long after
-    the chunk the device's next `budget` came; ``size`` the bytes of the chunk's packet.
+    the chunk the device's next `budget` came; ``size`` the bytes of the chunk's packet; ``status`` the moment of the
+    `status` that says that a chunk is withheld.
+
+    With `records` of the sidecar's link: ``sent`` is the moment of the first record from the sidecar for the chunk,
+    ``answered`` how long after it the broker's first record came, ``records`` the bytes of all from the sidecar.
     """
     found: list[tuple[float, Observation]] = []
     ahead = round(DELAY_S / scenario.served.speed / scenario.period_s)
     for device in scenario.served.names[: scenario.watched]:
         own = [(one, one.topic.split("/")[4]) for one in heard if one.topic.split("/")[2] == device]
-        chunks = []
-        for place, (one, leaf) in enumerate(own):
-            if leaf != "private":
+        chunks = _withheld(own) if scenario.judged == ("status",) else _released(own)
+        rows = []
+        for number, at, seen in chunks:
+            drawn = worlds.drawn[device]
+            if number + ahead >= len(drawn) or (scenario.tls and not (seen := seen | _on_the_way(at, records))):
                 continue
-            after = next((more for more, other in own[place + 1 : place + 2] if other == "budget"), None)
-            if after is not None:
-                chunks.append((one, msgpack.unpackb(one.payload), after))
-        chunks = [one for one in chunks if one[1]["session"] == chunks[0][1]["session"]]
-        if not chunks:
-            continue
-        on_grid = np.array([one.at - told["chunk"] * scenario.period_s for one, told, _ in chunks])
-        moments = 1e6 * (on_grid - np.median(on_grid))
-        for (one, told, after), moment in zip(chunks, moments, strict=True):
-            number, drawn = told["chunk"], worlds.drawn[device]
-            if number + ahead >= len(drawn):
-                continue
-            tags = drawn[number] | {"under way": drawn[number + ahead]["content"]}
-            seen = {"moment": float(moment), "budget": 1e6 * (after.at - one.at), "size": float(one.size)}
-            found.append((one.at, Observation(tags, {name: seen[name] for name in scenario.judged})))
+            rows.append((at, drawn[number] | {"under way": drawn[number + ahead]["content"]}, number, seen))
+        for name in ("moment", "sent", "status"):
+            _put_on_grid(name, scenario.period_s, [(number, seen) for _, _, number, seen in rows])
+        found += [(at, Observation(tags, {name: seen[name] for name in scenario.judged})) for at, tags, _, seen in rows]
     return [observation for _, observation in sorted(found, key=lambda one: one[0])]
+
+
+_Seen = tuple[int, float, dict[str, float]]
+"""Number of a chunk, when it came, and what was seen; moments in seconds that are not yet on the grid."""
+
+
+def _released(own: list[tuple[Heard, str]]) -> list[_Seen]:
+    """Chunks of a device's first session, each with the `budget` right after it."""
+    found: list[_Seen] = []
+    session = None
+    for (one, leaf), (after, other) in itertools.pairwise(own):
+        if leaf != "private" or other != "budget":
+            continue
+        told = msgpack.unpackb(one.payload)
+        session = told["session"] if session is None else session
+        if told["session"] == session:
+            seen = {"moment": one.at, "budget": 1e6 * (after.at - one.at), "size": float(one.size)}
+            found.append((told["chunk"], one.at, seen))
+    return found
+
+
+def _withheld(own: list[tuple[Heard, str]]) -> list[_Seen]:
+    """Chunks that a `status` says are withheld: each follows a released one."""
+    found: list[_Seen] = []
+    last = -1
+    for one, leaf in own:
+        if leaf == "private":
+            last = msgpack.unpackb(one.payload)["chunk"]
+        elif leaf == "status" and last >= 0 and decode_status(one.payload).state == "exhausted":
+            found.append((last + 1, one.at, {"status": one.at}))
+    return found
+
+
+_BESIDE_S = 0.02
+"""Records so near to a chunk are of it: devices take turns at larger distances."""
+
+
+def _on_the_way(at: float, records: Sequence[Record]) -> dict[str, float]:
+    """What was seen on the way of a chunk that came at `at`; nothing where the link was silent."""
+    near = records[
+        bisect.bisect(records, at - _BESIDE_S, key=operator.itemgetter(0)) : bisect.bisect(
+            records, at + _BESIDE_S, key=operator.itemgetter(0)
+        )
+    ]
+    sent = [(when, size) for when, outward, size in near if outward]
+    answers = [when for when, outward, _ in near if not outward and sent and when >= sent[0][0]]
+    if not answers:
+        return {}
+    size = float(sum(size for _, size in sent))
+    return {"sent": sent[0][0], "answered": 1e6 * (answers[0] - sent[0][0]), "records": size}
+
+
+def _put_on_grid(name: str, period_s: float, chunks: list[tuple[int, dict[str, float]]]) -> None:
+    """Make of moments in seconds microseconds, less the median on the grid of the chunks."""
+    if chunks and name in chunks[0][1]:
+        on_grid = np.array([seen[name] - number * period_s for number, seen in chunks])
+        for (_, seen), moment in zip(chunks, 1e6 * (on_grid - np.median(on_grid)), strict=True):
+            seen[name] = float(moment)

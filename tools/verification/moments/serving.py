@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from eyestream.privacy.mechanisms import build
@@ -40,6 +41,10 @@ class Served:
     ----------
     url, raw_url
         Of the private broker, and of the raw one: applications shall not hear that the broker of trackers is busy.
+    authority
+        File of whose certificates the private broker has one; empty: no TLS.
+    window_epsilon
+        Ceiling of two chunks of rows.
     devices
         How many: d0, d1, ...
     calibration, epsilon, front_end
@@ -63,6 +68,8 @@ class Served:
     plant_us: float = 0.0
     url: str = ""
     raw_url: str = ""
+    authority: str = ""
+    window_epsilon: float = 1e6
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,7 +109,11 @@ def _made(served: Served, folder: Path) -> Iterator[tuple[Sidecar, Plan]]:
             rate_hz=served.rate_hz,
             release=served.release,
             grace_s=served.grace_s,
+            window_epsilon=served.window_epsilon,
         )
+        if served.authority:
+            private = msgspec.structs.replace(settings.private, ca_file=Path(served.authority))
+            settings = msgspec.structs.replace(settings, private=private)
         known = dataclasses.replace(calibrations.load(served.calibration), rate_hz=served.rate_hz)
         mechanism = build(known, served.epsilon)
         with opened(settings, mechanism=mechanism) as sidecar:

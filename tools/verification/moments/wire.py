@@ -1,12 +1,15 @@
 """The least of MQTT 3.1.1 on a plain socket: a tracker that sends on time, an application with the kernel's times."""
 
+import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Heard", "Listener", "Sender"]
+__all__ = ["Heard", "Listener", "Sender", "received", "stamped"]
 
 _TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux: the kernel says when bytes came in."""
@@ -22,12 +25,78 @@ class Heard:
     size: int
 
 
+def stamped(one: socket.socket) -> None:
+    """Send at once, and have the kernel say when bytes came in."""
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    one.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
+
+
+def received(one: socket.socket) -> tuple[float, bytes]:
+    """Some bytes, and when they came on the monotonic clock in seconds; no bytes: the end."""
+    data, more, _, _ = one.recvmsg(1 << 16, 64)
+    between = time.clock_gettime(time.CLOCK_MONOTONIC) - time.clock_gettime(time.CLOCK_REALTIME)
+    at = time.clock_gettime(time.CLOCK_MONOTONIC)
+    for _, kind, stamp in more:
+        if kind == _TIMESTAMPS:
+            seconds, nanoseconds = struct.unpack("qq", stamp)
+            at = seconds + nanoseconds / 1e9 + between
+    return at, data
+
+
+class _Tls:
+    """TLS beside a socket, so that the times of the kernel are those of the bytes as they came."""
+
+    def __init__(self, one: socket.socket, authority: Path) -> None:
+        self._socket, self._in, self._out = one, ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = ssl.create_default_context(cafile=authority)
+        self._tls = context.wrap_bio(self._in, self._out, server_hostname="localhost")
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self._flush()
+                self._in.write(received(one)[1])
+            else:
+                self._flush()
+                return
+
+    def _flush(self) -> None:
+        self._socket.sendall(self._out.read())
+
+    def sealed(self, data: bytes) -> bytes:
+        self._tls.write(data)
+        return self._out.read()
+
+    def opened(self, data: bytes) -> bytes:
+        """What is readable after `data` came."""
+        self._in.write(data)
+        found = b""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            while more := self._tls.read(1 << 16):
+                found += more
+        return found
+
+
 class _Connection:
-    def __init__(self, port: int, name: str) -> None:
+    def __init__(self, port: int, name: str, authority: Path | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.sendall(_packet(0x10, _text("MQTT") + b"\x04\x02\x00\x00" + _text(name)))
-        assert self._socket.recv(4, socket.MSG_WAITALL)[3] == 0, "the broker does not want us"
+        stamped(self._socket)
+        self._tls = None if authority is None else _Tls(self._socket, authority)
+        self._say(_packet(0x10, _text("MQTT") + b"\x04\x02\x00\x00" + _text(name)))
+        answer = b""
+        while len(answer) < 4:  # under TLS something else may come first
+            answer += self._hear()[1]
+        assert answer[3] == 0, "the broker does not want us"
+
+    def _say(self, data: bytes) -> None:
+        self._socket.sendall(data if self._tls is None else self._tls.sealed(data))
+
+    def _hear(self) -> tuple[float, bytes]:
+        """Bytes and their time; under TLS there may be none, at the end OSError is raised."""
+        at, data = received(self._socket)
+        if not data:
+            raise ConnectionResetError
+        return at, data if self._tls is None else self._tls.opened(data)
 
     def close(self) -> None:
         """Hang up."""
@@ -39,32 +108,26 @@ class Sender(_Connection):
 
     def send(self, topic: str, payload: bytes) -> None:
         """Publish at QoS 0, now."""
-        self._socket.sendall(_packet(0x30, _text(topic) + payload))
+        self._say(_packet(0x30, _text(topic) + payload))
 
 
 class Listener(_Connection):
     """An application that hears everything but raw data; `heard` grows while it lives."""
 
-    def __init__(self, port: int, filters: list[str]) -> None:
-        super().__init__(port, "application")
-        self._socket.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
+    def __init__(self, port: int, filters: list[str], authority: Path | None = None) -> None:
+        super().__init__(port, "application", authority)
         self.heard: list[Heard] = []
         body = b"\x00\x01" + b"".join(_text(name) + b"\x00" for name in filters)
-        self._socket.sendall(_packet(0x82, body))
+        self._say(_packet(0x82, body))
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         held = b""
         while True:
-            data, more, _, _ = self._socket.recvmsg(1 << 16, 64)
-            if not data:
+            try:
+                at, data = self._hear()
+            except OSError:
                 return
-            between = time.clock_gettime(time.CLOCK_MONOTONIC) - time.clock_gettime(time.CLOCK_REALTIME)
-            at = time.clock_gettime(time.CLOCK_MONOTONIC)
-            for _, kind, stamp in more:
-                if kind == _TIMESTAMPS:
-                    seconds, nanoseconds = struct.unpack("qq", stamp)
-                    at = seconds + nanoseconds / 1e9 + between
             held += data
             while (packet := _first(held)) is not None:
                 head, body, size = packet
