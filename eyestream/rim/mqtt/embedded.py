@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import weakref
 from collections.abc import AsyncIterator
 
 from eyestream.errors import ConfigError, LinkError
@@ -44,6 +45,13 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
             "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
         }
     )
+    take, writers = broker.stream_connected, weakref.WeakSet[asyncio.StreamWriter]()
+
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str) -> None:
+        writers.add(writer)
+        await take(reader, writer, listener_name)
+
+    broker.stream_connected = taken
     try:
         await broker.start()
     except BrokerError:
@@ -54,6 +62,9 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 await broker.shutdown()
+        for writer in writers:  # amqtt leaves some open whose clients have just gone
+            writer.transport.abort()
+        await asyncio.sleep(0)  # a transport lets its socket go in the next turn of the loop
 
 
 def _bindable(port: int | None) -> int:
