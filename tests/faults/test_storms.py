@@ -19,6 +19,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sdk.subscriber import subscribe
+from eyestream.rim.sidecar import ownership
 from eyestream.testing.clocks import until
 from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto
@@ -105,6 +106,7 @@ async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
 ) -> None:
     """Each link of the private side is reset in the middle of what it sends; what was cut is sent again, the same."""
     monkeypatch.setattr(keeper, "STEADY_SECONDS", 0.0)  # every outage begins with the shortest wait
+    monkeypatch.setattr(ownership, "ANSWER_SECONDS", 0.05)  # and nobody else has this ledger
     chunks = 1000
     async with FaultProxy(mosquitto.port) as proxy, ear(mosquitto.url) as heard:
         settings = settings_for(
@@ -113,9 +115,9 @@ async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
             raw_url=mosquitto.url,
             limits=LimitSettings(raw_messages=10_000, released_chunks=chunks),
         )
-        await proxy.down()
         async with running(settings) as sidecar:
-            await until(lambda: raw_stands(sidecar))
+            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await proxy.down()
             async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
                 for _ in range(chunks // 4):
                     assert await publisher.send(rows_of_a_stranger(128, len(NAMES)))
