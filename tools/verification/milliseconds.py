@@ -19,11 +19,12 @@ quiet: then nothing is judged, unless with `--anyway`.
 
 One sidecar has TLS on its private link, and so has its application. What somebody on the way sees of that link is
 compared too: times and sizes of the sidecar's records, and when the broker acknowledges. In another one every second
-chunk is withheld, and the moment of the `status` that says so is compared.
+chunk is withheld, and the moment of the `status` that says so is compared. Beside a third one the monitor shows its
+page, and the moments of its frames are compared.
 
 Channels that it does not measure: acknowledgements of raw messages (the broker gives them to the tracker alone, and the
 sidecar, which subscribes at QoS 0, gives none); `meta` (it is sent with a link and with a configuration, beside no
-chunk); the monitor, which is an application; and shards, which have no moments (docs/protocol.md).
+chunk); and shards, which have no moments (docs/protocol.md).
 """
 
 import argparse
@@ -44,7 +45,7 @@ from tests.rigs.mosquitto import Mosquitto, free_port
 from tools.verification.moments.machine import measure_noise
 from tools.verification.moments.scenarios import SCENARIOS, Scenario, Worlds, drive, observed
 from tools.verification.moments.tap import Record
-from tools.verification.moments.wire import Listener, Sender
+from tools.verification.moments.wire import Listener, Sender, Visitor
 
 PAIRS, QUICK = 300, 70
 PAGE = Path("docs/promises.md")
@@ -77,6 +78,7 @@ def run(scenario: Scenario, pairs: int, rng: np.random.Generator) -> list[Any]:
         filters = [f"eyestream/v1/+/+/{leaf}" for leaf in LEAVES]
         port, pem = (private.port, None) if authority is None else (tls_port, authority.pem)
         listener = Listener(port, filters, pem)
+        visitor = Visitor(_word(_started(stack, folder, "page", private.url))) if scenario.name == "monitor" else None
         sender = Sender(raw.port, "tracker")
         drive(scenario, sender, listener, scenario.seconds(pairs), worlds)
         sender.close()
@@ -84,7 +86,9 @@ def run(scenario: Scenario, pairs: int, rng: np.random.Generator) -> list[Any]:
         if tap is not None:
             tap.terminate()
             records = sorted((at, outward, size) for at, outward, size in json.loads(_word(tap)))
-    return observed(scenario, listener.heard, worlds, records)
+        if visitor is not None:
+            visitor.close()
+    return observed(scenario, listener.heard, worlds, records, [] if visitor is None else visitor.frames)
 
 
 def _broker(stack: contextlib.ExitStack, folder: Path, *more: str) -> Mosquitto:

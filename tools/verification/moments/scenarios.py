@@ -22,7 +22,7 @@ from eyestream.wire.status import decode_status
 from eyestream.wire.topics import gaze_topic, raw_topic
 from tools.verification.moments.serving import Served
 from tools.verification.moments.tap import Record
-from tools.verification.moments.wire import Heard, Listener, Sender
+from tools.verification.moments.wire import Frame, Heard, Listener, Sender
 
 __all__ = ["SCENARIOS", "Observation", "Scenario", "drive", "observed"]
 
@@ -116,6 +116,14 @@ SCENARIOS = (
         (("content", "lost", "busy"), _EARLY_LATE),
         ("moment", "budget", "size", "sent", "records", "answered"),
         tls=True,
+    ),
+    Scenario(
+        "monitor",
+        Served(8, "everyday-klt-64", 4.8, 128.0, release="on_clock"),
+        ("lost", "busy"),
+        0.5,
+        (("content", "lost", "busy"), _EARLY_LATE),
+        ("frame",),
     ),
     Scenario(
         "status",
@@ -295,7 +303,7 @@ class Observation:
 
 
 def observed(
-    scenario: Scenario, heard: list[Heard], worlds: Worlds, records: Sequence[Record] = ()
+    scenario: Scenario, heard: list[Heard], worlds: Worlds, records: Sequence[Record] = (), frames: Sequence[Frame] = ()
 ) -> list[Observation]:
     """Observations in the order of time, each of one chunk, with the scenario's `judged` ones of these.
 
@@ -305,9 +313,12 @@ def observed(
 
     With `records` of the sidecar's link: ``sent`` is the moment of the first record from the sidecar for the chunk,
     ``answered`` how long after it the broker's first record came, ``records`` the bytes of all from the sidecar.
+
+    With `frames` of the monitor's page: ``frame`` is the moment of the chunk's own.
     """
     found: list[tuple[float, Observation]] = []
     ahead = round(DELAY_S / scenario.served.speed / scenario.period_s)
+    shown = {(one["id"], one["index"]): at for at, one in frames if one["kind"] == "chunk"}
     for device in scenario.served.names[: scenario.watched]:
         own = [(one, one.topic.split("/")[4]) for one in heard if one.topic.split("/")[2] == device]
         chunks = _withheld(own) if scenario.judged == ("status",) else _released(own)
@@ -316,8 +327,13 @@ def observed(
             drawn = worlds.drawn[device]
             if number + ahead >= len(drawn) or (scenario.tls and not (seen := seen | _on_the_way(at, records))):
                 continue
+            if "frame" in scenario.judged:
+                frame = shown.get((f"{device}/features", number))
+                if frame is None:
+                    continue
+                seen["frame"] = frame
             rows.append((at, drawn[number] | {"under way": drawn[number + ahead]["content"]}, number, seen))
-        for name in ("moment", "sent", "status"):
+        for name in ("moment", "sent", "status", "frame"):
             _put_on_grid(name, scenario.period_s, [(number, seen) for _, _, number, seen in rows])
         found += [(at, Observation(tags, {name: seen[name] for name in scenario.judged})) for at, tags, _, seen in rows]
     return [observation for _, observation in sorted(found, key=lambda one: one[0])]

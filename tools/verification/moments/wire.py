@@ -1,6 +1,7 @@
 """The least of MQTT 3.1.1 on a plain socket: a tracker that sends on time, an application with the kernel's times."""
 
 import contextlib
+import json
 import socket
 import ssl
 import struct
@@ -8,11 +9,17 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-__all__ = ["Heard", "Listener", "Sender", "received", "stamped"]
+__all__ = ["Frame", "Heard", "Listener", "Sender", "Visitor", "received", "stamped"]
 
 _TIMESTAMPS = 35
 """SO_TIMESTAMPNS of Linux: the kernel says when bytes came in."""
+
+
+Frame = tuple[float, dict[str, Any]]
+"""When a frame of the monitor's page came, and what it says."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,30 @@ class Listener(_Connection):
                 if head >> 4 == 3:
                     length = int.from_bytes(body[:2])
                     self.heard.append(Heard(at, body[2 : 2 + length].decode(), body[2 + length :], size))
+
+
+class Visitor:
+    """A browser at the monitor's page; `frames` of chunks grows, each with when it came."""
+
+    def __init__(self, address: str) -> None:
+        place = urlsplit(address)
+        self._socket = socket.create_connection(("127.0.0.1", place.port or 0))
+        stamped(self._socket)
+        self._socket.sendall(f"GET {place.path}events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+        self.frames: list[Frame] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        held = b""
+        while (came := received(self._socket))[1]:
+            *lines, held = (held + came[1]).split(b"\n")
+            for line in lines:
+                if line.startswith(b"data: "):
+                    self.frames.append((came[0], json.loads(line.removeprefix(b"data: "))))
+
+    def close(self) -> None:
+        """Leave."""
+        self._socket.shutdown(socket.SHUT_RDWR)
 
 
 def _text(text: str) -> bytes:
