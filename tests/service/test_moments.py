@@ -69,6 +69,26 @@ def test_what_is_late_leaves_at_the_next_moment_of_the_grid() -> None:
     assert moment_of(1.0, 1.0123) == pytest.approx(1.02)
 
 
+@pytest.mark.parametrize("work", [0.0045, 0.0049, 0.0051, 0.006, 0.0072, 0.0149, 0.0333])
+def test_work_that_outlasts_the_quiet_puts_a_moment_off_by_whole_steps_of_the_grid(work: float) -> None:
+    async def life() -> list[tuple[int, float]]:
+        left: list[tuple[int, float]] = []
+        moments = Moments(lambda: None, let_pass)
+        loop = asyncio.get_running_loop()
+        for number, at in enumerate((1.0, 1.0051)):  # the second one is of the next moment
+            loop.call_at(at, moments.hold, KEYS[0], at, lambda number=number: left.append((number, now())))
+        loop.call_at(1.0051, let_pass, work)  # 4.9 ms before the first moment
+        await asyncio.sleep(2.0)
+        return left
+
+    left = simulated(life())
+    assert [number for number, _ in left] == [0, 1]
+    for (number, at), planned in zip(left, (1.01, 1.02), strict=True):
+        assert at >= planned - 1e-6
+        assert at / GRID_S == pytest.approx(round(at / GRID_S), abs=1e-4), number
+        assert at < max(planned, 1.0051 + work + GRID_S) + 1e-6
+
+
 def test_nothing_is_read_in_the_quiet_before_a_moment_and_nothing_is_lost() -> None:
     async def life() -> list[tuple[str, float]]:
         seen: list[tuple[str, float]] = []

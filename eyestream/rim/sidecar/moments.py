@@ -9,8 +9,9 @@ bytes do not leave then, but at a moment of a fixed grid:
 The nominal time is the one at which the clock made the chunk due, not the one at which the process came to it. So the
 delay is 10 to 20 ms, and it is a function of the schedule alone. Where one row is a chunk, as a slot of coarse gaze,
 the ledger is asked only when the chunk is due. Its nominal time is put off by `DISK_S`, in which the disk must have
-answered. What is not ready by then leaves at the next moment of the grid. All devices share the grid: messages of one
-moment are ready before the first of them leaves, and they leave in the order of their streams.
+answered. What is not ready by then leaves at the next moment of the grid, and so does all that waits when other work
+lets a moment pass. All devices share the grid: messages of one moment are ready before the first of them leaves, and
+they leave in the order of their streams.
 
 **The quiet before a moment.** `QUIET_S` before a moment the loop goes to sleep until the moment has come. So no message
 is read, no row is made and no chunk is released in that time, and what began before has come to its end. What arrives
@@ -76,7 +77,7 @@ class Moments:
         """
         now = asyncio.get_running_loop().time()
         earliest = max(now, (now if due is None else due) + LEAD_S)
-        moment = max(GRID_S * math.ceil((earliest - _ROUNDING_S) / GRID_S), self._last.get(key, 0.0))
+        moment = max(_next_moment(earliest), self._last.get(key, 0.0))
         self._last[key] = moment
         self._held.setdefault(moment, []).append((key, leave))
         self._set_timer()
@@ -94,9 +95,11 @@ class Moments:
         self._timer = None if first is None else asyncio.get_running_loop().call_at(first - QUIET_S, self._wait, first)
 
     def _wait(self, moment: float) -> None:
-        left = moment - asyncio.get_running_loop().time()
-        if left > 0.0:
-            self._sleep(left)
+        now = asyncio.get_running_loop().time()
+        if now > moment:  # work took longer than the quiet: how much longer must not be seen
+            missed, moment = self._held.pop(moment), _next_moment(now)
+            self._held[moment] = missed + self._held.get(moment, [])
+        self._sleep(max(0.0, moment - now))
         self._leave(moment)
         self._set_timer()
 
@@ -104,3 +107,8 @@ class Moments:
         for _, leave in sorted(self._held.pop(moment), key=lambda one: one[0]):
             leave()
         self._over()
+
+
+def _next_moment(at: float) -> float:
+    """The first moment of the grid that is not before `at`."""
+    return GRID_S * math.ceil((at - _ROUNDING_S) / GRID_S)
