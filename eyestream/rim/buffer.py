@@ -81,6 +81,10 @@ class FairQueue(Generic[Sender, Item]):
         """Whose item `take` gives; None when nothing waits but items of senders that are paused."""
         return next(iter(self._ready), None)
 
+    def holds(self, sender: Sender) -> bool:
+        """Whether an item of `sender` waits, paused or not: a later one must not go past it."""
+        return sender in self._ready or bool(self._paused.get(sender))
+
     def put(self, sender: Sender, item: Item) -> Sender | None:
         """Append an item of `sender`; returns whose oldest item was dropped for it, None when there was room."""
         dropped = self._make_room(sender) if self._held == self._length else None

@@ -74,9 +74,12 @@ def test_a_sender_that_is_paused_keeps_its_items_and_its_share_of_the_room() -> 
         queue.put("a", number)
     queue.put("b", 9)
     assert (len(queue), queue.dropped, queue.next_sender) == (4, 3, "b")
+    assert [queue.holds(sender) for sender in "abc"] == [True, True, False]
     assert taken(queue) == [("b", 9)]
     queue.resume("a")
     assert taken(queue) == [("a", 3), ("a", 4), ("a", 5)]
+    queue.pause("a")
+    assert [queue.holds(sender) for sender in "ab"] == [False, False]
 
 
 def test_nothing_vanishes_uncounted_whatever_is_done() -> None:

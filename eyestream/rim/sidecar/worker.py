@@ -131,13 +131,14 @@ class Worker:
         self._take(key, RowArrival(key, rows, asyncio.get_running_loop().time()))
 
     def _take(self, sender: str | StreamKey, arrival: Arrival | RowArrival, share: _Share | None = None) -> None:
-        """Treat it at once when nothing is before it.
+        """Treat it at once when nothing is before it, of this sender or ready of another one.
 
         In a flood all but one in a turn of the loop queue up. So do all while the ledger is asked: what they complete
         would wait for its answer, without a bound if the disk does not come back.
         """
         floods = share is not None and share.is_spent and not self._alone
-        if self._inbox.next_sender is not None or self._fed_in_this_turn or self._busy or floods:
+        waits = self._inbox.next_sender is not None or self._inbox.holds(sender)
+        if waits or self._fed_in_this_turn or self._busy or floods:
             dropped = self._shares.get(self._inbox.put(sender, arrival) or "")
             if dropped is not None and dropped.is_spent:  # else it is the disk that is slow
                 self._floods.note(dropped.key, "flood", arrival.at)
