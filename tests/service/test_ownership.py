@@ -24,6 +24,7 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Backoff, Link, Message, connect
 from eyestream.rim.ops.check_owners import owner_finding
+from eyestream.rim.refusals import AGAIN_S
 from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar import ownership
 from eyestream.rim.sidecar import sidecar as sidecar_module
@@ -437,7 +438,7 @@ def test_what_is_no_word_of_a_sidecar_changes_nothing() -> None:
     assert (owners.disputed, owners.fault, changes) == (frozenset(), None, [])
 
 
-def test_a_flood_of_words_does_not_hide_a_rival_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_flood_of_words_does_not_hide_a_rival_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be remembered stays disputed; what names no device of ours is not remembered at all."""
     monkeypatch.setattr(ownership, "MOST_STATED", 100)
     owners = ownership_of("a", "hmd-1", "hmd-2")
@@ -453,7 +454,7 @@ def test_a_flood_of_words_does_not_hide_a_rival_and_is_bounded(monkeypatch: pyte
     assert "one of very many" in str(owners.fault)
 
 
-def test_a_device_is_disputed_while_some_word_of_another_ledger_states_it() -> None:
+async def test_a_device_is_disputed_while_some_word_of_another_ledger_states_it() -> None:
     """As a plain recount of the last words says, whatever they are."""
     chance = random.Random(1)
     devices = [f"hmd-{number}" for number in range(6)]
@@ -469,7 +470,7 @@ def test_a_device_is_disputed_while_some_word_of_another_ledger_states_it() -> N
 
 
 @pytest.mark.parametrize("own", [1, 4000])
-def test_what_a_word_costs_does_not_grow_with_the_words_before_it_nor_with_our_devices(own: int) -> None:
+async def test_what_a_word_costs_does_not_grow_with_the_words_before_it_nor_with_our_devices(own: int) -> None:
     """In calls of Python, which are counted: load does not change them."""
     owners = ownership_of("a", *(f"hmd-{number}" for number in range(own)))
     calls = 0
@@ -493,6 +494,44 @@ def test_what_a_word_costs_does_not_grow_with_the_words_before_it_nor_with_our_d
         gc.enable()
     assert len(owners.disputed) == min(own, 2000)
     assert max(costs[1:]) < 60
+
+
+def test_words_that_come_and_go_are_said_at_once_then_seldom_and_how_it_is_at_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A rival that comes while it is quiet is in the log when the time is over."""
+    ours, word = owner_topic("a"), encode_owner(Owner(FOREIGN, ("hmd-1",)))
+
+    async def words() -> None:
+        owners = ownership_of("a", "hmd-1")
+        heard(owners, owner_topic("b"), word)
+        assert [line.partition(":")[0] for line in caplog.messages] == ["[[device]] hmd-1"]
+        heard(owners, owner_topic("b"), b"")
+        assert caplog.messages[1:] == ["nobody else states a device of ours or is at work under our name any more"]
+        for number in range(250):
+            topic = ours if number % 2 else owner_topic(f"x{number}")
+            heard(owners, topic, word)
+            heard(owners, topic, b"")
+        heard(owners, owner_topic("rival"), word)
+        assert len(caplog.messages) == 2
+        await asyncio.sleep(AGAIN_S - 1.0)
+        assert len(caplog.messages) == 2
+        await asyncio.sleep(1.1)
+        (line,) = caplog.messages[2:]
+        assert line.startswith("[[device]] hmd-1: the sidecar rival states it")
+        assert line.endswith("nothing of what is disputed is released (501 changes since it was last said)")
+        heard(owners, owner_topic("rival"), b"")
+        assert len(caplog.messages) == 4
+        for _ in range(2):
+            heard(owners, owner_topic("rival"), word)
+            heard(owners, owner_topic("rival"), b"")
+        await asyncio.sleep(AGAIN_S)
+        (line,) = caplog.messages[4:]
+        assert line.endswith("under our name any more (4 changes since it was last said)")
+        await asyncio.sleep(10 * AGAIN_S)
+        assert len(caplog.messages) == 5
+
+    simulated(words())
 
 
 def test_an_answer_proves_nothing_but_that_its_question_was_heard_by_who_has_the_ledger() -> None:

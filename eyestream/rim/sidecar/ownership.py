@@ -25,6 +25,7 @@ import hmac
 import logging
 import re
 import secrets
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Set
 from functools import partial
 
@@ -32,6 +33,7 @@ from eyestream.errors import ConfigError, LinkError, PayloadError
 from eyestream.rim.ledger.identity import ledger_name, presence_key, presence_proof
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError, connect
+from eyestream.rim.refusals import AGAIN_S
 from eyestream.wire.status import (
     Owner,
     Presence,
@@ -80,6 +82,45 @@ class UnseenError(LinkError):
         )
 
 
+class _Disputes:
+    """Tells the operator of disputes: the first and its end at once, afterwards at most two lines in `AGAIN_S`.
+
+    Changes in between are counted. When the time is over, one line says how it is by then.
+
+    Parameters
+    ----------
+    fault
+        Gives what is wrong; None: nothing.
+    """
+
+    def __init__(self, fault: Callable[[], str | None]) -> None:
+        self._fault = fault
+        self._said: deque[float] = deque(maxlen=2)
+        self._changes, self._waits = 0, False
+
+    def note(self) -> None:
+        """A dispute has begun or ended; in the event loop."""
+        self._changes += 1
+        if self._waits:
+            return
+        loop = asyncio.get_running_loop()
+        if len(self._said) == 2 and loop.time() < self._said[0] + AGAIN_S:
+            self._waits = True
+            loop.call_at(self._said[0] + AGAIN_S, self._say)
+        else:
+            self._say()
+
+    def _say(self) -> None:
+        self._said.append(asyncio.get_running_loop().time())
+        more = f" ({self._changes} changes since it was last said)" if self._changes > 1 else ""
+        self._changes, self._waits = 0, False
+        fault = self._fault()
+        if fault is None:
+            _LOG.warning("nobody else states a device of ours or is at work under our name any more%s", more)
+        else:
+            _LOG.error("%s; nothing of what is disputed is released%s", fault, more)
+
+
 class Ownership:
     """What is stated at a broker about our devices and our name.
 
@@ -118,6 +159,7 @@ class Ownership:
         self._copy: str | None = None
         self._link: Link | None = None
         self._answering = 0
+        self._disputes = _Disputes(lambda: self.fault)
         self.disputed: Set[str] = self._rivals.keys()
         """Our devices that somebody else states; it changes."""
 
@@ -206,15 +248,9 @@ class Ownership:
         for device in free:
             del self._rivals[device]
         if come or free:
-            self._note_change(before)
-
-    def _note_change(self, before: int) -> None:
-        """Tell the operator of the first device that is disputed, and of the last; the status tells of each."""
-        if not before:
-            _LOG.error("%s; nothing of what is disputed is released", self.fault)
-        elif not self._rivals:
-            _LOG.warning("nobody else states a device of ours any more")
-        self._changed()
+            if not before or not self._rivals:  # the log has the first device and the last; the status tells of each
+                self._disputes.note()
+            self._changed()
 
     def _weigh_name(self) -> None:
         """Dispute all devices while another ledger's sidecar is at work under our name."""
@@ -224,11 +260,10 @@ class Ownership:
         if taken:
             self.disputed = self._devices
             self._name_free.clear()
-            _LOG.error("%s; nothing of what is disputed is released", self.fault)
         else:
             self.disputed = self._rivals.keys()
             self._name_free.set()
-            _LOG.warning("nobody else is at work under our name any more")
+        self._disputes.note()
         self._changed()
 
     @property

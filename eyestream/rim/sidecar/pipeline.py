@@ -165,11 +165,8 @@ class Pipeline:
         return [served.stream.settings for served in self._served.values()]
 
     def condition(self, key: StreamKey) -> Condition:
-        """What became of the last due chunk of a stream; that its device has another owner goes before."""
-        if key.device in self.disputed:
-            return "owner"
-        known = self._served[key].condition
-        return "ready" if known == "owner" else known
+        """What became of the last due chunk that no other owner withheld; that there is another owner goes before."""
+        return "owner" if key.device in self.disputed else self._served[key].condition
 
     def rows(self, key: StreamKey) -> RowCounters:
         """What became of the rows of one stream: live, to be read only."""
@@ -310,7 +307,7 @@ class Pipeline:
         """Payloads, and what became of the last due chunk."""
         for payload in payloads:
             self._publish(served.topic, payload)
-        if served.condition != condition:
+        if condition not in ("owner", served.condition):  # words of others could flip it with each chunk
             served.condition = condition
             log_condition(served.stream.key, condition)
             self._changed()

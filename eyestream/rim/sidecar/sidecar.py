@@ -116,7 +116,7 @@ class Sidecar:
             say=self._sender.retain_after_chunks,
         )
         self._device_of = {private_topic(*key): key.device for key in self.pipeline.keys}
-        self._leaving = self._status_is_due = False
+        self._leaving = self._status_is_due = self._dispute_is_due = False
         from_broker = [key for key in self.pipeline.keys if key not in sources]
         self._raw = (
             RawLink(
@@ -235,9 +235,13 @@ class Sidecar:
 
     def _note_dispute(self) -> None:
         self.pipeline.disputed = self._owners.disputed
-        if not self._status_is_due:  # soon: a flood of words must not have us say all of them in each turn
-            self._status_is_due = True
-            asyncio.get_running_loop().call_later(DISPUTE_SECONDS, self._say_status)
+        if not self._dispute_is_due:  # soon, and not with the next rows: a flood of words would state all in each turn
+            self._dispute_is_due = True
+            asyncio.get_running_loop().call_later(DISPUTE_SECONDS, self._say_dispute)
+
+    def _say_dispute(self) -> None:
+        self._dispute_is_due = False
+        self._say_status()
 
     def _publish(self, topic: str, payload: bytes) -> None:
         """The chunk, for which somebody waits; what it leaves of the budget is said with the rest of the turn."""
