@@ -6,9 +6,9 @@ import datetime
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from eyestream.cli.left import some
 from eyestream.errors import ConfigError, LedgerError
@@ -21,9 +21,10 @@ from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.comparing import compared, ledger_copy
 from eyestream.rim.ledger.device_export import read_export, write_export
-from eyestream.rim.ledger.guarded import accept
+from eyestream.rim.ledger.guarded import accept, guarded
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.life import lives_beside
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.second_place import FilePlace
 from eyestream.rim.ledger.snapshot import StreamFacts
@@ -32,6 +33,8 @@ from eyestream.rim.plan import load as load_plan
 from eyestream.streams import StreamKey
 
 __all__ = ["add_parser", "main"]
+
+_T = TypeVar("_T")
 
 _SECONDS_A_DAY = 86_400
 _LAST_DATE = (datetime.date.max - datetime.date(1970, 1, 1)).days
@@ -56,7 +59,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--today",
         action="store_true",
         help="say that this machine's date is right, after days with a wrong one; what was spent on later days counts "
-        "for today; stop the sidecar first",
+        "for today, and where that is not known, all that was ever spent; stop the sidecar first",
     )
     what.add_argument(
         "--accept",
@@ -102,7 +105,7 @@ def main(args: argparse.Namespace) -> None:
         The ledger is missing or unreadable; with `--new`: it is there, or cannot be written; otherwise: in use; with
         `--export` and `--import`: the device cannot be moved; with `--accept`: the second place is another ledger's.
     ConfigError
-        `--accept` or `--compare` without a second place.
+        `--accept` or `--compare` without a second place; `--ledger` for a change, where there is one.
     """
     shows = not (args.new or args.today or args.export or args.taken or args.accept or args.compare is not None)
     plan = load_plan(args.config) if args.config is not None and shows else None
@@ -114,16 +117,14 @@ def main(args: argparse.Namespace) -> None:
     if args.new:
         create_ledger(args.ledger, created=int(time.time()))
         print(f"{args.ledger}: a new ledger")
-    elif args.today:
-        _vouch(args.ledger)
     elif args.accept:
         _accept(args.ledger, None if settings is None else settings.sidecar.second_place)
     elif args.compare is not None:
         _compare(args.compare or [args.ledger], None if settings is None else settings.sidecar.second_place)
-    elif args.export:
-        _export(args.ledger, args.export[0], Path(args.export[1]), args.to)
-    elif args.taken:
-        _import(args.ledger, args.taken)
+    elif not shows:
+        if settings is None and lives_beside(args.ledger).exists():
+            raise ConfigError(f"{args.ledger}: has a second place, which must know of this: use --config FILE")
+        _change(args, None if settings is None else settings.sidecar.second_place)
     else:
         reading = read_ledger(args.ledger)
         left = {} if plan is None else _left(plan, reading, int(time.time()) // _SECONDS_A_DAY)
@@ -152,10 +153,33 @@ def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Re
     return found
 
 
-def _vouch(path: Path) -> None:
-    day = int(time.time()) // _SECONDS_A_DAY
+def _change(args: argparse.Namespace, place: Path | None) -> None:
+    if args.today:
+        _vouch(args.ledger, place)
+    elif args.export:
+        _export(args.ledger, place, args.export[0], Path(args.export[1]), args.to)
+    else:
+        _import(args.ledger, place, args.taken)
+
+
+def _changed(path: Path, place: Path | None, change: Callable[[Ledger], _T]) -> _T:
+    """What `change` of the ledger gives. With a second place, no copy from before it goes on any more.
+
+    The change takes no slot, so a copy from before is as long as the ledger. Two lives tell them apart: the first one
+    refuses a ledger that is itself such a copy, and the second one overtakes what was copied until the change was made.
+    """
     with Ledger(path, ceilings=Ceilings()) as ledger:
-        ledger.begin_day_at(day)
+        if place is None:
+            return change(ledger)
+        with guarded(ledger, path, place):
+            given = change(ledger)
+        with guarded(ledger, path, place):
+            return given
+
+
+def _vouch(path: Path, place: Path | None) -> None:
+    day = int(time.time()) // _SECONDS_A_DAY
+    _changed(path, place, lambda ledger: ledger.begin_day_at(day))
     print(f"{path}: days go on from {_date(day)}")
 
 
@@ -182,18 +206,16 @@ def _compare(paths: list[Path], place: Path | None) -> None:
         sys.exit(1)
 
 
-def _export(path: Path, device: str, target: Path, to: str) -> None:
+def _export(path: Path, place: Path | None, device: str, target: Path, to: str) -> None:
     if target.exists():  # before the device is gone
         raise LedgerError(f"{target} exists already")
-    with Ledger(path, ceilings=Ceilings()) as ledger:
-        write_export(target, ledger.export_device(device, to))
+    write_export(target, _changed(path, place, lambda ledger: ledger.export_device(device, to)))
     print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {target}` moves it in")
 
 
-def _import(path: Path, source: Path) -> None:
+def _import(path: Path, place: Path | None, source: Path) -> None:
     moved = read_export(source)
-    with Ledger(path, ceilings=Ceilings()) as ledger:
-        ledger.import_device(moved)
+    _changed(path, place, lambda ledger: ledger.import_device(moved))
     source.unlink()
     print(f"{path}: {moved.line.device} is here, with everything that it has spent; {source} is removed")
 

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.guarded import GuardedLedger, accept, guarded
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ledger.second_place import FilePlace
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
@@ -232,3 +234,106 @@ def test_without_a_second_place_there_is_nothing_to_accept(
         main(["budget", *given, "--accept"])
     assert ended.value.code == 2
     assert "second_place in [sidecar]" in capsys.readouterr().err
+
+
+def copied(folder: Path, to: Path) -> None:
+    """Put the files of a ledger and its tokens from `folder` into `to`."""
+    to.mkdir(exist_ok=True)
+    for name in ("ledger", "ledger.lives"):
+        shutil.copy2(folder / name, to / name)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    """Two folders of ledgers with second places; the first one has a device that spent 3."""
+    for name in ("old", "new"):
+        folder = tmp_path / name
+        folder.mkdir()
+        made = with_place(folder)
+        text = Path("config/sidecar.toml").read_text().replace('ledger = "ledger"', 'second_place = "place"')
+        (folder / "config").write_text(text)
+        with Ledger(made.sidecar.ledger, ceilings=Ceilings()) as ledger:
+            accept(ledger, made.sidecar.ledger, folder / "place")
+    spent(tmp_path / "old", range(3))
+    spent(tmp_path / "new", range(0))
+    return tmp_path / "old", tmp_path / "new"
+
+
+def budget(folder: Path, *words: object) -> None:
+    main(["budget", "--config", str(folder / "config"), *map(str, words)])
+
+
+def named(folder: Path) -> str:
+    return ledger_name(read_ledger(folder / "ledger").header.ledger_id)
+
+
+def changes(two: tuple[Path, Path], what: str) -> tuple[Path, list[object]]:
+    """The folder and the words of a change, ready to be made."""
+    old, new = two
+    if what == "--import":
+        budget(old, "--export", "d", old / "export", "--to", named(new))
+        return new, ["--import", old / "export"]
+    return old, {"--export": ["--export", "d", old / "export", "--to", named(new)], "--today": ["--today"]}[what]
+
+
+CHANGES = ["--export", "--import", "--today"]
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_no_copy_from_before_a_change_goes_on(two: tuple[Path, Path], what: str) -> None:
+    """The change takes no slot, so such a copy is as long as the ledger."""
+    folder, words = changes(two, what)
+    copied(folder, folder / "before")
+    budget(folder, *words)
+    copied(folder, folder / "after")
+    copied(folder / "before", folder)
+    with pytest.raises(LedgerError, match="another copy was opened after this one"):
+        spent(folder, range(9, 10))
+    copied(folder / "after", folder)
+    spent(folder, range(0))
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_no_copy_that_was_made_during_a_change_goes_on(
+    two: tuple[Path, Path], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the token of the life that began before the change, and nothing of the change."""
+    folder, words = changes(two, what)
+    method = {"--export": "export_device", "--import": "import_device", "--today": "begin_day_at"}[what]
+    right = getattr(Ledger, method)
+
+    def change(self: Ledger, *given: Any) -> Any:
+        copied(folder, folder / "during")
+        return right(self, *given)
+
+    monkeypatch.setattr(Ledger, method, change)
+    budget(folder, *words)
+    copied(folder / "during", folder)
+    with pytest.raises(LedgerError, match="another copy was opened after this one"):
+        spent(folder, range(9, 10))
+
+
+def test_nothing_is_exported_from_a_copy_that_was_overtaken(
+    two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = two
+    copied(old, old / "before")
+    spent(old, range(0))
+    copied(old / "before", old)
+    with pytest.raises(SystemExit):
+        budget(old, "--export", "d", old / "export", "--to", named(new))
+    assert "another copy was opened after this one" in capsys.readouterr().err
+    assert not (old / "export").exists()
+    assert not read_ledger(old / "ledger").exported
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_ledger_with_a_second_place_is_changed_with_its_configuration(
+    two: tuple[Path, Path], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, words = changes(two, what)
+    before = (folder / "ledger").read_bytes()
+    with pytest.raises(SystemExit):
+        main(["budget", "--ledger", str(folder / "ledger"), *map(str, words)])
+    assert "has a second place, which must know of this: use --config FILE" in capsys.readouterr().err
+    assert (folder / "ledger").read_bytes() == before
