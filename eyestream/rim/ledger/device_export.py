@@ -1,10 +1,16 @@
 """A device that moves from one ledger to another brings what it has spent.
 
 **Order.** `Ledger.export_device` first writes, durably, that the device is exported, and to which ledger: from then on
-this ledger grants nothing of it. Only then does it give the bytes for the other ledger, and the same bytes again as
-often as it is asked, as nothing of the device changes any more. They name the one ledger that they are for, and no
-other takes them. `Ledger.import_device` writes the account, durably, before anything is granted. So a crash at any step
-leaves the device in one ledger or in none, never in two.
+this ledger grants nothing of it. Only then does it give the bytes for the other ledger, as often as it is asked. The
+account in them has the same spends each time, as no slot of the device is taken any more. The last day of the ledger
+may be a later one, and after `budget --today` more of the spends may count for a day. The bytes name the one ledger
+that they are for, and no other takes them. `Ledger.import_device` writes the account, durably, before anything is
+granted. So a crash at any step leaves the device in one ledger or in none, never in two.
+
+**Copies.** A copy of a ledger from before a move has the device, or does not have it yet. Moving takes no slot, so such
+a copy is as long as the ledger. With a second place, `eyestream budget` begins a life of the ledger (`life`) before the
+move, and another one once the move is durable and before any bytes are given. So no copy from before the move goes on.
+Without a second place nobody notices such a copy.
 
 **Again.** Each move has a number. A ledger imports a device that it never had, or that it exported in an earlier move
 than that of the bytes: what comes back has everything that was spent elsewhere. Bytes of an earlier move are refused.
