@@ -256,10 +256,10 @@ class Account:
             self._charge(stream, *own)
         self._wearers.merge(self._meter.day, epsilon, delta)
 
-    def begin_day_at(self, day: int) -> None:
-        """Let all that was spent on `day` and on days after it count for `day`."""
+    def begin_day_at(self, day: int, last_day: int) -> None:
+        """Let all that was spent on `day` and on days after it count for `day`; as `Meter.begin_day_at`."""
         for meter in self._meters().values():
-            meter.begin_day_at(day)
+            meter.begin_day_at(day, last_day)
 
     def _meters(self) -> dict[str, Meter]:
         """Every meter, by a name for it."""

@@ -17,6 +17,9 @@ moment leaves one such day, which nobody misses until it comes: the others betwe
     again, and one that was ahead by one day costs that day.
 (d) Where more wrong days were shown, the lowest of them is taken for right, and nothing new is opened up to it.
     Somebody has to say what day it is: `Days.begin_at`, with which all that counts for later days counts for that one.
+    Where sums of these days are not kept any more, all that was ever spent counts for that one. So (a) holds across
+    that word too: nothing is granted for a day on which its ceiling is reached. The later days begin empty when they
+    come: by that word, none of them has come yet.
 
 How quickly days may be opened is not known here: a clock that is set forward again and again opens one at each turn.
 `eyestream.rim.ledger.pace` bounds that by the time that passes.

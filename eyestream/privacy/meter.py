@@ -155,12 +155,21 @@ class Meter:
         self._carried_delta += delta
         self.other_days = tuple((day, e + epsilon, d + delta) for day, e, d in self.other_days)
 
-    def begin_day_at(self, day: int) -> None:
-        """Let all that was spent on `day` and on days after it count for `day`; days before do not come again."""
-        spent = [(d, e) for at, e, d in ((self.day, self.day_epsilon, self.day_delta), *self.other_days) if at >= day]
-        if spent:
-            self.day, self.day_delta, self.day_epsilon = day, sum(d for d, _ in spent), sum(e for _, e in spent)
-        self.other_days = ()
+    def begin_day_at(self, day: int, last_day: int) -> None:
+        """Let all that was spent on `day` and on days after it count for `day`; days before do not come again.
+
+        Only sums of days before `last_day`, and before the day of the last slot, are ever forgotten. So where `day` is
+        such a day and no sum of it is kept, nobody knows what was spent from it on: then all counts that ever was.
+        """
+        known = {at: (epsilon, delta) for at, epsilon, delta in self.other_days} | {
+            self.day: (self.day_epsilon, self.day_delta)
+        }
+        if day < min(last_day, self.day) and day not in known:
+            spent = [(self.epsilon, self.delta)]
+        else:
+            spent = [sums for at, sums in known.items() if at >= day] or [self._spent_on(day)]
+        self.day_epsilon, self.day_delta = (sum(kind) for kind in zip(*spent, strict=True))
+        self.day, self.other_days = day, ()
 
     def state(self) -> MeterState:
         """Everything that it knows."""

@@ -110,7 +110,7 @@ class Wearers:
     def merge(self, day: int, epsilon: int, delta: int) -> None:
         """Charge every wearer for what cannot be read; `day` is the device's."""
         for meter in self._meters.values():
-            meter.take(day, 0, 0, min(day, meter.day))  # from that day on it may have been
+            meter.take(day, 0, 0, 0)  # which days may come again only the ledger knows: all are kept
             meter.merge(epsilon, delta)
 
     @property

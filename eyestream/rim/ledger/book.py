@@ -158,9 +158,9 @@ class Book:
 
     def begin_day_at(self, day: int) -> None:
         """Let it be `day`: what was spent on days after it counts for it."""
-        self.days.begin_at(day)
         for account in self.accounts.values():
-            account.begin_day_at(day)
+            account.begin_day_at(day, self.days.last)
+        self.days.begin_at(day)
 
     def rewritten(self) -> tuple[Header, bytes]:
         """The header and the whole bytes of a file that says the same with a snapshot and no records."""

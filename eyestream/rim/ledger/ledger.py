@@ -189,7 +189,8 @@ class Ledger:
     def begin_day_at(self, day: int) -> None:
         """Let it be `day`, which somebody has looked at; what was spent on days after it counts for it.
 
-        Raises LedgerError.
+        Where the sum of `day` is not known any more, all that the device has ever spent counts for it. Raises
+        LedgerError.
         """
         if not 0 <= day <= LAST_DAY:
             raise LedgerError(f"{self._path}: {day} is no day that a ledger can hold")
@@ -212,8 +213,9 @@ class Ledger:
     def export_device(self, device: str, to: str) -> DeviceExport:
         """Grant nothing more of the device here, durably, and give what the ledger named `to` needs.
 
-        Asked again for the same ledger, it gives the same again. Raises LedgerError: the device is not known here, or
-        was exported to another ledger, or `to` is no other ledger's name, or the ledger cannot be written.
+        Asked again for the same ledger, it gives the same account again; the last day may be a later one. Raises
+        LedgerError: the device is not known here, or was exported to another ledger, or `to` is no other ledger's name,
+        or the ledger cannot be written.
         """
         with self._lock:
             if device not in self._book.accounts:
