@@ -273,7 +273,7 @@ def changes(two: tuple[Path, Path], what: str) -> tuple[Path, list[object]]:
     if what == "--import":
         budget(old, "--export", "d", old / "export", "--to", named(new))
         return new, ["--import", old / "export"]
-    return old, {"--export": ["--export", "d", old / "export", "--to", named(new)], "--today": ["--today"]}[what]
+    return old, [what, "d", old / "export", "--to", named(new)] if what == "--export" else [what]
 
 
 CHANGES = ["--export", "--import", "--today"]
