@@ -226,14 +226,8 @@ def _() -> list[Patch]:
 
 @fault("a day that begins anew when the clock goes back", "window")
 def _() -> list[Patch]:
-    obstacle = original("Account.obstacle")
-
-    def today_only(self: Any, request: Any, ceilings: Any, today: int, *own: Any) -> Any:
-        if today != self._meter.day:
-            self._meter.day_epsilon = 0
-        return obstacle(self, request, ceilings, today, *own)
-
-    return [("Account.obstacle", today_only)]
+    """Going back finds no sum of the day, as those of days that are over are not kept."""
+    return [("ledger looks at the day", lambda self, today: today)]
 
 
 @fault("ceilings of a wearer are not looked at", "window")

@@ -60,30 +60,30 @@ class _Sums:
         self._worn: Counter[int] = Counter()
         self._worn_days: Counter[tuple[int, int]] = Counter()
         self._sessions: dict[StreamKey, tuple[int, int]] = {}
-        self._day = 0
+        self.day = 0
 
     def add(self, request: Request, day: int, cost: int) -> None:
         self.costs.append(cost)
-        self._day = max(self._day, day)
-        self._days[self._day] += cost
+        self.day = max(self.day, day)
+        self._days[self.day] += cost
         current, before = self._sessions.get(request.key, (request.session, 0))
         self._sessions[request.key] = request.session, cost + (before if current == request.session else 0)
         sessions = sum(spent for _, spent in self._sessions.values())
-        now = {"window of 6": sum(self.costs[-3:]), "session of 30": sessions, "day of 40": self._days[self._day]}
+        now = {"window of 6": sum(self.costs[-3:]), "session of 30": sessions, "day of 40": self._days[self.day]}
         if request.wearer:
             self._worn[request.wearer] += cost
-            self._worn_days[request.wearer, self._day] += cost
-            now["wearer's day of 12"] = self._worn_days[request.wearer, self._day]
+            self._worn_days[request.wearer, self.day] += cost
+            now["wearer's day of 12"] = self._worn_days[request.wearer, self.day]
             now["wearer's lifetime of 45"] = self._worn[request.wearer]
         self.worst |= Counter(now)
 
 
 def _live(random_: random.Random, path: Path, ceilings: Ceilings) -> _Sums:
-    """One random life."""
+    """One random life. As much time passes as the clock says, so that each day it calls may be opened."""
     create_ledger(path, created=0)
     sums, day, rows = _Sums(), 100, _Rows(random_, (KEY, OTHER_STREAM))
     for _ in range(6):
-        with Ledger(path, ceilings=ceilings) as ledger:
+        with Ledger(path, ceilings=ceilings, passed=lambda: 86_400.0 * sums.day) as ledger:
             for _ in range(random_.randint(1, 12)):
                 day += random_.choice((0, 0, 0, 0, 0, 1, 1, -1))
                 request = rows.next()
