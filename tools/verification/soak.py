@@ -57,7 +57,7 @@ MOST_PER_HOUR = {True: 60 * MB, False: 1 * MB}
 STEPS = {"rss": 0.25 * MB, "heap": 0.02 * MB}
 """What may come at once without being a leak: a new piece of an arena; a table that doubles."""
 MOST_LAG_S = 0.05
-LIMITS = LimitSettings(raw_messages=512, released_chunks=512, deadline_s=1.0)
+LIMITS = LimitSettings(raw_messages=512, released_chunks=128, deadline_s=1.0)
 
 
 @dataclass
